@@ -125,10 +125,10 @@ fn terminals(runtime: &tokio::runtime::Runtime) {
 }
 
 async fn terminal(sessions: &SessionTable) -> Arc<ProcessSession> {
-    let here = exec::fs::real(&std::env::temp_dir()).expect("there is a directory for temporary files");
+    let here = exec::fs::canonicalize(&std::env::temp_dir()).expect("there is a directory for temporary files");
     let argv = vec!["/bin/cat".to_owned()];
     let permit = permit(&argv, &here);
-    let directory = ConfinedFs::new(&permit).look(&here).expect("it may be read");
+    let directory = ConfinedFs::new(&permit).lookup(&here).expect("it may be read");
     let shells = ShellCommands::new(InstalledShell::of_user(None), EnvironmentPolicy::default(), []);
     let stdio = Stdio::Terminal(PtySize::default());
     let command = shells.command(argv, directory, stdio, sessions.spawner(), &permit).await;
@@ -149,12 +149,12 @@ fn permit(argv: &[String], here: &std::path::Path) -> Permit {
 /// Measures the round trip of a line to `cat`: once as the terminal's echo, once as its output.
 async fn echo(session: &ProcessSession) -> Duration {
     let line = "a line that is echoed\n";
-    let wanted = session.written(CapturedStream::Terminal) + 2 * (line.len() as u64 + 1);
+    let wanted = session.bytes_written(CapturedStream::Terminal) + 2 * (line.len() as u64 + 1);
     let began = Instant::now();
-    session.write(line.as_bytes()).expect("it listens");
-    session.until(|session| session.written(CapturedStream::Terminal) >= wanted).await;
+    session.write_input(line.as_bytes()).expect("it listens");
+    session.wait_until(|session| session.bytes_written(CapturedStream::Terminal) >= wanted).await;
     let took = began.elapsed();
-    drop(session.take());
+    drop(session.take_output());
     took
 }
 

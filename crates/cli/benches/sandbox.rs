@@ -83,7 +83,7 @@ fn workspace() -> PathBuf {
     fs::write(place.join("crate/src/lib.rs"), functions).expect("there is room");
     fs::write(place.join("crate/src/main.rs"), "fn main() { println!(\"{}\", small::f7(1)); }\n")
         .expect("there is room");
-    exec::fs::real(&place).expect("it was just made")
+    exec::fs::canonicalize(&place).expect("it was just made")
 }
 
 fn call(runtime: &Runtime, toolgate: &Toolgate, cmd: &str) {

@@ -141,7 +141,7 @@ fn with_reading(mut builder: ToolgateBuilder, config: &Config, dirs: &UserDirs) 
     for root in &config.files.read_roots {
         let SourcedValue { value, source } = root;
         // The trailing `/.` makes only a directory resolve. Checked here, where the source of the setting is known.
-        if let Err(error) = exec::fs::real(&value.join(".")) {
+        if let Err(error) = exec::fs::canonicalize(&value.join(".")) {
             let path = value.display();
             return Err(CliFault::usage(format!(
                 "{source}: the read root `{path}` is no directory that can be read: {error}"
@@ -200,7 +200,7 @@ pub(crate) fn command_confinement(config: &Config, cwd: &Path, dirs: &UserDirs) 
     let mut confinement = confinement(&config.confinement);
     let own = [&dirs.config, &dirs.state].into_iter().flatten().cloned();
     let projects = cwd.ancestors().map(|above| above.join(config::PROJECT_FILE));
-    confinement.read_only.extend(own.chain(projects.filter(|file| exec::fs::real(file).is_ok())));
+    confinement.read_only.extend(own.chain(projects.filter(|file| exec::fs::canonicalize(file).is_ok())));
     confinement
 }
 
@@ -219,7 +219,7 @@ fn confinement(config: &config::ConfinementSettings) -> Confinement {
             .writable
             .iter()
             .filter(|root| {
-                matches!(root.source, config::SettingSource::Flag(_)) || exec::fs::real(&root.value).is_ok()
+                matches!(root.source, config::SettingSource::Flag(_)) || exec::fs::canonicalize(&root.value).is_ok()
             })
             .map(|root| root.value.clone())
             .collect(),
@@ -264,7 +264,7 @@ fn with_commands(builder: ToolgateBuilder, commands: &config::CommandSettings) -
     let builder = builder.environment(environment).sessions(commands.sessions.value);
     let SourcedValue { value: Some(path), source } = &commands.shell else { return Ok(builder) };
     let shell =
-        InstalledShell::named(&path.to_string_lossy()).map_err(|fault| CliFault::usage(format!("{source}: {fault}")))?;
+        InstalledShell::find(&path.to_string_lossy()).map_err(|fault| CliFault::usage(format!("{source}: {fault}")))?;
     Ok(builder.shell(shell))
 }
 
@@ -410,7 +410,7 @@ impl ComposedTools {
         let mut confinement = Confinement { recorded, ..command_confinement(&self.config, &self.cwd, &self.dirs) };
         // A single command has no session, so no path is reserved for files that Toolgate might write later.
         let own = [self.dirs.config.as_ref(), self.dirs.state.as_ref()];
-        confinement.read_only.retain(|path| !own.contains(&Some(path)) || exec::fs::real(path).is_ok());
+        confinement.read_only.retain(|path| !own.contains(&Some(path)) || exec::fs::canonicalize(path).is_ok());
         self.builder = self.builder.confinement(confinement);
         self
     }
@@ -439,7 +439,7 @@ impl ComposedTools {
 
     /// Warns once if the workspace is the user's home directory and commands may write to it.
     fn warn_of_home(&self) {
-        let home = std::env::var_os("HOME").and_then(|home| exec::fs::real(Path::new(&home)).ok());
+        let home = std::env::var_os("HOME").and_then(|home| exec::fs::canonicalize(Path::new(&home)).ok());
         let writes = self.config.sandbox.value == config::SandboxMode::WorkspaceWrite;
         if writes && home.is_some_and(|home| home.starts_with(&self.cwd)) {
             loud::warn_once(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchTool, parse_search_hits};
-use exec::errand::find;
+use exec::errand::find_program;
 use exec::session::ProcessExit;
 use serde_json::{Map, Value, json};
 use toolgate::rules::{RuleDecision, RuleLayer, RuleSubject, PolicyRule};
@@ -95,7 +95,7 @@ impl SearchCommand {
     fn new(table: &WebSearchTable, cwd: &Path, bounds: &Confinement) -> Result<Self, String> {
         let mut argv = table.command.clone();
         let name = argv.first().cloned().unwrap_or_default();
-        let program = find(&name, std::env::var_os("PATH").as_deref())
+        let program = find_program(&name, std::env::var_os("PATH").as_deref())
             .ok_or_else(|| format!("its `command` cannot be run: there is no program `{name}`"))?;
         if let Some(first) = argv.first_mut() {
             *first = program.to_string_lossy().into_owned();

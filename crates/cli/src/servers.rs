@@ -219,7 +219,7 @@ impl PinFile {
     }
 
     fn save(&self, server: &str, tool: &str, definition: &str) -> Result<(), String> {
-        let file = AtomicFile::of(&self.file(server)).map_err(|error| error.to_string())?;
+        let file = AtomicFile::open(&self.file(server)).map_err(|error| error.to_string())?;
         let locked = file.lock().map_err(|error| error.to_string())?;
         let Some(_held_to_the_end) = locked else { return Err("another program holds it".to_owned()) };
         // Another session may have added some. An unreadable file is started anew: the user has just approved this

@@ -5,7 +5,7 @@ mod ends;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::spill::{Spill, SpillFile, phrase};
+use crate::spill::{Spill, SpillFile, describe_fault};
 use ends::HeadTail;
 
 /// Limits the bytes held in memory for each end (head and tail) of the output.
@@ -68,7 +68,7 @@ impl Capture {
 
     /// Holds up to this many bytes of each stream completely in memory.
     #[must_use]
-    pub fn holding(mut self, bytes: u64) -> Self {
+    pub fn with_stream_limit(mut self, bytes: u64) -> Self {
         self.limits.apart = usize::try_from(bytes.div_ceil(2)).unwrap_or(LIMITS.apart);
         self
     }
@@ -108,13 +108,13 @@ impl Capture {
     }
 
     /// Returns the output that the next `take` would return, by stream, as far as memory holds it.
-    pub fn untaken(&self) -> Vec<(CapturedStream, Vec<u8>)> {
+    pub fn peek(&self) -> Vec<(CapturedStream, Vec<u8>)> {
         let terminal =
             if self.stdout.bytes() + self.stderr.bytes() == 0 { &self.merged } else { &HeadTail::default() };
         [(CapturedStream::Stdout, &self.stdout), (CapturedStream::Stderr, &self.stderr), (CapturedStream::Terminal, terminal)]
             .into_iter()
             .filter(|(_, ends)| ends.bytes() > 0)
-            .map(|(stream, ends)| (stream, ends.shown()))
+            .map(|(stream, ends)| (stream, ends.join_with_gap()))
             .collect()
     }
 
@@ -194,14 +194,14 @@ impl Captured {
     }
 
     /// Returns the location of the complete output. If memory held all of it, the file is written now.
-    pub fn keep(&mut self) -> KeptOutput {
+    pub fn keep_all(&mut self) -> KeptOutput {
         let start = || begin(self.spill.as_deref(), &self.name, [&self.head, &self.tail]);
         let file = match self.place.get_or_insert_with(start) {
             Ok(file) => file,
             Err(why) => return KeptOutput::Nowhere(why.clone()),
         };
-        file.stay();
-        match (file.kept(), file.fault()) {
+        file.persist();
+        match (file.bytes_kept(), file.fault()) {
             (0, why) => KeptOutput::Nowhere(why.unwrap_or("there is no output").to_owned()),
             (_, None) => KeptOutput::Whole(file.path().to_owned()),
             (bytes, Some(why)) => KeptOutput::Part { path: file.path().to_owned(), bytes, why: why.to_owned() },
@@ -212,7 +212,7 @@ impl Captured {
 /// Creates a spill file that starts with `parts`, or returns the reason why it cannot.
 fn begin(spill: Option<&Spill>, name: &str, parts: [&[u8]; 2]) -> Result<SpillFile, String> {
     let spill = spill.ok_or("there is no directory for outputs")?;
-    let mut file = spill.begin(name).map_err(|error| phrase(&error))?;
+    let mut file = spill.begin(name).map_err(|error| describe_fault(&error))?;
     parts.iter().for_each(|part| file.append(part));
     Ok(file)
 }

@@ -13,14 +13,14 @@ use rustix::fs::{Access, FileType, access, stat};
 
 use crate::capture::{Capture, StreamPortion, CapturedStream};
 use crate::fs::{ConfinedFs, FsError};
-use crate::process::{ProcessCommand, SpawnFault, Spawner, Stdio, memory};
+use crate::process::{ProcessCommand, SpawnFault, Spawner, Stdio, sealed_memfd};
 use crate::session::{SessionOrigin, ProcessExit, ProcessSession, SessionStage};
 
 /// The search path if PATH is not set; the launcher uses the same one.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Returns the path of the program `name`: `name` itself if it contains a slash, else the first match along `path`.
-pub fn find(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+pub fn find_program(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     let runs = |path: &PathBuf| {
         let is_file =
             stat(path).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
@@ -96,25 +96,25 @@ impl OneShotCommand<'_> {
     }
 
     async fn done(&self, spawner: &Spawner, permit: &Permit) -> Result<OneShotOutput, OneShotFault> {
-        let directory = Arc::new(ConfinedFs::new(permit).look(self.directory)?);
-        let input = Arc::new(memory(c"toolgate-errand", self.input)?);
+        let directory = Arc::new(ConfinedFs::new(permit).lookup(self.directory)?);
+        let input = Arc::new(sealed_memfd(c"toolgate-errand", self.input)?);
         let command = ProcessCommand::new(self.argv.to_vec(), self.env.clone(), directory, Stdio::Reading(input));
-        let capture = Capture::new(None, String::new()).holding(self.output);
+        let capture = Capture::new(None, String::new()).with_stream_limit(self.output);
         let (session, mut pump) =
             ProcessSession::begin(0, command, SessionOrigin::default(), capture, spawner, permit).await?;
-        let writes_too_much = |session: &ProcessSession| session.written(CapturedStream::Stdout) > self.output;
+        let writes_too_much = |session: &ProcessSession| session.bytes_written(CapturedStream::Stdout) > self.output;
         // Processes that the program leaves running are not awaited; they die with the pump.
         tokio::select! {
             () = &mut pump => {}
-            () = session.until(|session| has_ended(session) || writes_too_much(session)) => {}
+            () = session.wait_until(|session| has_ended(session) || writes_too_much(session)) => {}
         }
-        if let Some(fault) = session.fault() {
+        if let Some(fault) = session.take_fault() {
             return Err(fault.into());
         }
         if writes_too_much(&session) {
             return Err(OneShotFault::TooMuch(self.output));
         }
-        let taken = session.take();
+        let taken = session.take_output();
         let exit = taken.stage.exit().ok_or(OneShotFault::Lost)?;
         let all = |StreamPortion { head, tail, .. }: StreamPortion| [head, tail].concat();
         Ok(OneShotOutput { exit, stdout: all(taken.output.stdout), stderr: all(taken.output.stderr) })

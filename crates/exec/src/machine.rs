@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use policy::{Confinement, HostFile, MachineLookup, ResolvedProgram};
 use rustix::fs::{Access, FileType, Stat, access, stat};
 
-use crate::fs::real;
+use crate::fs::canonicalize;
 use crate::sandbox::FileStamp;
 use crate::sandbox::configured::RootConfiguration;
 use crate::sandbox::git::{self, GitInputs, Repository};
@@ -51,7 +51,7 @@ impl ThisMachine {
 
     /// Also reads git's configuration in this home directory.
     #[must_use]
-    pub fn at_home(mut self, home: Option<PathBuf>) -> Self {
+    pub fn with_home(mut self, home: Option<PathBuf>) -> Self {
         self.home = home;
         self
     }
@@ -69,7 +69,7 @@ impl ThisMachine {
         let current = before.and_then(|(_, obeyed)| obeyed.clone()).filter(|obeyed| obeyed.is_current());
         let obeyed = git_directory(root).map(|at| {
             let repository = Repository { at, root: root.to_owned() };
-            current.unwrap_or_else(|| Arc::new(git::obeyed(&repository, self.home.as_deref())))
+            current.unwrap_or_else(|| Arc::new(git::find_git_inputs(&repository, self.home.as_deref())))
         });
         if known.len() >= MAX_REMEMBERED {
             known.clear();
@@ -82,7 +82,7 @@ impl ThisMachine {
     fn configured(&self, path: &Path) -> Vec<Arc<RootConfiguration>> {
         let mut known = self.configured.lock().unwrap_or_else(PoisonError::into_inner);
         let mut look = |root: &PathBuf| {
-            let stamp = FileStamp::of(root);
+            let stamp = FileStamp::read(root);
             let before = known.get(root);
             if let Some((looked, _, configured)) = before
                 && looked.elapsed() < FRESH
@@ -96,7 +96,7 @@ impl ThisMachine {
             let confinement = Confinement { writable, home, ..Confinement::default() };
             let configured = current
                 .map(|(_, _, configured)| Arc::clone(configured))
-                .unwrap_or_else(|| Arc::new(RootConfiguration::of(root, &confinement)));
+                .unwrap_or_else(|| Arc::new(RootConfiguration::scan(root, &confinement)));
             known.insert(root.clone(), (Instant::now(), stamp, Arc::clone(&configured)));
             configured
         };
@@ -125,7 +125,7 @@ impl ThisMachine {
         let meta = stat(path).ok()?;
         let runs = FileType::from_raw_mode(meta.st_mode) == FileType::RegularFile
             && access(path, Access::EXEC_OK).is_ok();
-        let real = runs.then(|| real(path).ok()).flatten()?;
+        let real = runs.then(|| canonicalize(path).ok()).flatten()?;
         // Both the target and the path to it are checked: a link in the workspace can be redirected.
         let here =
             real_directory(path).is_some_and(|directory| !self.changes(&directory) && directory != cwd);
@@ -135,7 +135,7 @@ impl ThisMachine {
 }
 
 /// Explains why a program is not trusted in `cwd`, in a clause that follows its path.
-pub fn not_trusted(program: &Path, cwd: &Path) -> &'static str {
+pub fn describe_untrusted(program: &Path, cwd: &Path) -> &'static str {
     if program.starts_with(cwd) {
         return "lies in the working directory";
     }
@@ -175,7 +175,7 @@ fn is_script(program: &Path) -> bool {
 }
 
 fn real_directory(path: &Path) -> Option<PathBuf> {
-    real(path.parent()?).ok()
+    canonicalize(path.parent()?).ok()
 }
 
 impl MachineLookup for ThisMachine {
@@ -193,7 +193,7 @@ impl MachineLookup for ThisMachine {
     }
 
     fn standing(&self, path: &Path) -> PathBuf {
-        path.ancestors().find_map(|above| real(above).ok()).unwrap_or_else(|| path.to_owned())
+        path.ancestors().find_map(|above| canonicalize(above).ok()).unwrap_or_else(|| path.to_owned())
     }
 
     fn may_write(&self, path: &Path) -> bool {
@@ -257,7 +257,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
     fn files_that_make_or_configure_a_repository_are_configuration() {
         let place = tempfile::tempdir().unwrap();
-        let root = real(place.path()).unwrap();
+        let root = canonicalize(place.path()).unwrap();
         let file = |path: &str, text: &str| {
             std::fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
             std::fs::write(root.join(path), text).unwrap();
@@ -270,7 +270,7 @@ mod tests {
         file("top/.git/worktrees/wt/commondir", "../..\n");
         file("top/.git/worktrees/wt/config.worktree", "[core]\nhooksPath = hk\n");
         file("wt/.git", &format!("gitdir: {}\n", root.join("top/.git/worktrees/wt").display()));
-        let machine = ThisMachine::new("", vec![root.clone()]).at_home(Some(root.join("no-home")));
+        let machine = ThisMachine::new("", vec![root.clone()]).with_home(Some(root.join("no-home")));
         for (path, expected) in [
             ("HEAD", true),
             ("commondir", true),
@@ -287,11 +287,11 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
-    fn which_programs_are_trusted() {
+    fn programs_are_trusted_by_owner_and_location() {
         // Not below /tmp, where no program is trusted.
-        let home = real(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap().join("../../target/tmp/machine");
+        let home = canonicalize(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap().join("../../target/tmp/machine");
         std::fs::create_dir_all(&home).unwrap();
-        let home = real(&home).unwrap();
+        let home = canonicalize(&home).unwrap();
         let (own, work) = (home.join("bin"), home.join("work"));
         let tool = program(&own, "tool");
         program(&work.join("venv"), "ls");
@@ -344,7 +344,7 @@ mod tests {
             (work.join("here"), "lies in the working directory"),
             (open, "is not the system's or your own"),
         ] {
-            assert_eq!(not_trusted(&program, &work), why);
+            assert_eq!(describe_untrusted(&program, &work), why);
         }
         assert_eq!(machine.program("tool", &work, false).unwrap().path, tool);
         assert_eq!(machine.standing(&work.join("a/b/c")), work);

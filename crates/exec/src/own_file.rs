@@ -27,10 +27,10 @@ pub struct AtomicFile {
 
 impl AtomicFile {
     /// Prepares to change `file`, and creates its directory if missing. A symlink is kept: its target is changed.
-    pub fn of(file: &Path) -> io::Result<Self> {
+    pub fn open(file: &Path) -> io::Result<Self> {
         // A broken link is an error, since its intended target is unclear.
         let nothing = |_| io::Error::other("it is a link to nothing; remove it, or make what it points to");
-        let file = if file.is_symlink() { crate::fs::real(file).map_err(nothing)? } else { file.to_owned() };
+        let file = if file.is_symlink() { crate::fs::canonicalize(file).map_err(nothing)? } else { file.to_owned() };
         let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
             return Err(io::Error::other("that is no path of a file"));
         };

@@ -68,7 +68,7 @@ impl Spill {
         file.append(text);
         match file.fault.take() {
             None if file.kept > 0 => {
-                file.stay();
+                file.persist();
                 Ok(file.path.clone())
             }
             why => Err(io::Error::other(why.unwrap_or_else(|| "there is nothing to keep".to_owned()))),
@@ -128,7 +128,7 @@ pub struct SpillFile {
 
 impl SpillFile {
     /// Marks the file to stay after drop, because its path is reported.
-    pub fn stay(&mut self) {
+    pub fn persist(&mut self) {
         self.stays = true;
     }
 
@@ -149,7 +149,7 @@ impl SpillFile {
                     self.room -= written as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => self.fault = Some(phrase(&error)),
+                Err(error) => self.fault = Some(describe_fault(&error)),
             }
         }
     }
@@ -160,7 +160,7 @@ impl SpillFile {
     }
 
     /// Returns the number of bytes in it.
-    pub fn kept(&self) -> u64 {
+    pub fn bytes_kept(&self) -> u64 {
         self.kept
     }
 
@@ -186,7 +186,7 @@ impl SpillFile {
             Ok(SpillRoom::None) => {
                 return Err("outputs that are being written take all the room there is".to_owned());
             }
-            Err(error) => return Err(phrase(&error)),
+            Err(error) => return Err(describe_fault(&error)),
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ impl Drop for SpillFile {
 }
 
 /// Describes an error in a few words that fit into a sentence.
-pub(crate) fn phrase(error: &io::Error) -> String {
+pub(crate) fn describe_fault(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
         io::ErrorKind::QuotaExceeded => "the user's share of the disk is full".to_owned(),

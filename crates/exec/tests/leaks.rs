@@ -109,7 +109,7 @@ impl LeakBench {
 
     async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<(Arc<ProcessSession>, Pump), SpawnFault> {
         let permit = self.permit(argv.clone());
-        let directory = ConfinedFs::new(&permit).look(&self.workspace.path()).unwrap();
+        let directory = ConfinedFs::new(&permit).lookup(&self.workspace.path()).unwrap();
         let command = self.shells.command(argv, directory, stdio, self.sessions.spawner(), &permit).await;
         self.sessions.start(command, SessionOrigin::default(), &permit).await
     }
@@ -124,7 +124,7 @@ impl LeakBench {
         File::create(self.lock_file(number)).unwrap();
         let script =
             format!("M=98765.{number:06}; exec 8<$LOCKS/{number}; flock -s 8; echo ready; {script}\n:");
-        InstalledShell::named("bash").unwrap().argv(&script, false)
+        InstalledShell::find("bash").unwrap().argv(&script, false)
     }
 
     fn lock_file(&self, number: usize) -> PathBuf {
@@ -197,7 +197,7 @@ struct ProcStatRow {
 }
 
 impl ProcStatRow {
-    fn of(pid: i32) -> Option<Self> {
+    fn read(pid: i32) -> Option<Self> {
         let stat = String::from_utf8_lossy(&proc_file(pid, "stat")).into_owned();
         let (open, close) = (stat.find('(')?, stat.rfind(')')?);
         let fields: Vec<&str> = stat[close + 1..].split_ascii_whitespace().collect();
@@ -212,7 +212,7 @@ impl ProcStatRow {
 }
 
 fn rows() -> BTreeMap<i32, ProcStatRow> {
-    all_pids().into_iter().filter_map(ProcStatRow::of).map(|row| (row.pid, row)).collect()
+    all_pids().into_iter().filter_map(ProcStatRow::read).map(|row| (row.pid, row)).collect()
 }
 
 /// Returns all descendants of this process, and every supervisor of `spawners`, even if it was reparented.
@@ -239,7 +239,7 @@ fn spawners() -> BTreeSet<i32> {
 
 /// Returns the supervisor of a session: the parent of its process.
 fn keeper(session: &ProcessSession) -> Option<i32> {
-    let parent = ProcStatRow::of(ProcStatRow::of(session.pid()?)?.parent)?;
+    let parent = ProcStatRow::read(ProcStatRow::read(session.pid()?)?.parent)?;
     (parent.name == "toolgate-keeper").then_some(parent.pid)
 }
 
@@ -276,7 +276,7 @@ async fn soon(at_most: Duration, it: impl Fn() -> bool) -> bool {
 
 /// Waits until a script runs: it holds the lock.
 async fn ready(session: &ProcessSession) {
-    let begun = timeout(GONE, session.until(|session| session.pending() > 0 || session.is_over())).await;
+    let begun = timeout(GONE, session.wait_until(|session| session.pending_output() > 0 || session.is_over())).await;
     assert!(begun.is_ok(), "the script did not begin: {:?}", session.stage());
 }
 
@@ -436,7 +436,7 @@ async fn not_started(bench: &LeakBench) {
         for stdio in [Stdio::Piped, Stdio::Fed, Stdio::Terminal(PtySize::default())] {
             let (session, pump) = bench.start(vec![program.clone()], stdio).await.unwrap();
             timeout(HUNG, pump).await.unwrap();
-            assert!(session.fault().is_some(), "{program}: {:?}", session.stage());
+            assert!(session.take_fault().is_some(), "{program}: {:?}", session.stage());
         }
     }
     fs::remove_file(bench.workspace.path().join("plain")).unwrap();
@@ -478,7 +478,7 @@ async fn storm(bench: &Arc<LeakBench>, calls: usize, seed: u64) -> Vec<String> {
 /// Asserts that nothing is left of `bench` except its spawner and idle supervisors.
 async fn assert_idle(bench: &LeakBench) {
     soon(GONE, || bench.programs().is_empty()).await;
-    let programs: Vec<Option<ProcStatRow>> = bench.programs().into_iter().map(ProcStatRow::of).collect();
+    let programs: Vec<Option<ProcStatRow>> = bench.programs().into_iter().map(ProcStatRow::read).collect();
     assert!(programs.is_empty(), "programs are left: {programs:?}");
     let strangers = || -> Vec<ProcStatRow> {
         // A host that requested no supervisor since does not know yet that its spawner is dead.
@@ -535,7 +535,7 @@ fn a_killed_spawner_is_replaced() {
             let script = format!("{KILL_SPAWNER}\nsetsid -f sleep $M; kill_spawner KILL; exit 4");
             let (killer, moved) = bench.script(2 * round + 1, &script, Stdio::Piped).await;
             let moved = tokio::spawn(moved);
-            let done = timeout(HUNG, killer.until(|killer| !matches!(killer.stage(), SessionStage::Running))).await;
+            let done = timeout(HUNG, killer.wait_until(|killer| !matches!(killer.stage(), SessionStage::Running))).await;
             assert!(
                 done.is_ok(),
                 "round {round}: a call hangs after the spawner was killed: {:?}",
@@ -545,7 +545,7 @@ fn a_killed_spawner_is_replaced() {
             timeout(HUNG, moved).await.unwrap().unwrap();
             assert!(matches!(killer.stage(), SessionStage::Over { .. }), "{:?}", killer.stage());
             assert!(bench.is_free(2 * round + 1));
-            let said = String::from_utf8(killer.take().output.stdout.head).unwrap();
+            let said = String::from_utf8(killer.take_output().output.stdout.head).unwrap();
             seen.extend(said.lines().filter_map(|line| line.parse::<i32>().ok()));
             kept.push((session, pump));
         }
@@ -717,7 +717,7 @@ fn output_that_nobody_was_told_of_is_not_kept() {
         let flooded = async {
             tokio::select! {
                 () = &mut pump => {}
-                () = session.until(|session| session.pending() > 2_500_000) => {}
+                () = session.wait_until(|session| session.pending_output() > 2_500_000) => {}
             }
         };
         timeout(HUNG, flooded).await.unwrap();

@@ -23,7 +23,7 @@ fn without_init_nothing_is_started() {
     let sessions = SessionTable::new(Arc::new(SharedProcesses::default()), None, 1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let started = runtime.block_on(async {
-        let directory = ConfinedFs::new(&permit).look(&here).unwrap();
+        let directory = ConfinedFs::new(&permit).lookup(&here).unwrap();
         let shells = ShellCommands::new(None, EnvironmentPolicy::default(), []);
         let command = shells.command(argv, directory, Stdio::Piped, sessions.spawner(), &permit).await;
         sessions

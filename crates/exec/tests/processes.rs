@@ -50,16 +50,16 @@ impl ProcessBench {
 
     async fn start(&self, argv: Vec<String>, stdio: Stdio) -> (Arc<ProcessSession>, Pump) {
         let permit = self.permit(argv.clone());
-        let directory = ConfinedFs::new(&permit).look(&self.workspace.path()).unwrap();
+        let directory = ConfinedFs::new(&permit).lookup(&self.workspace.path()).unwrap();
         let command = self.shells.command(argv, directory, stdio, self.sessions.spawner(), &permit).await;
         self.sessions.start(command, SessionOrigin::default(), &permit).await.unwrap()
     }
 
     async fn run(&self, script: &str) -> (SessionStage, String, String) {
-        let argv = InstalledShell::named("bash").unwrap().argv(script, false);
+        let argv = InstalledShell::find("bash").unwrap().argv(script, false);
         let (session, pump) = self.start(argv, Stdio::Piped).await;
         pump.await;
-        let output = session.take().output;
+        let output = session.take_output().output;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (session.stage(), text(&output.stdout.head), text(&output.stderr.head))
     }
@@ -111,12 +111,12 @@ fn what_cannot_be_run_says_why() {
         ] {
             let (session, pump) = bench.start(argv.clone(), Stdio::Piped).await;
             pump.await;
-            let fault = session.fault().map(|fault| bench.workspace.normal(&fault.to_string()));
+            let fault = session.take_fault().map(|fault| bench.workspace.normal(&fault.to_string()));
             assert_eq!(fault.as_deref(), Some(expected), "{:.80?}", argv);
         }
         let (session, pump) = bench.start(vec![path("script")], Stdio::Piped).await;
         pump.await;
-        assert_eq!(session.take().output.stdout.head, b"from a script without a first line\n");
+        assert_eq!(session.take_output().output.stdout.head, b"from a script without a first line\n");
     });
 }
 
@@ -124,7 +124,7 @@ fn a_permit_for_something_else_starts_nothing() {
     let bench = ProcessBench::new();
     let permit = bench.permit(vec!["true".to_owned()]);
     block_on(async {
-        let directory = ConfinedFs::new(&permit).look(&bench.workspace.path()).unwrap();
+        let directory = ConfinedFs::new(&permit).lookup(&bench.workspace.path()).unwrap();
         let argv = vec!["false".to_owned()];
         let spawner = bench.sessions.spawner();
         let command = bench.shells.command(argv, directory, Stdio::Piped, spawner, &permit).await;
@@ -175,12 +175,12 @@ fn a_program_gets_three_descriptors_and_no_more() {
 fn output_before_the_observer_comes_is_streamed_whole() {
     let bench = ProcessBench::new();
     let streamed = block_on(async {
-        let argv = InstalledShell::named("bash").unwrap().argv("seq 1 400000", false);
+        let argv = InstalledShell::find("bash").unwrap().argv("seq 1 400000", false);
         let (session, mut pump) = bench.start(argv, Stdio::Piped).await;
         session.keep_for_stream();
         // Much more than is held in memory is written by now, or waits in the pipe.
         let _waits = tokio::time::timeout(std::time::Duration::from_millis(300), &mut pump).await;
-        let (streaming, mut changed, mut streamed) = (session.stream(), session.watch(), Vec::new());
+        let (streaming, mut changed, mut streamed) = (session.stream_output(), session.subscribe(), Vec::new());
         loop {
             changed.borrow_and_update();
             let is_over = matches!(session.stage(), SessionStage::Over { .. });

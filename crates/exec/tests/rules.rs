@@ -149,7 +149,7 @@ fn what_is_refused_changes_nothing() {
 }
 
 #[test]
-fn files_that_are_read() {
+fn rule_files_are_read_by_layer() {
     let home = TempDir::new().unwrap();
     let (user, project) = (home.path().join("rules.toml"), home.path().join("p/.toolgate/rules.toml"));
     fs::create_dir_all(project.parent().unwrap()).unwrap();

@@ -284,7 +284,7 @@ impl ToolgateBuilder {
         let ResolvedPolicy { gate, place, scratch } = self.grounds()?;
         #[cfg(feature = "tools")]
         if let (Some(commands), Some(scratch)) = (&commands, &scratch) {
-            commands.sessions.spawner().lend(scratch);
+            commands.sessions.spawner().lend_scratch(scratch);
         }
         let registry = self.tools.build()?;
         #[cfg(feature = "tools")]
@@ -348,7 +348,7 @@ impl ToolgateBuilder {
         roots.extend(
             self.kept_in
                 .iter()
-                .map(|directory| ReadRoot::new(exec::fs::real_to_be(directory)).spelled(directory).unlisted()),
+                .map(|directory| ReadRoot::new(exec::fs::canonicalize_existing(directory)).spelled(directory).unlisted()),
         );
         let home = self.home.as_deref().map(plain_home).transpose()?;
         let home = home.as_deref();
@@ -357,8 +357,8 @@ impl ToolgateBuilder {
         let patterns = with_account_home(patterns, account.as_deref());
         let deny = DenyRead::new(with_real_paths(&patterns, home), home)?;
         let mut confinement = self.confinement.clone();
-        confinement.home = home.map(exec::fs::real_to_be);
-        confinement.account_home = account.as_deref().map(exec::fs::real_to_be);
+        confinement.home = home.map(exec::fs::canonicalize_existing);
+        confinement.account_home = account.as_deref().map(exec::fs::canonicalize_existing);
         let ruled = self.asking.grounds(home);
         confinement.hosts.allow.extend(ruled.hosts);
         confinement.hosts.forbid.extend(ruled.closed_hosts);
@@ -368,14 +368,14 @@ impl ToolgateBuilder {
             // These paths need not exist yet.
             let of_rules = ruled.read_only.iter().map(|rule| &rule.path);
             let read_only = self.confinement.read_only.iter().chain(of_rules);
-            confinement.read_only = read_only.map(|path| exec::fs::real_to_be(path)).collect();
-            let real = |rule: ClosedPath| ClosedPath { path: exec::fs::real_to_be(&rule.path), ..rule };
+            confinement.read_only = read_only.map(|path| exec::fs::canonicalize_existing(path)).collect();
+            let real = |rule: ClosedPath| ClosedPath { path: exec::fs::canonicalize_existing(&rule.path), ..rule };
             confinement.path_rules = ruled.read_only.into_iter().map(real).collect();
             #[cfg(feature = "tools")]
             confinement
                 .read_only
-                .extend(self.asking.hook_files(&place.cwd).map(|path| exec::fs::real_to_be(&path)));
-            let there = ruled.writable.iter().filter_map(|path| exec::fs::real(path).ok());
+                .extend(self.asking.hook_files(&place.cwd).map(|path| exec::fs::canonicalize_existing(&path)));
+            let there = ruled.writable.iter().filter_map(|path| exec::fs::canonicalize(path).ok());
             confinement.writable.extend(there.filter(|path| !is_too_much(path)));
             roots.extend(confinement.writable.iter().map(ReadRoot::new));
             let made = Arc::new(Scratch::new().map_err(BuildFault::Scratch)?);
@@ -388,7 +388,7 @@ impl ToolgateBuilder {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let gate = Gate::new(ReadScope::new(roots, deny), self.sandbox)
             .confined_to(confinement)
-            .on(Arc::new(ThisMachine::new(path, changeable).at_home(home.map(Path::to_owned))));
+            .on(Arc::new(ThisMachine::new(path, changeable).with_home(home.map(Path::to_owned))));
         let gate = self.asking.gate(gate);
         Ok(ResolvedPolicy { gate, place, scratch })
     }
@@ -415,7 +415,7 @@ fn is_too_much(path: &Path) -> bool {
 
 fn real_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, BuildFault> {
     let real = |path: &PathBuf| {
-        exec::fs::real(path).map_err(|source| BuildFault::NotThere { path: path.clone(), source })
+        exec::fs::canonicalize(path).map_err(|source| BuildFault::NotThere { path: path.clone(), source })
     };
     paths.iter().map(real).collect()
 }
@@ -423,7 +423,7 @@ fn real_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, BuildFault> {
 fn root(directory: &Path) -> Result<ReadRoot, BuildFault> {
     let fault = |source| BuildFault::NoDirectory { path: directory.to_owned(), source };
     // With `/.` appended, only a directory resolves.
-    let real = exec::fs::real(&directory.join(".")).map_err(fault)?;
+    let real = exec::fs::canonicalize(&directory.join(".")).map_err(fault)?;
     let spelled = std::path::absolute(directory).map_err(fault)?;
     Ok(ReadRoot::new(real).spelled(spelled))
 }
@@ -459,6 +459,6 @@ fn with_account_home(mut patterns: Vec<String>, account: Option<&Path>) -> Vec<S
 
 /// Adds the real paths of denied paths behind symlinks, because access is checked on real paths.
 fn with_real_paths(patterns: &[String], home: Option<&Path>) -> Vec<String> {
-    let real = patterns.iter().filter_map(|pattern| DenyRead::resolved(pattern, home, exec::fs::real_to_be));
+    let real = patterns.iter().filter_map(|pattern| DenyRead::resolved(pattern, home, exec::fs::canonicalize_existing));
     patterns.iter().cloned().chain(real).collect()
 }

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use exec::errand::{OneShotCommand, OneShotOutput, find};
+use exec::errand::{OneShotCommand, OneShotOutput, find_program};
 use exec::session::SharedProcesses;
 use policy::{EnvironmentPolicy, Gate, Intent, Permit, ReviewDecision, ReviewOutcome, Verdict};
 
@@ -59,7 +59,7 @@ impl InternalCommand<'_> {
     fn found(&self) -> Result<Vec<String>, String> {
         let name = self.argv.first().copied().unwrap_or_default();
         let path = std::env::var_os("PATH").map(|path| trusted(&path, self.but_from));
-        let program = find(name, path.as_deref())
+        let program = find_program(name, path.as_deref())
             .ok_or_else(|| format!("there is no program `{name}` along the PATH"))?;
         let mut argv: Vec<String> = self.argv.iter().map(|&word| word.to_owned()).collect();
         argv[0] = program.to_string_lossy().into_owned();
@@ -80,7 +80,7 @@ impl InternalCommand<'_> {
 /// Returns the directories of `path` outside `roots`. A project's virtual environment is often on the PATH.
 fn trusted(path: &OsStr, roots: &[PathBuf]) -> OsString {
     let lies_in_none = |place: &PathBuf| {
-        let real = exec::fs::real(place).unwrap_or_else(|_| place.clone());
+        let real = exec::fs::canonicalize(place).unwrap_or_else(|_| place.clone());
         !roots.iter().any(|root| place.starts_with(root) || real.starts_with(root))
     };
     // The directories come from `split_paths`, so joining them cannot fail.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use exec::errand::find;
+use exec::errand::find_program;
 use exec::session::{ProcessExit, SharedProcesses, Pump, ProcessSession, SessionStage};
 use mcp::{LandChangesFn, ServerLauncher, LaunchFault, LaunchedServer};
 use policy::{Confinement, Enforcement, EnvironmentPolicy, EnforcementGap, NetworkPolicy, SandboxPolicy, UnenforcedReason};
@@ -55,7 +55,7 @@ impl ConfinedServerProgram {
 
     async fn started(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn LaunchedServer>, LaunchFault> {
         if let Some(name) = self.argv.first()
-            && find(name, std::env::var_os("PATH").as_deref()).is_none()
+            && find_program(name, std::env::var_os("PATH").as_deref()).is_none()
         {
             return Err(lasting(&match name.contains('/') {
                 true => format!("`{name}` is no program that can be run"),
@@ -100,7 +100,7 @@ impl ConfinedServerProgram {
     /// Returns the reason why the program, or a file among its arguments, is missing inside. Such a file is in the
     /// host's `/tmp`, and the program has a private `/tmp`.
     fn unseen(&self, sandbox: &CommandSandbox) -> Option<String> {
-        let program = self.argv.first().and_then(|name| find(name, std::env::var_os("PATH").as_deref()));
+        let program = self.argv.first().and_then(|name| find_program(name, std::env::var_os("PATH").as_deref()));
         let words = self.argv.iter().skip(1).map(|word| self.directory.join(word));
         let named = program.into_iter().chain(words).map(|path| policy::normal(&path));
         // A word that names no file on the host is no path, or one that the program creates.
@@ -185,7 +185,7 @@ impl LaunchedServer for RunningServerProgram {
     fn landing(&self) -> Option<LandChangesFn> {
         let session = Arc::clone(&self.session);
         Some(Arc::new(move || {
-            let session = session.has_to_land().then(|| Arc::clone(&session))?;
+            let session = session.has_pending_changes().then(|| Arc::clone(&session))?;
             Some(Box::new(move || session.land()))
         }))
     }
@@ -195,7 +195,7 @@ impl LaunchedServer for RunningServerProgram {
             if let Some(live) = &mut self.live {
                 (&mut live.pump).await;
             }
-            let how = match (self.session.fault(), self.session.stage().exit()) {
+            let how = match (self.session.take_fault(), self.session.stage().exit()) {
                 (Some(fault), _) => fault.to_string(),
                 (None, Some(ProcessExit::Code(code))) => format!("exit code {code}"),
                 (None, Some(ProcessExit::Signal(signal))) => format!("signal {signal}"),

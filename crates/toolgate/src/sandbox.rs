@@ -55,7 +55,7 @@ impl ToolgateBuilder {
         self.asking = crate::asking::ApprovalSetup::default();
         let crate::build::ResolvedPolicy { gate, place, scratch } = self.grounds()?;
         if let Some(scratch) = &scratch {
-            commands.sessions.spawner().lend(scratch);
+            commands.sessions.spawner().lend_scratch(scratch);
         }
         let tools::CommandRunner { sessions, shells } = commands;
         Ok(CommandSandbox { gate, directory: place.cwd, sessions, shells, _scratch: scratch })
@@ -97,7 +97,7 @@ impl CommandSandbox {
 
     async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<ConfinedCommand, SandboxFault> {
         let permit = self.permit(&argv)?;
-        let directory = ConfinedFs::new(&permit).look(&self.directory)?;
+        let directory = ConfinedFs::new(&permit).lookup(&self.directory)?;
         let about = SessionOrigin {
             command: argv.join(" "),
             workdir: directory.path().to_owned(),
@@ -105,7 +105,7 @@ impl CommandSandbox {
             lifetime: Lifetime::Session,
             terminal: matches!(stdio, Stdio::Terminal(_)),
         };
-        let command = self.shells.plain(argv, directory, stdio);
+        let command = self.shells.command_as_is(argv, directory, stdio);
         Ok(self.sessions.start(command, about, &permit).await?)
     }
 

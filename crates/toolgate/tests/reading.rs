@@ -28,7 +28,7 @@ impl ToolHandler for FileSizeTool {
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.place().path("path", &args.path)?;
-        let found = ConfinedFs::new(permit).look(&path).map_err(|fault| ToolError::io(fault.to_string()))?;
+        let found = ConfinedFs::new(permit).lookup(&path).map_err(|fault| ToolError::io(fault.to_string()))?;
         Ok(ToolOutput::text(found.size().to_string()))
     }
 }

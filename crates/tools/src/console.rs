@@ -76,7 +76,7 @@ pub(crate) fn fit(captured: &mut Captured, terminal: bool, budget: usize) -> Ren
     match known {
         CapturedText::Whole(text) if text.len() <= budget => RenderedOutput { text, cut: None, kept: None, tokens, lines },
         known => {
-            let kept = captured.keep();
+            let kept = captured.keep_all();
             let (text, cut) = known.shorten(budget, &whereabouts(&kept));
             let kept = match kept {
                 KeptOutput::Whole(path) | KeptOutput::Part { path, .. } => Some(path),

@@ -9,7 +9,7 @@ use tool::ToolError;
 /// Looks up `path` with the permit of the call.
 pub(crate) fn look(permit: &Permit, path: &Path) -> Result<(ConfinedFs, FileHandle), ToolError> {
     let door = ConfinedFs::new(permit);
-    let found = door.look(path).map_err(|fault| match fault {
+    let found = door.lookup(path).map_err(|fault| match fault {
         FsError::NotFound { .. } => match not_the_hosts(permit.reach(), path) {
             Some(why) => ToolError::io(format!("{fault}; {why}")),
             None => told(fault),

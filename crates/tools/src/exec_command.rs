@@ -156,10 +156,10 @@ impl ToolHandler for ExecCommand {
         if matches!(outcome, WaitResult::Halted(_)) || late.is_some() {
             finish(&session, Some(&mut pump), &mut deltas).await;
         }
-        if let Some(fault) = session.fault() {
+        if let Some(fault) = session.take_fault() {
             return Err(not_started(&fault));
         }
-        let report = CommandReport::new(&session, deltas, session.began(), args.max_output_tokens, cx).await;
+        let report = CommandReport::new(&session, deltas, session.started_at(), args.max_output_tokens, cx).await;
         commands.learn(&report);
         let ending = late.map_or_else(|| report.ending(outcome), |limit| CommandEnding::TimedOut(limit.after));
         if matches!(ending, CommandEnding::Left | CommandEnding::Running | CommandEnding::Prompting) {

@@ -16,7 +16,7 @@ const LAYOUT: [&str; 3] = ["HEAD", "objects", "refs"];
 pub(crate) fn laid_out(steps: &[CommitStep], cwd: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
     let files: Vec<PathBuf> =
         steps.iter().filter(|step| step.put.is_some()).map(|step| cwd.join(&step.path)).collect();
-    let is_there = |path: &Path| exec::fs::real(path).is_ok();
+    let is_there = |path: &Path| exec::fs::canonicalize(path).is_ok();
     let mut seen = HashSet::new();
     for file in &files {
         let inside = |directory: &&Path| roots.iter().any(|root| directory.starts_with(root));

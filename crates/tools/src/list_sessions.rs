@@ -73,20 +73,20 @@ fn state(session: &ProcessSession) -> String {
 }
 
 fn line(session: &ProcessSession) -> String {
-    let about = session.about();
+    let about = session.origin();
     let terminal = if about.terminal { ", terminal" } else { "" };
     let pid = session.pid().map(|pid| format!(", pid {pid}")).unwrap_or_default();
     format!(
         "{}: {} for {:.1} s{pid}{terminal}, lives as long as {}, {} not read: `{}` in {}",
         session.id(),
         state(session),
-        session.wall().as_secs_f64(),
+        session.wall_time().as_secs_f64(),
         match about.lifetime {
             Lifetime::Turn => "the turn",
             Lifetime::Session => "the session",
             Lifetime::Keep => "this process",
         },
-        counted(session.pending(), "byte"),
+        counted(session.pending_output(), "byte"),
         abridged(&about.command),
         shown(&about.workdir),
     )
@@ -100,7 +100,7 @@ fn abridged(command: &str) -> String {
 }
 
 fn data(session: &ProcessSession) -> Value {
-    let about = session.about();
+    let about = session.origin();
     json!({
         "session_id": session.id(),
         "state": state(session),
@@ -110,7 +110,7 @@ fn data(session: &ProcessSession) -> Value {
         "tty": about.terminal,
         "lifetime": about.lifetime.as_str(),
         "owner": about.owner,
-        "wall_time_seconds": session.wall().as_secs_f64(),
-        "unread_bytes": session.pending(),
+        "wall_time_seconds": session.wall_time().as_secs_f64(),
+        "unread_bytes": session.pending_output(),
     })
 }

@@ -73,7 +73,7 @@ impl ToolHandler for WriteStdin {
         let session = self.0.sessions.find(args.session_id).filter(|_| types);
         let effect = session.map(|session| {
             let confined = session.confinement().is_some();
-            Effect::Type(ProgramInput { into: session.about().command.clone(), text: chars, confined })
+            Effect::Type(ProgramInput { into: session.origin().command.clone(), text: chars, confined })
         });
         Ok(plea.into(Intent::of(effect.into_iter().collect())))
     }
@@ -101,7 +101,7 @@ impl ToolHandler for WriteStdin {
             other => other,
         };
         if args.screen == Some(true)
-            && let Some((bytes, size)) = session.recent()
+            && let Some((bytes, size)) = session.recent_terminal_output()
         {
             let drawn = cx.blocking(move |stop| Ok(screen(&bytes, size, stop))).await?;
             let report = CommandReport::untaken(&session, began).showing(drawn);
@@ -136,7 +136,7 @@ fn resize(session: &ProcessSession, args: &Args) -> Result<(), ToolError> {
     if args.rows.is_none() && args.cols.is_none() && args.screen != Some(true) {
         return Ok(());
     }
-    let Some((_, PtySize { rows, cols })) = session.recent() else {
+    let Some((_, PtySize { rows, cols })) = session.recent_terminal_output() else {
         let why = "the session has no terminal; start it with tty = true";
         let argument = match args {
             Args { screen: Some(true), .. } => "screen",
@@ -158,11 +158,11 @@ fn type_in(session: &ProcessSession, chars: &str, args: &Args) -> Result<(), Too
         // The model must learn that the session has ended; its input comes too late.
         return Ok(());
     }
-    let no_terminal = !session.about().terminal;
+    let no_terminal = !session.origin().terminal;
     if chars == INTERRUPT && no_terminal {
         session.signal(SIGINT);
     } else if !chars.is_empty() {
-        session.write(chars.as_bytes()).map_err(|fault| {
+        session.write_input(chars.as_bytes()).map_err(|fault| {
             let hint = match fault {
                 InputFault::Closed => "start it with tty = true or stdin = true to type into it",
                 InputFault::Full { .. } => "wait until it reads, or end it with kill_session",

@@ -331,7 +331,7 @@ fn files_of_proc_are_read_though_they_have_no_size() {
     let Verdict::Allow(permit) = gate.decide("read_file", &Intent::read("/proc/version")) else {
         panic!("allowed")
     };
-    let found = exec::fs::ConfinedFs::new(&permit).look(std::path::Path::new("/proc/version")).unwrap();
+    let found = exec::fs::ConfinedFs::new(&permit).lookup(std::path::Path::new("/proc/version")).unwrap();
     assert_eq!(found.size(), 0);
     let mut text = String::new();
     std::io::Read::read_to_string(&mut found.open().unwrap(), &mut text).unwrap();

@@ -11,7 +11,7 @@ use crate::{screen, turns};
 
 pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CliFault> {
     let directory = args.cwd.clone().unwrap_or_else(|| ".".into());
-    let directory = exec::fs::real(&directory)
+    let directory = exec::fs::canonicalize(&directory)
         .map_err(|fault| CliFault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?;
     let state = UserDirs::from_env()?.state;
     let last = state.map(|state| turns::last_diff(&state, &directory)).transpose()?.flatten();

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliFault> {
                 Err(why) => json!({ "tier": able.tier.as_str(), "works": false, "why": why }),
             })
             .collect();
-        let private = json!({ "path": scratch.all(), "taken": scratch.taken() });
+        let private = json!({ "path": scratch.base_directory(), "taken": scratch.foreign_base() });
         screen::print_text(&json!({ "full": full, "tiers": tiers, "fix": fix, "private": private }).to_string())?;
         return Ok(code);
     }
@@ -50,12 +50,12 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliFault> {
             ))?,
         }
     }
-    let private = screen::escape_invisible(&scratch.all().display().to_string()).into_owned();
+    let private = screen::escape_invisible(&scratch.base_directory().display().to_string()).into_owned();
     screen::print_styled(&format!(
         "{NAME}{:<11}{NAME:#} `{private}` holds the private `/tmp` of each session\n",
         "temporary"
     ))?;
-    if let Some(taken) = scratch.taken() {
+    if let Some(taken) = scratch.foreign_base() {
         let taken = taken.display().to_string();
         let why = "is not a directory of yours alone, so another one is used";
         screen::print_styled(&format!("{FAINT}            `{}` {why}{FAINT:#}\n", screen::escape_invisible(&taken)))?;

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
 /// stranger.
 fn taking_effect(root: &Path, plan: &PatchPlan) {
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let machine = ThisMachine::new("", vec![root.to_owned()]).at_home(home);
+    let machine = ThisMachine::new("", vec![root.to_owned()]).with_home(home);
     for change in plan.told() {
         let file = host_file_by_name(Path::new(&change.path));
         if let Some(file) = file.or_else(|| machine.host_file(&root.join(&change.path))) {

@@ -103,7 +103,7 @@ fn refused(fault: &SandboxFault) -> ExitCode {
 
 /// Returns the exit status of an ended session.
 fn outcome(session: &ProcessSession) -> ExitCode {
-    if let Some(fault) = session.fault() {
+    if let Some(fault) = session.take_fault() {
         return refused(&SandboxFault::Spawn(fault));
     }
     match session.stage() {
@@ -119,7 +119,7 @@ fn outcome(session: &ProcessSession) -> ExitCode {
 
 /// Waits for the command, and forwards signals to it.
 async fn attend(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCode, CliFault> {
-    let mut changed = session.watch();
+    let mut changed = session.subscribe();
     let signals =
         [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
     let [mut interrupt, mut terminate, mut hangup, mut quit] =
@@ -183,8 +183,8 @@ async fn relay(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCode
         }
     })?;
     let mut resized = signal(SignalKind::window_change())?;
-    let streaming = session.stream();
-    let mut changed = session.watch();
+    let streaming = session.stream_output();
+    let mut changed = session.subscribe();
     // ends: when no process of it is left
     loop {
         show(&streaming)?;
@@ -195,7 +195,7 @@ async fn relay(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCode
                     session.end(GRACE);
                 }
             }
-            Some(bytes) = typed.recv() => { let _ended = session.write(&bytes); }
+            Some(bytes) = typed.recv() => { let _ended = session.write_input(&bytes); }
             _ = resized.recv() => { let _ended = session.resize(window()); }
         }
     }

@@ -136,7 +136,7 @@ fn project_files(cwd: &Path, looked_for: &mut Vec<ConfigCandidate>) -> Result<Ve
         }
     }
     if files.is_empty() {
-        let cwd = exec::fs::real(cwd).unwrap_or_else(|_| cwd.to_owned());
+        let cwd = exec::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
         looked_for.push(ConfigCandidate { path: cwd.join(PROJECT_FILE), found: CandidateState::NotThere });
     }
     files.reverse();
@@ -155,7 +155,7 @@ pub(super) enum FileOwner {
 /// root.
 pub(super) fn paths_at_or_above(cwd: &Path, name: &Path) -> Vec<(PathBuf, FileOwner)> {
     // Resolved first, so that `sub/..` does not make `sub` a parent directory.
-    let cwd = &exec::fs::real(cwd).unwrap_or_else(|_| cwd.to_owned());
+    let cwd = &exec::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
     let repository = cwd.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
     let top = repository.unwrap_or(Path::new("/"));
     let owner = |path: &Path| path.symlink_metadata().ok().map(|meta| meta.uid());

@@ -128,7 +128,7 @@ impl SubagentSessions {
     fn composed(&self, rearing: &SubagentSpec, bounds: &AgentRestrictions, cwd: &Path) -> Result<ComposedTools, String> {
         let change = |config: &mut Config| self.narrow(config, bounds, rearing.agents.is_some());
         let mut composed = compose_in_dirs(&self.place, self.dirs.clone(), change).map_err(CliFault::into_sentence)?;
-        if exec::fs::real(composed.cwd()).ok().as_deref() != Some(cwd) {
+        if exec::fs::canonicalize(composed.cwd()).ok().as_deref() != Some(cwd) {
             let first = composed.cwd().to_owned();
             composed = composed.in_directory(cwd).mirror_denials(&first, cwd);
         }

@@ -35,7 +35,7 @@ fn files(cwd: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for above in cwd.ancestors() {
         files.push(above.join(NAME));
-        if toolgate::fs::real(&above.join(".git")).is_ok() {
+        if toolgate::fs::canonicalize(&above.join(".git")).is_ok() {
             files.reverse();
             return files;
         }
@@ -45,7 +45,7 @@ fn files(cwd: &Path) -> Vec<PathBuf> {
 
 fn read(gate: &Gate, file: &Path, room: usize) -> Option<String> {
     let Verdict::Allow(permit) = gate.decide("instructions", &Intent::read(file)) else { return None };
-    let found = ConfinedFs::new(&permit).look(file).ok()?;
+    let found = ConfinedFs::new(&permit).lookup(file).ok()?;
     if found.kind() != FileKind::File {
         return None;
     }

@@ -111,7 +111,7 @@ impl Worktree {
     pub(super) async fn check_out(&self, gate: &Gate) -> Result<(), String> {
         self.confined(gate, self.root(), &["reset", "--quiet", "--hard", &self.base], &[]).await?;
         // A checked-out symlink may lead elsewhere.
-        let straight = |path: &Path| exec::fs::real(&path.join(".")).is_ok_and(|real| real == path);
+        let straight = |path: &Path| exec::fs::canonicalize(&path.join(".")).is_ok_and(|real| real == path);
         match straight(self.root()) && straight(&self.cwd) {
             true => Ok(()),
             false => Err("the directory to work in is not there in the last commit, or is a link".to_owned()),

@@ -33,7 +33,7 @@ impl HeadTail {
     }
 
     /// Returns head and tail, with a line between them that counts the omitted bytes, if there are any.
-    pub(super) fn shown(&self) -> Vec<u8> {
+    pub(super) fn join_with_gap(&self) -> Vec<u8> {
         let held = (self.head.len() + self.tail.len()) as u64;
         let gap = match self.bytes - held {
             0 => Vec::new(),

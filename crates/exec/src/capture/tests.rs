@@ -29,9 +29,9 @@ fn what_fits_makes_no_file_until_it_is_asked_for() {
     capture.push(CapturedStream::Stderr, b"12345678");
     let mut captured = capture.take();
     assert_eq!((captured.omitted, captured.bytes(), files(dir.path())), (0, 16, 0));
-    let KeptOutput::Whole(path) = captured.keep() else { panic!("it is not whole") };
+    let KeptOutput::Whole(path) = captured.keep_all() else { panic!("it is not whole") };
     assert_eq!(std::fs::read(&path).unwrap(), b"1234567812345678");
-    assert_eq!((captured.keep(), files(dir.path())), (KeptOutput::Whole(path), 1));
+    assert_eq!((captured.keep_all(), files(dir.path())), (KeptOutput::Whole(path), 1));
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn what_does_not_fit_is_in_a_file_at_once() {
     let mut captured = capture.take();
     assert_eq!((&*captured.head, captured.omitted, &*captured.tail), (&b"01234567"[..], 1, &b"9abcdefg"[..]));
     assert_eq!((captured.stdout.bytes, captured.stderr.bytes), (0, 0));
-    let KeptOutput::Whole(path) = captured.keep() else { panic!("it is not whole") };
+    let KeptOutput::Whole(path) = captured.keep_all() else { panic!("it is not whole") };
     assert_eq!(std::fs::read(path).unwrap(), b"0123456789abcdefg");
 }
 
@@ -59,17 +59,17 @@ fn what_is_not_kept_says_why() {
     for capture in [&mut part, &mut unkept] {
         capture.push(CapturedStream::Stdout, &[b'x'; 1000]);
     }
-    let KeptOutput::Part { path, bytes, why } = part.take().keep() else { panic!("it is no part") };
+    let KeptOutput::Part { path, bytes, why } = part.take().keep_all() else { panic!("it is no part") };
     assert_eq!((bytes, &*why), (20, "no more is kept of one output"));
     assert_eq!(std::fs::read(path).unwrap(), [b'x'; 20]);
     let nowhere = |why: &str| KeptOutput::Nowhere(why.to_owned());
-    assert_eq!(unkept.take().keep(), nowhere("there is no directory for outputs"));
-    assert_eq!(part.take().keep(), nowhere("there is no output"));
+    assert_eq!(unkept.take().keep_all(), nowhere("there is no directory for outputs"));
+    assert_eq!(part.take().keep_all(), nowhere("there is no output"));
     assert_eq!(files(dir.path()), 1);
 }
 
 #[test]
-fn whether_a_line_is_open() {
+fn unfinished_line_is_detected() {
     let dir = tempfile::tempdir().unwrap();
     let mut capture = capture(dir.path(), SMALL);
     assert!(capture.ends_with_newline());
@@ -157,7 +157,7 @@ proptest! {
                 }
                 prop_assert_eq!(captured.bytes(), all.len() as u64);
                 kept += usize::from(!all.is_empty());
-                match captured.keep() {
+                match captured.keep_all() {
                     KeptOutput::Whole(path) => prop_assert_eq!(std::fs::read(path).unwrap(), all),
                     other => prop_assert!(all.is_empty(), "{:?}", other),
                 }

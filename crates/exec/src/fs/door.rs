@@ -41,14 +41,14 @@ impl ConfinedFs {
     /// Looks up `path`, which is absolute and free of `.` and `..` (see [`policy::resolve`]).
     ///
     /// Links are followed as long as they end beneath the roots. Nothing is opened, so a FIFO does not block.
-    pub fn look(&self, path: &Path) -> Result<FileHandle, FsError> {
+    pub fn lookup(&self, path: &Path) -> Result<FileHandle, FsError> {
         self.permit.may_read(path)?;
-        self.attempt(path).map_err(|trouble| explain::trouble(self, path, trouble))
+        self.try_lookup(path).map_err(|trouble| explain::explain_failure(self, path, trouble))
     }
 
     /// Looks up `path` without checking that the call stated it, and without explaining a failure. [`explain`] uses
     /// it for the ancestors of a stated path.
-    pub(super) fn attempt(&self, path: &Path) -> Result<FileHandle, LookupFailure> {
+    pub(super) fn try_lookup(&self, path: &Path) -> Result<FileHandle, LookupFailure> {
         let (root, below) = self.reach().locate(path).map_err(FsError::from)?;
         match enter(root.path(), below, LinkHandling::Follow) {
             Ok(fd) => Ok(self.judge(path, fd)?),
@@ -88,7 +88,7 @@ impl ConfinedFs {
         let real = sys::real_path(fd.as_fd()).map_err(unnamed)?;
         let stat = rustix::fs::fstat(&fd)
             .map_err(|errno| FsError::Io { path: path.to_owned(), source: errno.into() })?;
-        let stat = FileStat::of(&stat);
+        let stat = FileStat::from_stat(&stat);
         let Some((root, below)) =
             self.reach().locate(&real).ok().filter(|(root, below)| root.path().join(below) == real)
         else {
@@ -120,5 +120,5 @@ fn is_gone(real: &Path, root: &Path, below: &Path, stat: FileStat) -> bool {
         return false;
     }
     let again = enter(root, below, LinkHandling::Refuse).and_then(|fd| rustix::fs::fstat(&fd));
-    again.map_or(true, |again| FileStat::of(&again).identity != stat.identity)
+    again.map_or(true, |again| FileStat::from_stat(&again).identity != stat.identity)
 }

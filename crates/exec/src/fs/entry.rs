@@ -24,7 +24,7 @@ pub struct WalkEntry<'a> {
 impl WalkEntry<'_> {
     /// Returns the path relative to the start of the walk.
     pub fn path(&self) -> &Path {
-        Path::new(sys::os(&self.whole[self.offset..]))
+        Path::new(sys::file_name(&self.whole[self.offset..]))
     }
 
     /// Returns the kind of file as the directory lists it; a symlink is [`FileKind::Symlink`].
@@ -40,7 +40,7 @@ impl WalkEntry<'_> {
     /// Reads size and times. A symlink is not followed.
     pub fn stat(&self) -> io::Result<FileStat> {
         let stat = rustix::fs::statat(self.dir, self.name, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok(FileStat::of(&stat))
+        Ok(FileStat::from_stat(&stat))
     }
 
     /// Returns the target of a symlink, as it is written.
@@ -48,7 +48,7 @@ impl WalkEntry<'_> {
         if self.kind != FileKind::Symlink {
             return None;
         }
-        sys::link(self.dir, sys::os(self.name)).ok()
+        sys::read_link(self.dir, sys::file_name(self.name)).ok()
     }
 
     /// Opens a regular file for reading, and returns its current metadata.
@@ -59,7 +59,7 @@ impl WalkEntry<'_> {
         }
         let fd = rustix::fs::openat(self.dir, self.name, sys::READ | OFlags::NOFOLLOW, Mode::empty())?;
         // Checked again, because the name may mean another file since it was listed.
-        let stat = FileStat::of(&rustix::fs::fstat(&fd)?);
+        let stat = FileStat::from_stat(&rustix::fs::fstat(&fd)?);
         if stat.kind != FileKind::File {
             return Err(not_a_file(stat.kind));
         }

@@ -70,7 +70,7 @@ pub enum FsError {
         why: &'static str,
     },
     /// The system call failed for another reason.
-    #[error("`{}` cannot be read: {}", path.display(), plain(source))]
+    #[error("`{}` cannot be read: {}", path.display(), describe_io_error(source))]
     Io {
         /// The requested path.
         path: PathBuf,
@@ -95,7 +95,7 @@ fn instead(nearest: &[String], exists: Option<&std::path::Path>) -> String {
     said.join("; ")
 }
 
-fn plain(source: &io::Error) -> String {
+fn describe_io_error(source: &io::Error) -> String {
     match source.kind() {
         io::ErrorKind::PermissionDenied => {
             "the user running this has no permission; only they can change that, so read something else"

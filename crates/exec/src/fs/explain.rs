@@ -11,7 +11,7 @@ use super::sys;
 use super::{ConfinedFs, FileHandle, FsError, FileKind, nearest};
 
 /// Explains why the lookup of `path` failed.
-pub(super) fn trouble(door: &ConfinedFs, path: &Path, trouble: LookupFailure) -> FsError {
+pub(super) fn explain_failure(door: &ConfinedFs, path: &Path, trouble: LookupFailure) -> FsError {
     let error = match trouble {
         LookupFailure::Decided(error) => error,
         LookupFailure::Errno(Errno::NOENT | Errno::NOTDIR) | LookupFailure::BrokenOutside => missing(door, path),
@@ -61,7 +61,7 @@ fn missing(door: &ConfinedFs, path: &Path) -> FsError {
         if door.reach().locate(above).is_err() {
             break;
         }
-        match door.attempt(above) {
+        match door.try_lookup(above) {
             Ok(found) if found.kind() == FileKind::Directory => {
                 return missing_in(door, path, &found, (below, name));
             }
@@ -77,13 +77,13 @@ fn missing(door: &ConfinedFs, path: &Path) -> FsError {
 
 /// Explains why `name`, at the path `at`, is missing in `dir`: there is no such entry, or it is a broken symlink.
 fn missing_in(door: &ConfinedFs, path: &Path, dir: &FileHandle, (at, name): (&Path, &OsStr)) -> FsError {
-    if let Ok(target) = sys::link(dir.fd(), name) {
+    if let Ok(target) = sys::read_link(dir.fd(), name) {
         return FsError::BrokenLink { path: at.to_owned(), target };
     }
     let is_parent = at == path;
     FsError::NotFound {
         path: path.to_owned(),
-        nearest: nearest::names(dir, door.deny(), name),
+        nearest: nearest::similar_names(dir, door.deny(), name),
         exists: (!is_parent).then(|| door.reach().spelled(dir.path())),
     }
 }
@@ -111,7 +111,7 @@ fn refusal(door: &ConfinedFs, path: &Path) -> Option<Denial> {
         if !inside && !reach.leads_to_a_root(&at) {
             return Some(Denial::LeadsOutside { path: path.to_owned() });
         }
-        if let Some(target) = inside.then(|| sys::link(rustix::fs::CWD, at.as_os_str()).ok()).flatten() {
+        if let Some(target) = inside.then(|| sys::read_link(rustix::fs::CWD, at.as_os_str()).ok()).flatten() {
             hops += 1;
             if hops > HOPS {
                 return None;

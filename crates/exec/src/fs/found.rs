@@ -61,7 +61,7 @@ impl FileHandle {
         let file = sys::reopen(self.fd.as_fd()).map_err(fault)?;
         let stat = rustix::fs::fstat(&file).map_err(|errno| fault(errno.into()))?;
         // Costs one system call, and ensures that even a forged /proc cannot substitute another file.
-        if FileStat::of(&stat).identity != self.stat.identity {
+        if FileStat::from_stat(&stat).identity != self.stat.identity {
             return Err(FsError::Unsupported {
                 path: self.path.clone(),
                 why: "/proc is not the kernel's own",

@@ -81,7 +81,7 @@ impl SpecialNames {
 
 impl IgnoreRules {
     /// Adds the rules of the directory `fd`, whose absolute path is `path`, to the `outer` rules.
-    pub(super) fn add(
+    pub(super) fn with_directory(
         outer: Option<&Arc<IgnoreRules>>,
         fd: BorrowedFd<'_>,
         path: &Path,
@@ -97,7 +97,7 @@ impl IgnoreRules {
         let is_repository = special.git && rustix::fs::statat(fd, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok();
         let layer = IgnoreRules {
             outer: outer.cloned(),
-            offset: offset(path),
+            offset: relative_offset(path),
             dot_ignore: load(special.dot_ignore, ".ignore"),
             gitignore: load(special.gitignore, ".gitignore"),
             exclude: load(is_repository, ".git/info/exclude"),
@@ -109,7 +109,7 @@ impl IgnoreRules {
     }
 
     /// Returns the rules in effect in the parent of `start`: those of each directory from `root` down.
-    pub(super) fn above(start: &FileHandle, root: &Path, limits: (&DenyRead, &IgnoreBudget)) -> Option<Arc<IgnoreRules>> {
+    pub(super) fn for_ancestors(start: &FileHandle, root: &Path, limits: (&DenyRead, &IgnoreBudget)) -> Option<Arc<IgnoreRules>> {
         let mut dirs: Vec<&Path> =
             start.path().ancestors().skip(1).take_while(|dir| dir.starts_with(root)).collect();
         dirs.reverse();
@@ -118,21 +118,21 @@ impl IgnoreRules {
         for dir in dirs {
             let below = dir.strip_prefix(root).expect("taken while below the root");
             let Ok(fd) = sys::beneath(top.as_fd(), below, sys::PEEK, LinkHandling::Refuse) else { break };
-            layer = Self::add(layer.as_ref(), fd.as_fd(), dir, SpecialNames::UNKNOWN, limits);
+            layer = Self::with_directory(layer.as_ref(), fd.as_fd(), dir, SpecialNames::UNKNOWN, limits);
         }
         layer
     }
 
     /// Returns true if the rules hide the file at the absolute path `path`. The innermost rule wins. `.ignore` takes
     /// precedence over `.gitignore`, and that over `exclude`, as in ripgrep.
-    pub(super) fn hides(&self, path: &[u8], is_dir: bool) -> bool {
+    pub(super) fn is_ignored(&self, path: &[u8], is_dir: bool) -> bool {
         let mut by_git = None;
         let mut by_exclude = None;
         let mut in_repository = true;
         let mut at = Some(self);
         // ends: a layer has one outer layer for each directory above it
         while let Some(layer) = at {
-            let below = Path::new(sys::os(path.get(layer.offset..).unwrap_or_default()));
+            let below = Path::new(sys::file_name(path.get(layer.offset..).unwrap_or_default()));
             let ask = |rules: &Option<Gitignore>| verdict(rules.as_ref()?, below, is_dir);
             if let Some(hidden) = ask(&layer.dot_ignore) {
                 return hidden;
@@ -149,7 +149,7 @@ impl IgnoreRules {
 }
 
 /// Returns the offset in an absolute path at which the part relative to `dir` begins.
-pub(super) fn offset(dir: &Path) -> usize {
+pub(super) fn relative_offset(dir: &Path) -> usize {
     let bytes = dir.as_os_str().as_encoded_bytes();
     if bytes.ends_with(b"/") { bytes.len() } else { bytes.len() + 1 }
 }
@@ -191,7 +191,7 @@ fn rules(
 }
 
 fn read(fd: OwnedFd) -> Option<Vec<u8>> {
-    let stat = FileStat::of(&rustix::fs::fstat(&fd).ok()?);
+    let stat = FileStat::from_stat(&rustix::fs::fstat(&fd).ok()?);
     if stat.kind != super::FileKind::File {
         return None;
     }

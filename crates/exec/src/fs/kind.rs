@@ -27,7 +27,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    pub(super) fn of(kind: FileType) -> Self {
+    pub(super) fn from_file_type(kind: FileType) -> Self {
         match kind {
             FileType::RegularFile => Self::File,
             FileType::Directory => Self::Directory,
@@ -72,9 +72,9 @@ pub struct FileStat {
 }
 
 impl FileStat {
-    pub(super) fn of(stat: &rustix::fs::Stat) -> Self {
+    pub(super) fn from_stat(stat: &rustix::fs::Stat) -> Self {
         Self {
-            kind: FileKind::of(FileType::from_raw_mode(stat.st_mode)),
+            kind: FileKind::from_file_type(FileType::from_raw_mode(stat.st_mode)),
             size: wide(stat.st_size),
             modified: moment(stat.st_mtime, stat.st_mtime_nsec),
             identity: (wide(stat.st_dev), wide(stat.st_ino)),

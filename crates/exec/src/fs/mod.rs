@@ -34,17 +34,17 @@ pub use walk::{WalkControl, IgnoreFiles, WalkOptions, WalkSummary};
 /// This function is not confined. It is for the composition root, which turns configured paths into roots before a
 /// policy exists. Tools use [`ConfinedFs`].
 #[expect(clippy::disallowed_methods, reason = "the one place that resolves a path before any policy exists")]
-pub fn real(path: &Path) -> io::Result<PathBuf> {
+pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
 }
 
 /// Returns the real path that `path` will have: resolves the existing part and appends the rest unchanged.
-pub fn real_to_be(path: &Path) -> PathBuf {
+pub fn canonicalize_existing(path: &Path) -> PathBuf {
     // Only components, so that `/a//b/.` becomes `/a/b`.
     let path: &Path = &path.components().collect::<PathBuf>();
     let found = path.ancestors().find_map(|above| {
         let rest = path.strip_prefix(above).ok()?;
-        let found = real(above).ok()?;
+        let found = canonicalize(above).ok()?;
         // Joining an empty path would append a `/`.
         Some(if rest.as_os_str().is_empty() { found } else { found.join(rest) })
     });

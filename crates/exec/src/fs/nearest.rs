@@ -16,7 +16,7 @@ const MAX_NAMES: usize = 3;
 const MAX_TYPOS: usize = 4;
 
 /// Returns up to three entries of `dir` that resemble `wanted`, the most similar first, without denied ones.
-pub(super) fn names(dir: &FileHandle, deny: &DenyRead, wanted: &OsStr) -> Vec<String> {
+pub(super) fn similar_names(dir: &FileHandle, deny: &DenyRead, wanted: &OsStr) -> Vec<String> {
     let Ok(fd) = rustix::fs::openat(dir.fd(), ".", sys::LIST, Mode::empty()) else { return Vec::new() };
     let wanted = wanted.to_string_lossy();
     let mut alike: Vec<(usize, String)> = Vec::new();
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_unlike_names_are() {
+    fn edit_distance_of_names_is_bounded() {
         for (wanted, name, expected) in [
             ("main.rs", "main.rs", Some(0)),
             ("Main.rs", "main.rs", Some(0)),

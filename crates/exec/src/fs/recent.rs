@@ -14,7 +14,7 @@ const LOOKED_AT: usize = 10_000;
 )]
 pub fn changed_within(directory: &Path, within: Duration, most: usize) -> Vec<PathBuf> {
     let Some(since) = SystemTime::now().checked_sub(within) else { return Vec::new() };
-    if super::real(directory).ok().as_deref() != Some(directory) {
+    if super::canonicalize(directory).ok().as_deref() != Some(directory) {
         return Vec::new();
     }
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };

@@ -59,7 +59,7 @@ pub(super) fn root(path: &Path) -> Result<OwnedFd> {
 
 fn plain_root(path: &Path) -> Result<OwnedFd> {
     let top = rustix::fs::open("/", PEEK | OFlags::DIRECTORY, Mode::empty())?;
-    step(top.as_fd(), path.strip_prefix("/").unwrap_or(path), PEEK | OFlags::DIRECTORY)
+    open_without_links(top.as_fd(), path.strip_prefix("/").unwrap_or(path), PEEK | OFlags::DIRECTORY)
 }
 
 /// Opens `below` without leaving `dir`. Fails with `EXDEV` if a link leaves it.
@@ -73,15 +73,15 @@ pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, links: L
     }
     let path = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     match patiently(|| rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve)) {
-        Err(errno) if lacks_openat2(errno) => step(dir, below, flags),
+        Err(errno) if lacks_openat2(errno) => open_without_links(dir, below, flags),
         // Paths longer than PATH_MAX are also resolved step by step.
-        Err(Errno::NAMETOOLONG) if links == LinkHandling::Refuse => step(dir, below, flags),
+        Err(Errno::NAMETOOLONG) if links == LinkHandling::Refuse => open_without_links(dir, below, flags),
         other => other,
     }
 }
 #[cfg(not(target_os = "linux"))]
 pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, _links: LinkHandling) -> Result<OwnedFd> {
-    step(dir, below, flags)
+    open_without_links(dir, below, flags)
 }
 
 /// Linux before 5.6 returns ENOSYS; the seccomp profiles of older containers return EPERM.
@@ -104,7 +104,7 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
 }
 
 /// Opens `below` one name at a time and refuses every link, for kernels without `openat2`.
-pub(super) fn step(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
+pub(super) fn open_without_links(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
     let mut at = None;
     let mut parts = below.components().peekable();
     while let Some(part) = parts.next() {
@@ -187,7 +187,7 @@ fn proc_name(fd: BorrowedFd<'_>) -> String {
 }
 
 /// Returns the target of a link, as it is written.
-pub(super) fn link(dir: BorrowedFd<'_>, name: &OsStr) -> Result<PathBuf> {
+pub(super) fn read_link(dir: BorrowedFd<'_>, name: &OsStr) -> Result<PathBuf> {
     rustix::fs::readlinkat(dir, name, Vec::new()).map(to_path)
 }
 
@@ -245,7 +245,7 @@ pub(super) fn list(
 }
 
 /// Converts the bytes of a directory entry to a file name.
-pub(super) fn os(name: &[u8]) -> &OsStr {
+pub(super) fn file_name(name: &[u8]) -> &OsStr {
     OsStr::from_bytes(name)
 }
 
@@ -259,14 +259,14 @@ mod tests {
     #[test]
     fn stepping_goes_down_and_refuses_links() {
         let temp = tempfile::tempdir().unwrap();
-        let base = super::super::real(temp.path()).unwrap();
+        let base = super::super::canonicalize(temp.path()).unwrap();
         std::fs::create_dir_all(base.join("in/dir/deep")).unwrap();
         std::fs::create_dir_all(base.join("out/deep")).unwrap();
         symlink("dir", base.join("in/link")).unwrap();
         symlink(base.join("out"), base.join("in/out")).unwrap();
         let root = plain_root(&base.join("in")).unwrap();
         let step = |below: &str, flags| {
-            step(root.as_fd(), Path::new(below), flags).map(|fd| real_path(fd.as_fd()).unwrap())
+            open_without_links(root.as_fd(), Path::new(below), flags).map(|fd| real_path(fd.as_fd()).unwrap())
         };
         for (below, expected) in [
             ("", Ok(base.join("in"))),
@@ -292,7 +292,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         symlink("/etc", temp.path().join("out")).unwrap();
         symlink("..", temp.path().join("up")).unwrap();
-        let dir = root(&super::super::real(temp.path()).unwrap()).unwrap();
+        let dir = root(&super::super::canonicalize(temp.path()).unwrap()).unwrap();
         for below in ["out", "out/passwd", "up", "up/x"] {
             let opened = beneath(dir.as_fd(), Path::new(below), PEEK, LinkHandling::Follow);
             assert!(matches!(opened, Err(Errno::XDEV | LINK_UNSAFE)), "{below}");

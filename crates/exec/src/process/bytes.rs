@@ -34,7 +34,7 @@ impl MessageEncoder {
         self.0.extend(bytes);
     }
 
-    pub(crate) fn done(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         let length = u32::try_from(self.0.len() - LENGTH).unwrap_or(u32::MAX);
         self.0[..LENGTH].copy_from_slice(&length.to_le_bytes());
         self.0

@@ -33,6 +33,6 @@ pub fn raise_open_files() {
 }
 
 /// Returns the limit of open files for programs, or `None` if [`init`] was not called.
-pub(super) fn ready() -> Option<Option<u64>> {
+pub(super) fn initialized_file_limit() -> Option<Option<u64>> {
     READY.get().copied()
 }

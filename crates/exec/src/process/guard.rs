@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use policy::ResourceExcess;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstatvfs, openat, statat};
 
-use super::nameless::{UnlinkedFiles, most_shared};
+use super::nameless::{UnlinkedFiles, max_shared_memory};
 use super::tree;
 use crate::sandbox::KernelRefusal;
 use crate::sandbox::cell::ProgramConfinement;
@@ -48,7 +48,7 @@ pub(super) struct ResourceGuard {
 
 impl ResourceGuard {
     /// Starts watching a run.
-    pub(super) fn begin(&mut self, inside: Option<&ProgramConfinement>) {
+    pub(super) fn begin_run(&mut self, inside: Option<&ProgramConfinement>) {
         self.next = inside.map(|_| Instant::now() + LOOK);
         self.free = inside.and_then(|inside| free(inside.scratch.as_ref()?));
         if let (None, Some(inside)) = (self.most, inside) {
@@ -57,19 +57,19 @@ impl ResourceGuard {
     }
 
     /// Returns the time of the next check.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(super) fn next_check(&self) -> Option<Instant> {
         self.next
     }
 
     /// Checks the run if the check is due. Returns the exceeded limit.
-    pub(super) fn look(&mut self, inside: Option<&ProgramConfinement>) -> Option<KernelRefusal> {
+    pub(super) fn check(&mut self, inside: Option<&ProgramConfinement>) -> Option<KernelRefusal> {
         let (inside, now) = (inside?, Instant::now());
         if self.next.is_none_or(|next| next > now) {
             return None;
         }
         self.next = Some(now + LOOK);
-        let pids = tree::below(&BTreeSet::new());
-        let nameless = UnlinkedFiles::of(&pids);
+        let pids = tree::descendants_except(&BTreeSet::new());
+        let nameless = UnlinkedFiles::measure(&pids);
         let excess = self
             .scratch(inside, nameless.disk)
             .or_else(|| shared_memory(inside, &pids, nameless.memory))
@@ -152,7 +152,7 @@ impl DirectoryUsage {
 /// process, so per-process limits miss it. Applies only without a control group.
 fn shared_memory(inside: &ProgramConfinement, pids: &BTreeSet<i32>, nameless: u64) -> Option<ResourceExcess> {
     let most = inside.bounds.plan.limits.memory.filter(|_| !inside.memory_is_limited)?;
-    (nameless.max(most_shared(pids)) > most).then_some(ResourceExcess::SharedMemory { most })
+    (nameless.max(max_shared_memory(pids)) > most).then_some(ResourceExcess::SharedMemory { most })
 }
 
 /// Returns an excess if the machine is short of memory and this run holds more than half of it. Applies only without
@@ -161,21 +161,21 @@ fn memory(inside: &ProgramConfinement, pids: &BTreeSet<i32>, nameless: u64) -> O
     if inside.memory_is_limited {
         return None;
     }
-    let text = tree::text("/proc/meminfo")?;
-    let of = |name: &str| kilobytes(&text, name);
+    let text = tree::read_proc_file("/proc/meminfo")?;
+    let of = |name: &str| parse_kilobytes(&text, name);
     let (all, left) = (of("MemTotal:")?, of("MemAvailable:")?);
     if left > all / SHORT {
         return None;
     }
     let own: u64 = pids
         .iter()
-        .filter_map(|pid| kilobytes(&tree::text(&format!("/proc/{pid}/status"))?, "RssAnon:"))
+        .filter_map(|pid| parse_kilobytes(&tree::read_proc_file(&format!("/proc/{pid}/status"))?, "RssAnon:"))
         .sum();
-    let shared = nameless.max(most_shared(pids)) >> 10;
+    let shared = nameless.max(max_shared_memory(pids)) >> 10;
     (own.saturating_add(shared) > all / 2).then_some(ResourceExcess::Memory)
 }
 
-pub(super) fn kilobytes(text: &str, name: &str) -> Option<u64> {
+pub(super) fn parse_kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
-    fn what_a_directory_holds() {
+    fn directory_usage_is_measured_without_following_links() {
         let place = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(place.path().join("a/b")).unwrap();
         std::fs::write(place.path().join("a/b/f"), vec![1; 300_000]).unwrap();
@@ -200,9 +200,9 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_the_kernels() {
+    fn kilobytes_are_parsed_from_proc_files() {
         let text = "MemTotal:       24000 kB\nMemAvailable:    1200 kB\n";
-        assert_eq!(kilobytes(text, "MemAvailable:"), Some(1200));
-        assert_eq!(kilobytes(text, "Missing:"), None);
+        assert_eq!(parse_kilobytes(text, "MemAvailable:"), Some(1200));
+        assert_eq!(parse_kilobytes(text, "Missing:"), None);
     }
 }

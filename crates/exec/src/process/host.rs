@@ -25,7 +25,7 @@ use super::running::{ProcessPipes, RunningProcess, ControlSocket, send};
 use super::{entry, link};
 use crate::fs::FileHandle;
 use crate::sandbox::Scratch;
-use crate::sandbox::host::{BorrowedLayer, SandboxCell, CellPool, unconfined};
+use crate::sandbox::host::{BorrowedLayer, SandboxCell, CellPool, unconfined_enforcement};
 
 /// The time limit for the spawner to create a supervisor.
 const BUSY: Duration = Duration::from_secs(3);
@@ -101,7 +101,7 @@ impl Spawner {
     pub(crate) async fn start(&self, command: &ProcessCommand, permit: &Permit) -> Result<RunningProcess, SpawnFault> {
         permit.may_run(&command.stated)?;
         let cell = match permit.confinement() {
-            Some(confinement) => self.cells.find(self, permit.reach(), confinement).await?,
+            Some(confinement) => self.cells.find_or_create(self, permit.reach(), confinement).await?,
             None => None,
         };
         let (pipes, theirs) = ProcessPipes::open(&command.stdio, cell.as_deref())?;
@@ -114,19 +114,19 @@ impl Spawner {
         // ends: idle supervisors are used up, and only `TRIES` new ones are tried
         let mut tries = 0;
         // The watch begins before the run, so that files which the run creates are missing yet.
-        let watch = cell.as_ref().map(|cell| cell.watch());
+        let watch = cell.as_ref().map(|cell| cell.begin_watch());
         loop {
             let (keeper, names, made_by) = self.keeper(cell.as_deref())?;
-            let layers = cell.as_ref().map(|cell| cell.layers(&names)).unwrap_or_default();
+            let layers = cell.as_ref().map(|cell| cell.layers_for_run(&names)).unwrap_or_default();
             let order = SupervisorOrder::Run(command.launch(cell.as_deref(), &layers)).encode();
             if order.len() > MAX_ORDER {
-                return Err(command.refused(LaunchStep::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
+                return Err(command.launch_fault(LaunchStep::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
             }
             let is_new = made_by != SupervisorSource::Reused;
             let mut talk = ControlSocket { control: UnixStream::from_std(keeper)?, inbox: Vec::new() };
             tries += usize::from(is_new);
             // The order waits until the supervisor is ready: one that is only late would still run the order.
-            let sent = match if is_new { timeout(BUSY, talk.report()).await } else { Ok(Some(SupervisorReport::Ready)) }
+            let sent = match if is_new { timeout(BUSY, talk.next_report()).await } else { Ok(Some(SupervisorReport::Ready)) }
             {
                 Ok(Some(SupervisorReport::Ready)) => send(&talk.control, &order, &fds).await,
                 // The spawner was killed, or could not create another process.
@@ -140,7 +140,7 @@ impl Spawner {
                 Ok(()) => {
                     let enforcement = match &cell {
                         Some(cell) => cell.enforcement.clone(),
-                        None => unconfined(permit),
+                        None => unconfined_enforcement(permit),
                     };
                     let spawner = self.clone();
                     return Ok(RunningProcess { talk, pipes, spawner, cell, enforcement, layers, names, watch });
@@ -157,12 +157,12 @@ impl Spawner {
     }
 
     /// Lets commands use `scratch` as their private directory, if their policy names it.
-    pub fn lend(&self, scratch: &Arc<Scratch>) {
-        self.cells.lend(scratch);
+    pub fn lend_scratch(&self, scratch: &Arc<Scratch>) {
+        self.cells.lend_scratch(scratch);
     }
 
     /// Requests a cell from the spawner as `order` says, and returns the socket to it.
-    pub(crate) fn ask_for_cell(&self, order: &[u8]) -> Result<StdStream, SpawnFault> {
+    pub(crate) fn request_cell(&self, order: &[u8]) -> Result<StdStream, SpawnFault> {
         let mut shared = self.lock();
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -173,23 +173,23 @@ impl Spawner {
     /// Returns the enforcement for a command that runs with `permit`. Creates the cell if it is missing.
     pub async fn enforcement(&self, permit: &Permit) -> Result<Enforcement, SpawnFault> {
         let cell = match permit.confinement() {
-            Some(confinement) => self.cells.find(self, permit.reach(), confinement).await?,
+            Some(confinement) => self.cells.find_or_create(self, permit.reach(), confinement).await?,
             None => None,
         };
-        Ok(cell.map_or_else(|| unconfined(permit), |cell| cell.enforcement.clone()))
+        Ok(cell.map_or_else(|| unconfined_enforcement(permit), |cell| cell.enforcement.clone()))
     }
 
     /// Returns the mounts, the tier and the enforcement for a command that runs with `permit`.
     pub async fn explain(&self, permit: &Permit) -> Result<ConfinementReport, SpawnFault> {
         let cell = match permit.confinement() {
-            Some(confinement) => self.cells.find(self, permit.reach(), confinement).await?,
+            Some(confinement) => self.cells.find_or_create(self, permit.reach(), confinement).await?,
             None => None,
         };
         let Some(cell) = cell else {
-            let enforcement = unconfined(permit);
+            let enforcement = unconfined_enforcement(permit);
             return Ok(ConfinementReport { tier: Tier::Nothing, enforcement, places: Vec::new() });
         };
-        Ok(ConfinementReport { tier: cell.tier(), enforcement: cell.enforcement.clone(), places: cell.places() })
+        Ok(ConfinementReport { tier: cell.tier(), enforcement: cell.enforcement.clone(), places: cell.describe_mounts() })
     }
 
     /// Kills a spawner that does not respond, e.g. because a program stopped it. The next request starts another one.
@@ -212,7 +212,7 @@ impl Spawner {
             io::Result::Ok((ours, theirs))
         };
         if let Some(cell) = cell {
-            if let Some((keeper, names)) = cell.idle() {
+            if let Some((keeper, names)) = cell.take_idle() {
                 return Ok((keeper, names, SupervisorSource::Reused));
             }
             let (ours, theirs) = pair()?;
@@ -224,7 +224,7 @@ impl Spawner {
             return Ok((keeper, Vec::new(), SupervisorSource::Reused));
         }
         let (ours, theirs) = pair()?;
-        let made_by = shared.ask(&MessageEncoder::new().done(), &theirs)?;
+        let made_by = shared.ask(&MessageEncoder::new().finish(), &theirs)?;
         Ok((ours, Vec::new(), made_by))
     }
 
@@ -276,7 +276,7 @@ impl SpawnerLink {
     }
 
     fn open() -> Result<Self, SpawnFault> {
-        let open_files = entry::ready().ok_or(SpawnFault::NotReady)?;
+        let open_files = entry::initialized_file_limit().ok_or(SpawnFault::NotReady)?;
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         // The binary that runs now, even if its file was replaced.
@@ -327,7 +327,7 @@ impl ProcessCommand {
         let mut env = self.env.clone();
         let mut directory = Vec::new();
         if let Some(cell) = cell {
-            let inside = cell.inside(self.directory.path());
+            let inside = cell.path_inside(self.directory.path());
             if env.get(OsStr::new("PWD")).is_some_and(|pwd| pwd == self.directory.path()) {
                 env.insert("PWD".into(), inside.clone().into());
             }
@@ -345,7 +345,7 @@ impl ProcessCommand {
     }
 
     /// Returns the error for a command that was not started, given the failed step.
-    pub(crate) fn refused(&self, step: LaunchStep, errno: i32) -> SpawnFault {
+    pub(crate) fn launch_fault(&self, step: LaunchStep, errno: i32) -> SpawnFault {
         SpawnFault::Refused {
             step,
             program: self.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),

@@ -36,12 +36,12 @@ const STUCK: Duration = Duration::from_secs(2);
 const HIDE: Duration = Duration::from_millis(500);
 
 /// Serves the host at the other end of `control` until the host is gone.
-pub(super) fn keep(control: &OwnedFd, limits: LaunchLimits) -> ! {
+pub(super) fn supervise(control: &OwnedFd, limits: LaunchLimits) -> ! {
     serve(control, limits, None)
 }
 
 /// Serves the host in a cell: the programs are confined.
-pub(crate) fn keep_inside(control: &OwnedFd, limits: LaunchLimits, inside: &ProgramConfinement) -> ! {
+pub(crate) fn supervise_in_cell(control: &OwnedFd, limits: LaunchLimits, inside: &ProgramConfinement) -> ! {
     serve(control, limits, Some(inside))
 }
 
@@ -51,17 +51,17 @@ fn serve(control: &OwnedFd, limits: LaunchLimits, inside: Option<&ProgramConfine
     // The children run as the same user: they must not inspect or trace this process.
     let _old_kernel = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let Ok(signals) = sys::child_signals() else { sys::exit(1) };
-    let _host_is_gone = link::write(control, &SupervisorReport::Ready.encode());
+    let _host_is_gone = link::write_all(control, &SupervisorReport::Ready.encode());
     // ends: when the host is gone
     let spawner = getppid();
-    let names = inside.filter(|inside| inside.has_names());
+    let names = inside.filter(|inside| inside.has_dns_stub());
     let names = names.and_then(|inside| DnsStub::open(&inside.bounds.plan.hosts).ok());
     let layers = MountedLayers::new(inside);
     let signals = &signals;
     let guard = ResourceGuard::default();
     let mut keeper =
         Supervisor { control, signals, limits, inside, spawner, layers, names, guard, rules: None, gave: false };
-    while let Some((bytes, fds)) = link::message(control, MAX_ORDER) {
+    while let Some((bytes, fds)) = link::receive_message(control, MAX_ORDER) {
         match SupervisorOrder::decode(&bytes) {
             Some(SupervisorOrder::Run(order)) => keeper.run(&order, fds),
             // The run that this order was meant for is over.
@@ -98,7 +98,7 @@ impl Supervisor<'_> {
     fn run(&mut self, order: &LaunchRequest, fds: Vec<OwnedFd>) {
         let mut news = Vec::new();
         let renewed = self.renew();
-        let put = self.layers.put(&order.layers);
+        let put = self.layers.mount_missing(&order.layers);
         if put == LayerMountOutcome::Failed {
             // The git directory stays read-only.
             news.extend(SupervisorReport::NoLayer.encode());
@@ -112,7 +112,7 @@ impl Supervisor<'_> {
         // Now only the program holds the descriptors: when it closes them, the reader sees the end of file.
         drop(fds);
         let mut guard = std::mem::take(&mut self.guard);
-        guard.begin(self.inside);
+        guard.begin_run(self.inside);
         let mut run = SupervisedRun {
             keeper: self,
             guard,
@@ -137,30 +137,30 @@ impl Supervisor<'_> {
         }
         run.watch();
         self.guard = run.guard;
-        self.layers.rest();
+        self.layers.prepare_next_run();
     }
 
     /// Returns the hosts that the next run may reach, if there are any.
     fn outside(&self) -> Option<EgressHosts> {
         let relay = self.inside?.relay.as_ref()?;
-        EgressHosts::new(relay, self.names.as_ref()?.number())
+        EgressHosts::new(relay, self.names.as_ref()?.supervisor_number())
     }
 
     /// Restores protective mounts that a process outside removed by replacing files. Returns true if any were
     /// missing.
     fn renew(&self) -> Result<bool, (LaunchStep, Errno)> {
         let Some(inside) = self.inside.filter(|inside| inside.own_mounts) else { return Ok(false) };
-        let renewed = remount::renew(&inside.bounds.plan).map_err(|errno| (LaunchStep::Confine, errno))?;
-        self.layers.lost(&renewed);
+        let renewed = remount::remount_lost(&inside.bounds.plan).map_err(|errno| (LaunchStep::Confine, errno))?;
+        self.layers.forget_lost(&renewed);
         Ok(!renewed.is_empty())
     }
 
     /// Kills all descendants of the program, and returns those that were found.
     fn kill(&self) -> BTreeSet<i32> {
         if !self.inside.is_some_and(|inside| inside.own_processes) {
-            return tree::kill(&BTreeSet::new());
+            return tree::kill_groups(&BTreeSet::new());
         }
-        let all = tree::below(&BTreeSet::new());
+        let all = tree::descendants_except(&BTreeSet::new());
         sys::kill_all();
         all
     }
@@ -170,7 +170,7 @@ impl Supervisor<'_> {
     fn rule(&mut self, as_before: bool, fds: &[OwnedFd]) -> Result<(), (LaunchStep, Errno)> {
         let Some(inside) = self.inside else { return Ok(()) };
         if !as_before || self.rules.is_none() || self.gave {
-            self.rules = inside.rules().map_err(|errno| (LaunchStep::Confine, errno))?;
+            self.rules = inside.landlock_rules().map_err(|errno| (LaunchStep::Confine, errno))?;
             self.gave = false;
         }
         if let Some(rules) = &self.rules {
@@ -228,14 +228,14 @@ impl SupervisedRun<'_> {
     fn watch(&mut self) {
         // ends: when no process is left; every ending gets there
         loop {
-            sys::drain(self.keeper.signals);
+            sys::drain_signals(self.keeper.signals);
             if self.reap() {
                 return self.empty();
             }
             self.send();
-            let broker = self.broker.as_ref().and_then(Broker::next);
+            let broker = self.broker.as_ref().and_then(Broker::next_retry);
             let next =
-                self.next_step().into_iter().chain(broker).chain(self.hide).chain(self.guard.next()).min();
+                self.next_step().into_iter().chain(broker).chain(self.hide).chain(self.guard.next_check()).min();
             let wait = next.map(|at| at.saturating_duration_since(Instant::now()));
             let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
             let woken = self.wait(wait.as_ref());
@@ -286,7 +286,7 @@ impl SupervisedRun<'_> {
 
     /// Ends a run that exceeds its resources, and reports it.
     fn guard(&mut self) {
-        if let Some(refusal) = self.guard.look(self.keeper.inside) {
+        if let Some(refusal) = self.guard.check(self.keeper.inside) {
             self.news.extend(SupervisorReport::Refused(vec![refusal]).encode());
             self.end(Duration::ZERO);
         }
@@ -298,27 +298,27 @@ impl SupervisedRun<'_> {
         if woken.named
             && let Some(name) = self.keeper.names.as_ref().and_then(|names| names.serve(outside))
         {
-            broker.tell(KernelRefusal::Name(name));
+            broker.record_refusal(KernelRefusal::Name(name));
         }
         if woken.relayed {
-            broker.hear();
+            broker.record_relay_refusals();
         }
         if woken.asked.contains(PollFlags::IN) {
             broker.serve(&inside.bounds);
         } else if !woken.asked.is_empty() {
             // No process is left that could make a call.
-            broker.hear();
+            broker.record_relay_refusals();
             self.tell();
             self.broker = None;
             return;
         }
-        broker.again();
+        broker.retry_due();
         self.tell();
     }
 
     /// Reports refusals to the host.
     fn tell(&mut self) {
-        let news = self.broker.as_mut().map(Broker::news).unwrap_or_default();
+        let news = self.broker.as_mut().map(Broker::take_refusals).unwrap_or_default();
         if !news.is_empty() {
             self.news.extend(SupervisorReport::Refused(news).encode());
         }
@@ -350,7 +350,7 @@ impl SupervisedRun<'_> {
                 self.failed(step, errno);
                 return none_left;
             }
-            let left = if none_left { 0 } else { tree::below(&BTreeSet::new()).len() };
+            let left = if none_left { 0 } else { tree::descendants_except(&BTreeSet::new()).len() };
             let left = u32::try_from(left).unwrap_or(u32::MAX);
             self.news.extend(SupervisorReport::Exited { status, left }.encode());
         }
@@ -359,7 +359,7 @@ impl SupervisedRun<'_> {
 
     /// Obeys an order of the host. Returns `None` if the host is gone.
     fn obey(&mut self) -> Option<()> {
-        let (bytes, _) = link::message(self.keeper.control, MAX_ORDER)?;
+        let (bytes, _) = link::receive_message(self.keeper.control, MAX_ORDER)?;
         match SupervisorOrder::decode(&bytes)? {
             SupervisorOrder::End { grace } => self.end(grace),
             SupervisorOrder::Signal(number) => {
@@ -383,12 +383,12 @@ impl SupervisedRun<'_> {
             RunShutdown::Terminating(before) => before.min(by),
             RunShutdown::Killed(..) | RunShutdown::ReportedStuck(_) => return,
         };
-        let all = tree::below(&BTreeSet::new());
+        let all = tree::descendants_except(&BTreeSet::new());
         self.name(&all);
         if grace > Duration::ZERO {
-            tree::signal(&all, Signal::TERM);
+            tree::signal_all(&all, Signal::TERM);
             // A stopped process handles the signal only after it continues.
-            tree::signal(&all, Signal::CONT);
+            tree::signal_all(&all, Signal::CONT);
         }
         self.ending = RunShutdown::Terminating(by);
     }
@@ -418,7 +418,7 @@ impl SupervisedRun<'_> {
             RunShutdown::NotRequested | RunShutdown::Terminating(_) => RunShutdown::Killed(now, now + AGAIN),
             RunShutdown::Killed(first, _) if now - first < STUCK => RunShutdown::Killed(first, now + AGAIN),
             RunShutdown::Killed(..) => {
-                self.news.extend(SupervisorReport::Stuck { left: tree::named(&all, NAMED) }.encode());
+                self.news.extend(SupervisorReport::Stuck { left: tree::process_names(&all, NAMED) }.encode());
                 RunShutdown::ReportedStuck(now + STUCK)
             }
             RunShutdown::ReportedStuck(_) => RunShutdown::ReportedStuck(now + STUCK),
@@ -427,18 +427,18 @@ impl SupervisedRun<'_> {
 
     fn name(&mut self, pids: &BTreeSet<i32>) {
         let new: BTreeSet<i32> = pids.difference(&self.ended).copied().collect();
-        self.names.extend(tree::named(&new, NAMED.saturating_sub(self.names.len())));
+        self.names.extend(tree::process_names(&new, NAMED.saturating_sub(self.names.len())));
         self.ended.extend(new);
     }
 
     fn empty(&mut self) {
         // The relay may have sent a message just before.
-        self.broker.as_mut().map(Broker::hear);
+        self.broker.as_mut().map(Broker::record_relay_refusals);
         self.tell();
         let more = u32::try_from(self.ended.len().saturating_sub(self.names.len())).unwrap_or(u32::MAX);
         let ended = std::mem::take(&mut self.names);
-        let touched = self.keeper.layers.touched();
-        let off = !touched || self.keeper.layers.take_off();
+        let touched = self.keeper.layers.is_touched();
+        let off = !touched || self.keeper.layers.unmount_all();
         // Without a spawner, no process would clean up after this one. In a process namespace the spawner is not
         // visible.
         let again = off && getppid() == self.keeper.spawner;
@@ -450,7 +450,7 @@ impl SupervisedRun<'_> {
     }
 
     fn send(&mut self) {
-        let _host_is_gone = link::write(self.keeper.control, &self.news);
+        let _host_is_gone = link::write_all(self.keeper.control, &self.news);
         self.news.clear();
     }
 
@@ -464,7 +464,7 @@ impl SupervisedRun<'_> {
             let wait = if began.elapsed() < STUCK { AGAIN } else { STUCK };
             let wait = Timespec::try_from(wait).ok();
             let _woken = poll(&mut [PollFd::new(signals, PollFlags::IN)], wait.as_ref());
-            sys::drain(signals);
+            sys::drain_signals(signals);
             if self.reap() {
                 sys::exit(0);
             }

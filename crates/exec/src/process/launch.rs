@@ -194,7 +194,7 @@ fn confine(inside: &ProgramConfinement, rules: Option<&OwnedFd>, hear: &OwnedFd)
     if let Some(rules) = rules {
         confinement::landlock_restrict(rules).map_err(at)?;
     }
-    if let Some(listener) = confinement::filter(&inside.filter, inside.brokered).map_err(at)? {
+    if let Some(listener) = confinement::install_filter(&inside.filter, inside.brokered).map_err(at)? {
         link::send(hear, &[0], &[listener.as_fd()])
             .map_err(|error| at(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
     }
@@ -209,5 +209,5 @@ fn listener(heard: &OwnedFd) -> Option<OwnedFd> {
 }
 
 fn place(fd: impl AsFd, number: i32) -> Result<(), (LaunchStep, Errno)> {
-    sys::place(fd, number).map_err(|error| (LaunchStep::Fork, Errno::from_io_error(&error).unwrap_or(Errno::BADF)))
+    sys::dup_onto(fd, number).map_err(|error| (LaunchStep::Fork, Errno::from_io_error(&error).unwrap_or(Errno::BADF)))
 }

@@ -55,7 +55,7 @@ pub(crate) fn receive(from: impl AsFd, bytes: &mut [u8], fds: &mut Vec<OwnedFd>)
 
 /// Receives one complete message of at most `limit` bytes. Returns `None` if the peer is gone or the message is
 /// malformed.
-pub(crate) fn message(from: impl AsFd, limit: usize) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+pub(crate) fn receive_message(from: impl AsFd, limit: usize) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     let mut fds = Vec::new();
     let mut length = [0; LENGTH];
     fill(&from, &mut length, &mut fds)?;
@@ -77,7 +77,7 @@ fn fill(from: impl AsFd, mut bytes: &mut [u8], fds: &mut Vec<OwnedFd>) -> Option
 }
 
 /// Writes all of `bytes`. Blocks while the socket is full.
-pub(crate) fn write(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_all(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     // ends: every round writes some of it or is the last
     while !bytes.is_empty() {
         match rustix::net::send(&to, bytes, SendFlags::NOSIGNAL) {
@@ -90,7 +90,7 @@ pub(crate) fn write(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Returns true if there is data to receive, or the peer is gone.
-pub(crate) fn is_ready(from: impl AsFd) -> io::Result<bool> {
+pub(crate) fn is_readable(from: impl AsFd) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     Ok(poll(&mut [PollFd::new(&from, PollFlags::IN)], Some(&now))? > 0)

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SealFlags, SeekFrom, fcntl_add_seals, memfd_create, seek};
 
 /// Creates a sealed, immutable memfd with `bytes`, positioned at its start.
-pub(crate) fn memory(name: &CStr, bytes: &[u8]) -> io::Result<OwnedFd> {
+pub(crate) fn sealed_memfd(name: &CStr, bytes: &[u8]) -> io::Result<OwnedFd> {
     let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let mut rest = bytes;
     // ends: every round writes some of it or is the last

@@ -120,7 +120,7 @@ impl SupervisorOrder {
                 out.signed(*signal);
             }
         }
-        out.done()
+        out.finish()
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
@@ -181,7 +181,7 @@ impl SupervisorReport {
             }
             Self::NoLayer => out.byte(7),
         }
-        out.done()
+        out.finish()
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_what_is_heard() {
+    fn messages_decode_to_what_was_encoded() {
         let launch = LaunchRequest {
             argv: vec![b"sh".to_vec(), b"".to_vec(), vec![0xff]],
             env: vec![b"A=1".to_vec()],

@@ -29,16 +29,16 @@ mod user;
 
 /// The items that a cell needs.
 pub(crate) mod confined {
-    pub(crate) use super::keeper::keep_inside as keep;
+    pub(crate) use super::keeper::supervise_in_cell as keep;
     pub(crate) use super::launch::LaunchLimits;
-    pub(crate) use super::sys::{ForkSide, child_signals, close_from, drain, exit, fork, reap_all, wait_for};
+    pub(crate) use super::sys::{ForkSide, child_signals, close_from, drain_signals, exit, fork, reap_all, wait_for};
 }
 
 pub use entry::{init, raise_open_files};
 pub use fault::SpawnFault;
 pub use host::{ProcessCommand, ConfinementReport, Spawner, Stdio};
 pub(crate) use launch::PRELUDE_FD;
-pub(crate) use memory::memory;
+pub(crate) use memory::sealed_memfd;
 pub(crate) use message::SupervisorReport;
 pub use message::{KilledProcess, LaunchStep, ResourceUsage};
 pub use pty::PtySize;

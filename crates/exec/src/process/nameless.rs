@@ -23,7 +23,7 @@ pub(super) struct UnlinkedFiles {
 
 impl UnlinkedFiles {
     /// Measures the unlinked files that the processes `pids` hold open. A file that several of them hold counts once.
-    pub(super) fn of(pids: &BTreeSet<i32>) -> Self {
+    pub(super) fn measure(pids: &BTreeSet<i32>) -> Self {
         let (mut total, mut seen, mut left) = (Self::default(), BTreeSet::new(), MAX_DESCRIPTORS);
         for pid in pids {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -62,8 +62,8 @@ impl UnlinkedFiles {
 }
 
 /// Returns the largest shared memory mapped by one of `pids`, which need not be backed by a file.
-pub(super) fn most_shared(pids: &BTreeSet<i32>) -> u64 {
-    let of = |pid: &i32| super::guard::kilobytes(&tree::text(&format!("/proc/{pid}/status"))?, "RssShmem:");
+pub(super) fn max_shared_memory(pids: &BTreeSet<i32>) -> u64 {
+    let of = |pid: &i32| super::guard::parse_kilobytes(&tree::read_proc_file(&format!("/proc/{pid}/status"))?, "RssShmem:");
     pids.iter().filter_map(of).max().unwrap_or_default().saturating_mul(1 << 10)
 }
 
@@ -76,14 +76,14 @@ mod tests {
     #[test]
     fn removed_files_and_memory_files_are_counted_once() {
         let own = BTreeSet::from([rustix::process::getpid().as_raw_nonzero().get()]);
-        let before = UnlinkedFiles::of(&own);
+        let before = UnlinkedFiles::measure(&own);
         let mut file = tempfile::tempfile_in("/tmp").unwrap();
         file.write_all(&vec![1; 3 << 20]).unwrap();
         let _again = file.try_clone().unwrap();
         let memory = rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         std::fs::File::from(memory.try_clone().unwrap()).write_all(&vec![1; 5 << 20]).unwrap();
         file.sync_all().unwrap();
-        let now = UnlinkedFiles::of(&own);
+        let now = UnlinkedFiles::measure(&own);
         let (disk, memory) = ((now.disk - before.disk) >> 20, (now.memory - before.memory) >> 20);
         assert_eq!((disk, memory), (3, 5));
     }

@@ -56,7 +56,7 @@ impl ProcessPipes {
     pub(super) fn open(stdio: &Stdio, cell: Option<&SandboxCell>) -> io::Result<(Self, Vec<OwnedFd>)> {
         if let Stdio::Terminal(size) = stdio {
             let (ours, theirs) = pty::open(*size, cell.and_then(|cell| cell.terminals.as_ref()))?;
-            let terminal = Some(sys::watched(Arc::new(ours))?);
+            let terminal = Some(sys::into_async_fd(Arc::new(ours))?);
             return Ok((Self { terminal, ..Self::default() }, vec![theirs]));
         }
         if let Stdio::Given(given) = stdio {
@@ -113,10 +113,10 @@ pub(crate) struct RunningProcess {
 
 impl RunningProcess {
     /// Returns the supervisor for the next run: it has reported that no process of this run is left.
-    pub(crate) fn over(self) {
+    pub(crate) fn release_supervisor(self) {
         let Ok(keeper) = self.talk.control.into_std() else { return };
         if let Some(cell) = &self.cell {
-            return cell.rest(keeper, self.names);
+            return cell.return_idle(keeper, self.names);
         }
         let mut shared = self.spawner.lock();
         if shared.idle.len() < MAX_IDLE {
@@ -149,7 +149,7 @@ pub(crate) struct ControlSocket {
 
 impl ControlSocket {
     /// Returns the supervisor's next report, or `None` if it is gone. Cancel safe.
-    pub(crate) async fn report(&mut self) -> Option<SupervisorReport> {
+    pub(crate) async fn next_report(&mut self) -> Option<SupervisorReport> {
         // ends: with a report, or when the supervisor is gone
         loop {
             if let Some(report) = self.parse()? {

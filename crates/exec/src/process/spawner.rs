@@ -30,7 +30,7 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
     let (mut keepers, mut groups) = (BTreeSet::new(), BTreeMap::new());
     // ends: when the host is gone and there are no children
     loop {
-        sys::drain(&signals);
+        sys::drain_signals(&signals);
         let none_left = reap(&mut keepers);
         groups.retain(|cell, group: &mut CellCgroup| keepers.contains(cell) || !group.remove());
         if none_left && host.is_none() {
@@ -40,9 +40,9 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
             // Supervisors exit by themselves, unless a program has stopped them.
             keepers.clear();
         }
-        let strays = !none_left && tree::children_beside(&keepers);
+        let strays = !none_left && tree::has_other_children(&keepers);
         if strays {
-            tree::kill(&keepers);
+            tree::kill_groups(&keepers);
         }
         let wait = if strays { Timespec::try_from(AGAIN).ok() } else { None };
         let mut ready = vec![PollFd::new(&signals, PollFlags::IN)];
@@ -55,7 +55,7 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
                 host = None;
                 continue;
             };
-            let group = plan.as_ref().and_then(|plan| CellCgroup::make(&plan.limits));
+            let group = plan.as_ref().and_then(|plan| CellCgroup::create(&plan.limits));
             match sys::fork() {
                 Ok(ForkSide::Child) => {
                     // If the child held the socket, the host would not notice the end of the spawner.
@@ -78,7 +78,7 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
 fn become_one(plan: Option<CellPlan>, group: Option<&CellCgroup>, control: &OwnedFd, limits: LaunchLimits) -> ! {
     match plan {
         Some(plan) => cell::serve(plan, group, control, limits),
-        None => keeper::keep(control, limits),
+        None => keeper::supervise(control, limits),
     }
 }
 
@@ -96,7 +96,7 @@ fn begin() -> Option<(OwnedFd, OwnedFd)> {
         rustix::fs::open("/proc/self/oom_score_adj", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
             .and_then(|likely| rustix::io::write(likely, b"200"));
     let _old_kernel = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    sys::default_signals();
+    sys::reset_signals();
     Some((host, sys::child_signals().ok()?))
 }
 
@@ -109,7 +109,7 @@ fn take_stdin() -> rustix::io::Result<OwnedFd> {
 
 /// Receives a request: a cell with this plan or a supervisor, and its socket. Returns `None` if the host is gone.
 fn next_keeper(host: &OwnedFd) -> Option<(Option<CellPlan>, OwnedFd)> {
-    let (bytes, mut fds) = link::message(host, MAX_ORDER)?;
+    let (bytes, mut fds) = link::receive_message(host, MAX_ORDER)?;
     let plan = match bytes.is_empty() {
         true => None,
         false => Some(CellPlan::read(&mut MessageDecoder(&bytes))?),
@@ -127,7 +127,7 @@ fn reap(keepers: &mut BTreeSet<i32>) -> bool {
             }
             // A supervisor never stops by itself: a program has stopped it.
             ChildWaitOutcome::Stopped(pid) if keepers.contains(&pid) => {
-                tree::signal(&BTreeSet::from([pid]), Signal::CONT);
+                tree::signal_all(&BTreeSet::from([pid]), Signal::CONT);
             }
             ChildWaitOutcome::Stopped(_) => {}
             ChildWaitOutcome::Running => return false,

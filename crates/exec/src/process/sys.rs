@@ -95,7 +95,7 @@ pub(super) fn vfork(mut child: &mut dyn FnMut() -> i32) -> io::Result<i32> {
 }
 
 /// Resets every signal to its default action, for this process and all descendants.
-pub(super) fn default_signals() {
+pub(super) fn reset_signals() {
     // The kernel's own structure, all zero: the default action, no flags, nothing blocked. The C library would not
     // touch the two signals that it uses itself, which a parent may have left ignored.
     let default = [0_u64; 4];
@@ -136,7 +136,7 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
 }
 
 /// Reads all pending signals from the descriptor of [`child_signals`].
-pub(crate) fn drain(signals: &OwnedFd) {
+pub(crate) fn drain_signals(signals: &OwnedFd) {
     let mut told = [0; 1024];
     // ends: the descriptor does not block, and signals of one kind are reported once
     while rustix::io::read(signals, &mut told).is_ok_and(|read| read > 0) {}
@@ -210,7 +210,7 @@ pub(crate) fn wait_for(pid: i32) -> Option<i32> {
 }
 
 /// Duplicates `fd` as descriptor `number`, which stays open across exec.
-pub(super) fn place(fd: impl AsFd, number: RawFd) -> io::Result<()> {
+pub(super) fn dup_onto(fd: impl AsFd, number: RawFd) -> io::Result<()> {
     if fd.as_fd().as_raw_fd() == number {
         return Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?);
     }
@@ -230,7 +230,7 @@ pub(crate) fn close_from(first: RawFd) {
 }
 
 /// Registers `fd` with the async runtime.
-pub(super) fn watched(fd: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+pub(super) fn into_async_fd(fd: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     // SAFETY: an owned descriptor stays open and unchanged as long as it is owned.
     Ok(unsafe { AsyncFd::register(fd) }?)
 }

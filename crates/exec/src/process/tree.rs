@@ -21,7 +21,7 @@ const MAX_LOOKED_AT: usize = 100_000;
 const MAX_PASSES: usize = 64;
 
 /// Returns all descendants of this process, except the subtrees of `except`.
-pub(super) fn below(except: &BTreeSet<i32>) -> BTreeSet<i32> {
+pub(super) fn descendants_except(except: &BTreeSet<i32>) -> BTreeSet<i32> {
     let me = getpid().as_raw_nonzero().get();
     let mut found = BTreeSet::new();
     let mut todo = vec![me];
@@ -37,9 +37,9 @@ pub(super) fn below(except: &BTreeSet<i32>) -> BTreeSet<i32> {
 }
 
 /// Sends `signal` to each of `pids`, which [`below`] has found, unless the pid was reused.
-pub(super) fn signal(pids: &BTreeSet<i32>, signal: Signal) {
+pub(super) fn signal_all(pids: &BTreeSet<i32>, signal: Signal) {
     for &pid in pids {
-        if let Some(held) = PinnedProcess::of(pid, pids) {
+        if let Some(held) = PinnedProcess::pin(pid, pids) {
             held.signal(signal);
         }
     }
@@ -47,20 +47,20 @@ pub(super) fn signal(pids: &BTreeSet<i32>, signal: Signal) {
 
 /// Kills all descendants, by process group: no member can fork between the scan and the kill, so a fork bomb does not
 /// outrun this. The group of a descendant was created by a descendant: each program begins with its own.
-pub(super) fn kill(except: &BTreeSet<i32>) -> BTreeSet<i32> {
+pub(super) fn kill_groups(except: &BTreeSet<i32>) -> BTreeSet<i32> {
     // Process 1 of a namespace has a group that it cannot see: then it equals none of these.
     let ours = parent_and_group(getpid().as_raw_nonzero().get()).map_or(0, |(_, group)| group);
     let mut killed = BTreeSet::new();
     // ends: when a pass finds no new process, or after `MAX_PASSES`
     for _ in 0..MAX_PASSES {
-        let all = below(except);
+        let all = descendants_except(except);
         let new: Vec<i32> = all.difference(&killed).copied().collect();
         if new.is_empty() {
             break;
         }
         let mut groups = BTreeSet::from([ours]);
         for &pid in &new {
-            let Some(held) = PinnedProcess::of(pid, &all) else { continue };
+            let Some(held) = PinnedProcess::pin(pid, &all) else { continue };
             let group = held.group;
             if group > 1
                 && groups.insert(group)
@@ -86,7 +86,7 @@ struct PinnedProcess {
 impl PinnedProcess {
     /// Pins a process. The pid may have been reused since the scan. The pidfd refers to one process; if its parent is
     /// ours, it is a descendant in any case.
-    fn of(pid: i32, ours: &BTreeSet<i32>) -> Option<Self> {
+    fn pin(pid: i32, ours: &BTreeSet<i32>) -> Option<Self> {
         let number = Pid::from_raw(pid)?;
         let handle = match pidfd_open(number, PidfdFlags::empty()) {
             Ok(handle) => Some(handle),
@@ -107,7 +107,7 @@ impl PinnedProcess {
 }
 
 /// Returns the names of `pids`.
-pub(super) fn named(pids: &BTreeSet<i32>, at_most: usize) -> Vec<KilledProcess> {
+pub(super) fn process_names(pids: &BTreeSet<i32>, at_most: usize) -> Vec<KilledProcess> {
     let name = |pid: i32| {
         let comm = read(&format!("/proc/{pid}/comm"))?;
         Some(KilledProcess { pid, name: String::from_utf8_lossy(comm.trim_ascii_end()).into_owned() })
@@ -155,7 +155,7 @@ fn numbers(directory: &str) -> Vec<i32> {
 }
 
 /// Reads a file of `/proc` as text.
-pub(super) fn text(path: &str) -> Option<String> {
+pub(super) fn read_proc_file(path: &str) -> Option<String> {
     read(path).map(|text| String::from_utf8_lossy(&text).into_owned())
 }
 
@@ -175,6 +175,6 @@ fn read(path: &str) -> Option<Vec<u8>> {
 }
 
 /// Returns true if this process has children that are not in `known`.
-pub(super) fn children_beside(known: &BTreeSet<i32>) -> bool {
+pub(super) fn has_other_children(known: &BTreeSet<i32>) -> bool {
     children(getpid().as_raw_nonzero().get()).iter().any(|child| !known.contains(child))
 }

@@ -31,7 +31,7 @@ pub fn read(file: &Path, layer: RuleLayer) -> Result<Option<String>, RuleFault> 
     if !opened.metadata().is_ok_and(|meta| meta.is_file()) {
         return Err(fault("it is not a file"));
     }
-    text_of(opened).map_err(|why| fault(&why)).map(Some)
+    read_bounded(opened).map_err(|why| fault(&why)).map(Some)
 }
 
 /// Non-blocking: a FIFO in a project must not hang this process.
@@ -50,7 +50,7 @@ fn open_here(file: &Path) -> rustix::io::Result<File> {
 }
 
 /// Reads all of an open file, up to the size limit.
-pub(super) fn text_of(file: File) -> Result<String, String> {
+pub(super) fn read_bounded(file: File) -> Result<String, String> {
     let mut text = String::new();
     let read = file.take(MAX_BYTES as u64 + 1).read_to_string(&mut text);
     match read {

@@ -40,7 +40,7 @@ pub enum RuleSaveFault {
 /// Adds `rule` to the user's rules in `file`, which is created if missing. A symlink is kept: its target is written.
 pub fn save(file: &Path, rule: &NewRule) -> Result<SavedRule, RuleSaveFault> {
     let machine = |source: io::Error| RuleSaveFault::Machine { file: file.to_owned(), source };
-    let place = AtomicFile::of(file).map_err(machine)?;
+    let place = AtomicFile::open(file).map_err(machine)?;
     let locked = place.lock().map_err(machine)?;
     let Some(_held_to_the_end) = locked else { return Err(RuleSaveFault::Held(place.lock_path().to_owned())) };
     let before = super::read(place.path(), RuleLayer::User)?;

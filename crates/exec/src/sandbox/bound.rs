@@ -50,7 +50,7 @@ impl BoundSockets {
     }
 
     /// Returns true if the kernel lists sockets here.
-    pub(crate) fn works(&self) -> bool {
+    pub(crate) fn is_supported(&self) -> bool {
         self.outside().and_then(|outside| listed(outside, |_| ())).is_ok()
     }
 
@@ -59,12 +59,12 @@ impl BoundSockets {
     }
 
     /// Returns the owner of the socket that is bound to `file`.
-    pub(crate) fn whose(&self, file: &OwnedFd) -> SocketOwner {
-        self.look(file).unwrap_or(SocketOwner::Others)
+    pub(crate) fn owner(&self, file: &OwnedFd) -> SocketOwner {
+        self.find_owner(file).unwrap_or(SocketOwner::Others)
     }
 
-    fn look(&self, file: &OwnedFd) -> Result<SocketOwner> {
-        let file = SocketFile::of(file)?;
+    fn find_owner(&self, file: &OwnedFd) -> Result<SocketOwner> {
+        let file = SocketFile::from_fd(file)?;
         if self.own_network {
             let inside = numbers(&asking()?, &file)?;
             if !inside.is_empty() {
@@ -83,7 +83,7 @@ impl BoundSockets {
     }
 
     /// Records that a process of the cell is about to bind `socket`.
-    pub(crate) fn note(&self, socket: &OwnedFd) {
+    pub(crate) fn record_bind(&self, socket: &OwnedFd) {
         // A socket that is not recorded cannot be connected to.
         let _not_noted = self.add(socket);
     }
@@ -144,7 +144,7 @@ struct SocketFile {
 }
 
 impl SocketFile {
-    fn of(file: &OwnedFd) -> Result<Self> {
+    fn from_fd(file: &OwnedFd) -> Result<Self> {
         let stat = fstat(file)?;
         let device =
             device_of_mount(file).unwrap_or((rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev)));
@@ -306,26 +306,26 @@ mod tests {
         let sockets = BoundSockets::new(false).unwrap();
         let listener = UnixListener::bind(&own).unwrap();
         let _theirs = UnixListener::bind(&other).unwrap();
-        assert_eq!(sockets.whose(&named(&own)), SocketOwner::Others);
+        assert_eq!(sockets.owner(&named(&own)), SocketOwner::Others);
         let listener = OwnedFd::from(listener);
-        sockets.note(&listener);
-        assert_eq!(sockets.whose(&named(&own)), SocketOwner::Ours);
-        assert_eq!(sockets.whose(&named(&other)), SocketOwner::Others);
+        sockets.record_bind(&listener);
+        assert_eq!(sockets.owner(&named(&own)), SocketOwner::Ours);
+        assert_eq!(sockets.owner(&named(&other)), SocketOwner::Others);
         // Another name of the same file.
         std::fs::hard_link(&own, place.path().join("link")).unwrap();
-        assert_eq!(sockets.whose(&named(&place.path().join("link"))), SocketOwner::Ours);
+        assert_eq!(sockets.owner(&named(&place.path().join("link"))), SocketOwner::Ours);
         drop(listener);
-        assert_eq!(sockets.whose(&named(&own)), SocketOwner::Unbound);
+        assert_eq!(sockets.owner(&named(&own)), SocketOwner::Unbound);
     }
 
     #[test]
-    fn those_that_are_gone_make_room() {
+    fn closed_sockets_are_evicted() {
         let sockets = BoundSockets::new(false).unwrap();
         let full = vec![0xff; usize::try_from(MAX_NOTED * NUMBER).unwrap()];
         pwrite(&sockets.notes, &full, 0).unwrap();
         let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         let one = OwnedFd::from(one);
-        sockets.note(&one);
+        sockets.record_bind(&one);
         assert_eq!(sockets.noted().unwrap(), vec![socket_cookie(&one).unwrap()]);
     }
 

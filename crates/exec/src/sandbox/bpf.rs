@@ -56,7 +56,7 @@ pub(crate) struct BpfAssembler {
 
 impl BpfAssembler {
     /// Emits a return of `value`. A return within reach is reused.
-    pub(crate) fn answer(&mut self, value: u32) -> BpfLabel {
+    pub(crate) fn emit_return(&mut self, value: u32) -> BpfLabel {
         let answer = BpfInstruction { code: code(BPF_RET | BPF_K), jt: 0, jf: 0, k: value };
         let near = self.backwards.len().saturating_sub(REACH);
         match self.backwards[near..].iter().rposition(|&instruction| instruction == answer) {
@@ -66,19 +66,19 @@ impl BpfAssembler {
     }
 
     /// Emits a load of the word at `offset` of the kernel's call data, then continues at `next`.
-    pub(crate) fn load(&mut self, offset: u32, next: BpfLabel) -> BpfLabel {
+    pub(crate) fn emit_load(&mut self, offset: u32, next: BpfLabel) -> BpfLabel {
         self.before(next);
         self.push(code(BPF_LD | BPF_W | BPF_ABS), offset)
     }
 
     /// Emits a bitwise AND of the accumulator with `mask`, then continues at `next`.
-    pub(crate) fn mask(&mut self, mask: u32, next: BpfLabel) -> BpfLabel {
+    pub(crate) fn emit_mask(&mut self, mask: u32, next: BpfLabel) -> BpfLabel {
         self.before(next);
         self.push(code(BPF_ALU | BPF_AND | BPF_K), mask)
     }
 
     /// Emits a conditional jump to `yes` or to `no`.
-    pub(crate) fn ask(&mut self, question: BpfCondition, yes: BpfLabel, no: BpfLabel) -> BpfLabel {
+    pub(crate) fn emit_branch(&mut self, question: BpfCondition, yes: BpfLabel, no: BpfLabel) -> BpfLabel {
         let (test, k) = match question {
             BpfCondition::Is(k) => (BPF_JEQ, k),
             BpfCondition::AtLeast(k) => (BPF_JGE, k),
@@ -112,7 +112,7 @@ impl BpfAssembler {
             return label;
         }
         let target = self.backwards[label.0];
-        if target.code == code(BPF_RET | BPF_K) { self.answer(target.k) } else { self.bridge(label) }
+        if target.code == code(BPF_RET | BPF_K) { self.emit_return(target.k) } else { self.bridge(label) }
     }
 
     /// Emits a jump to `label` at any distance.

@@ -83,18 +83,18 @@ impl Broker {
     }
 
     /// Returns the time of the next retry.
-    pub(crate) fn next(&self) -> Option<Instant> {
+    pub(crate) fn next_retry(&self) -> Option<Instant> {
         self.waiting.iter().map(|waiting| waiting.again).min()
     }
 
     /// Returns the refusals since the last call.
-    pub(crate) fn news(&mut self) -> Vec<KernelRefusal> {
+    pub(crate) fn take_refusals(&mut self) -> Vec<KernelRefusal> {
         std::mem::take(&mut self.news)
     }
 
     /// Answers one system call.
     pub(crate) fn serve(&mut self, bounds: &BrokerFacts) {
-        let Ok(asked) = sys::asked(&self.listener) else { return };
+        let Ok(asked) = sys::receive_notification(&self.listener) else { return };
         let answer = match i64::from(asked.number) {
             libc::SYS_connect => self.connect(&asked, bounds),
             libc::SYS_bind => {
@@ -102,26 +102,26 @@ impl Broker {
                 Some(SeccompAnswer::Continue)
             }
             _ => {
-                for path in writes::refused(&asked, &bounds.plan) {
-                    self.tell(KernelRefusal::Write(path));
+                for path in writes::refused_paths(&asked, &bounds.plan) {
+                    self.record_refusal(KernelRefusal::Write(path));
                 }
                 Some(SeccompAnswer::Continue)
             }
         };
         if let Some(answer) = answer {
-            sys::answer(&self.listener, &asked, answer);
+            sys::respond(&self.listener, &asked, answer);
         }
     }
 
     /// Retries the connections that are due.
-    pub(crate) fn again(&mut self) {
+    pub(crate) fn retry_due(&mut self) {
         let now = Instant::now();
         for mut waiting in std::mem::take(&mut self.waiting) {
             if waiting.again > now {
                 self.waiting.push(waiting);
                 continue;
             }
-            if !sys::still_asked(&self.listener, &waiting.asked) {
+            if !sys::is_still_waiting(&self.listener, &waiting.asked) {
                 // The caller was interrupted.
                 let _as_before = fcntl_setfl(&waiting.socket, waiting.flags);
                 continue;
@@ -141,20 +141,20 @@ impl Broker {
                     // Restored before the caller continues.
                     let _as_before = fcntl_setfl(&waiting.socket, waiting.flags);
                     let answer = outcome.map_or_else(SeccompAnswer::Fails, |()| SeccompAnswer::Done);
-                    sys::answer(&self.listener, &waiting.asked, answer);
+                    sys::respond(&self.listener, &waiting.asked, answer);
                 }
             }
         }
     }
 
     /// Records the refusals that the relay reports.
-    pub(crate) fn hear(&mut self) {
-        let heard = self.outside.as_mut().map(EgressHosts::heard).unwrap_or_default();
-        heard.into_iter().for_each(|refusal| self.tell(refusal));
+    pub(crate) fn record_relay_refusals(&mut self) {
+        let heard = self.outside.as_mut().map(EgressHosts::relay_refusals).unwrap_or_default();
+        heard.into_iter().for_each(|refusal| self.record_refusal(refusal));
     }
 
     /// Records a refusal, once.
-    pub(crate) fn tell(&mut self, refusal: KernelRefusal) {
+    pub(crate) fn record_refusal(&mut self, refusal: KernelRefusal) {
         if self.told.len() < MAX_TOLD && self.told.insert(refusal.clone()) {
             self.news.push(refusal);
         }
@@ -182,7 +182,7 @@ impl Broker {
                     self.connect_for(asked, socket, address, None)
                 }
                 EgressRoute::Refused(refusal) => {
-                    self.tell(refusal);
+                    self.record_refusal(refusal);
                     Some(SeccompAnswer::Fails(Errno::NETUNREACH))
                 }
                 EgressRoute::Fails(errno) => Some(SeccompAnswer::Fails(errno)),
@@ -199,7 +199,7 @@ impl Broker {
         let outside = self.outside.as_mut().and_then(|outside| {
             // Only streams are relayed.
             let kind = socket_type(socket).unwrap_or(SocketType::DGRAM);
-            outside.way(to, kind, &plan.hosts)
+            outside.route(to, kind, &plan.hosts)
         });
         outside.unwrap_or_else(|| match may_connect(to, plan.network) {
             true => EgressRoute::Direct,
@@ -218,7 +218,7 @@ impl Broker {
         if bounds.own_network || bounds.plan.sockets.contains(&shown) {
             return self.connect_for(asked, socket, unix_address(&[b"\0", name].concat()), None);
         }
-        self.tell(KernelRefusal::Socket(String::from_utf8_lossy(&shown).into_owned()));
+        self.record_refusal(KernelRefusal::Socket(String::from_utf8_lossy(&shown).into_owned()));
         Some(SeccompAnswer::Fails(Errno::ACCESS))
     }
 
@@ -243,14 +243,14 @@ impl Broker {
         };
         let by_descriptor = format!("/proc/self/fd/{}", socket.as_raw_fd());
         let real = match rustix::fs::readlinkat(CWD, &by_descriptor, Vec::new()) {
-            Ok(real) => super::plan::to_path(real.into_bytes()),
+            Ok(real) => super::plan::path_from_bytes(real.into_bytes()),
             Err(errno) => return Some(SeccompAnswer::Fails(errno)),
         };
         let is_named = || bounds.plan.sockets.iter().any(|name| name == real.as_os_str().as_bytes());
         let plan = &bounds.plan;
         let whose = match writes::is_private(&real, plan) || is_named() {
             true => SocketOwner::Ours,
-            false => bounds.bound.whose(&socket),
+            false => bounds.bound.owner(&socket),
         };
         match whose {
             SocketOwner::Ours => {}
@@ -259,7 +259,7 @@ impl Broker {
                 return Some(SeccompAnswer::Fails(Errno::CONNREFUSED));
             }
             SocketOwner::Unbound | SocketOwner::Others => {
-                self.tell(KernelRefusal::Socket(real.to_string_lossy().into_owned()));
+                self.record_refusal(KernelRefusal::Socket(real.to_string_lossy().into_owned()));
                 return Some(SeccompAnswer::Fails(Errno::ACCESS));
             }
         }
@@ -274,7 +274,7 @@ impl Broker {
         to: Vec<u8>,
         held: Option<OwnedFd>,
     ) -> Option<SeccompAnswer> {
-        if !sys::still_asked(&self.listener, asked) {
+        if !sys::is_still_waiting(&self.listener, asked) {
             return Some(SeccompAnswer::Fails(Errno::INTR));
         }
         let flags = match fcntl_getfl(&socket) {
@@ -308,7 +308,7 @@ fn note(asked: &SeccompNotification, bound: &BoundSockets) {
     if let Ok(socket) = socket_of(asked)
         && socket_domain(&socket) == Ok(AddressFamily::UNIX)
     {
-        bound.note(&socket);
+        bound.record_bind(&socket);
     }
 }
 
@@ -409,9 +409,9 @@ fn may_connect(to: SocketAddr, network: NetworkPolicy) -> bool {
 }
 
 /// Returns the target of the link at `path`.
-pub(crate) fn link(path: &str) -> Option<PathBuf> {
+pub(crate) fn read_link(path: &str) -> Option<PathBuf> {
     let to = rustix::fs::readlinkat(CWD, path, Vec::new()).ok()?;
-    Some(super::plan::to_path(to.into_bytes()))
+    Some(super::plan::path_from_bytes(to.into_bytes()))
 }
 
 #[cfg(test)]
@@ -419,7 +419,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whom_an_address_means() {
+    fn socket_addresses_are_parsed() {
         let internet = |text: &str| ConnectTarget::Internet(text.parse().unwrap());
         for (bytes, expected) in [
             (&[2, 0, 0, 80, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0][..], internet("127.0.0.1:80")),
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_be_connected_to() {
+    fn network_setting_decides_about_addresses() {
         for (to, loopback) in [
             ("127.0.0.1:1", true),
             ("127.9.9.9:1", true),

@@ -24,7 +24,7 @@ use super::bound::BoundSockets;
 use super::bpf::BpfInstruction;
 use super::broker::BrokerFacts;
 use super::cgroup::CellCgroup;
-use super::filter::{FilterRules, filter};
+use super::filter::{FilterRules, compile_filter};
 use super::mounts::{self, MountFault};
 use super::plan::CellPlan;
 use super::sys::{self, Namespaces};
@@ -56,13 +56,13 @@ pub(crate) struct ProgramConfinement {
 
 impl ProgramConfinement {
     /// Builds the Landlock ruleset for the current files; `None` without Landlock.
-    pub(crate) fn rules(&self) -> rustix::io::Result<Option<OwnedFd>> {
+    pub(crate) fn landlock_rules(&self) -> rustix::io::Result<Option<OwnedFd>> {
         let make = |version| landlock::ruleset(&self.bounds.plan.writable, self.own_mounts, version);
         self.landlock.map(make).transpose()
     }
 
     /// Returns true if the supervisors run a DNS stub, because the cell can reach no other DNS server.
-    pub(crate) fn has_names(&self) -> bool {
+    pub(crate) fn has_dns_stub(&self) -> bool {
         let has_loopback = self.bounds.plan.network == NetworkPolicy::Loopback || self.relay.is_some();
         self.own_mounts && self.brokered && has_loopback
     }
@@ -77,7 +77,7 @@ pub(crate) fn serve(plan: CellPlan, group: Option<&CellCgroup>, control: &OwnedF
     let (mut inside, mut spare) = match build(plan, limits) {
         Ok(built) => built,
         Err(fault) => {
-            let _host_is_gone = link::write(control, &unable(&fault));
+            let _host_is_gone = link::write_all(control, &unable(&fault));
             confined::exit(0)
         }
     };
@@ -98,7 +98,7 @@ pub(crate) fn serve(plan: CellPlan, group: Option<&CellCgroup>, control: &OwnedF
     let (mut host, mut wanted) = (Some(control), false);
     // ends: when the host is gone and there are no children
     loop {
-        confined::drain(&signals);
+        confined::drain_signals(&signals);
         if confined::reap_all() && host.is_none() {
             confined::exit(0);
         }
@@ -140,7 +140,7 @@ impl SpareSupervisor {
     /// Creates a spare supervisor. It reports its state: see [`SpareSupervisor::outcome`].
     fn make(inside: &ProgramConfinement, limits: confined::LaunchLimits) -> rustix::io::Result<Self> {
         let namespaces = match inside.own_processes {
-            true => Namespaces::PID.and(Namespaces::MOUNT),
+            true => Namespaces::PID.union(Namespaces::MOUNT),
             // In its own mount namespace, so that no other supervisor sees its layers.
             false if inside.own_mounts => Namespaces::MOUNT,
             false => Namespaces::NONE,
@@ -152,7 +152,7 @@ impl SpareSupervisor {
         }
         drop(ours);
         let made = match inside.own_processes {
-            true => match mounts::own_proc(inside.bounds.plan.limits.processes) {
+            true => match mounts::mount_own_proc(inside.bounds.plan.limits.processes) {
                 Ok(true) => MADE,
                 Ok(false) => MADE_WITHOUT_LIMIT,
                 Err(_) => confined::exit(1),
@@ -161,7 +161,7 @@ impl SpareSupervisor {
         };
         let mut fds = Vec::new();
         // A supervisor that is needed at once is employed before it has written this byte, and the byte is not read.
-        let _in_a_hurry = link::write(&theirs, &[made]);
+        let _in_a_hurry = link::write_all(&theirs, &[made]);
         let employed = link::receive(&theirs, &mut [0; 1], &mut fds);
         match fds.pop().filter(|_| employed.is_ok()) {
             Some(control) => {
@@ -191,7 +191,7 @@ fn ready(gaps: &BTreeSet<EnforcementGap>) -> Vec<u8> {
     out.byte(0);
     out.number(gaps.len() as u64);
     gaps.iter().for_each(|gap| out.byte(*gap as u8));
-    out.done()
+    out.finish()
 }
 
 /// Encodes the message of a cell that could not be built.
@@ -204,7 +204,7 @@ fn unable(fault: &MountFault) -> Vec<u8> {
     out.byte(kind);
     out.bytes(doing.as_bytes());
     out.signed(errno.raw_os_error());
-    out.done()
+    out.finish()
 }
 
 /// Opens the devpts mount in which the host opens terminals for programs of the cell, so that they have a name there.
@@ -221,7 +221,7 @@ fn build(mut plan: CellPlan, limits: confined::LaunchLimits) -> Result<(ProgramC
     let own_mounts = plan.tier >= Tier::Namespaces;
     let own_network = own_mounts && plan.network != NetworkPolicy::On;
     // The relay stays in the namespaces that this process is in now.
-    let relay = plan.is_relayed().then(|| relay::start(&plan.hosts)).and_then(std::result::Result::ok);
+    let relay = plan.is_relayed().then(|| relay::start_relay(&plan.hosts)).and_then(std::result::Result::ok);
     let scratch = directory(&plan.scratch).ok();
     let bound = BoundSockets::new(own_network)
         .map_err(|errno| MountFault::Machine("asking about sockets".to_owned(), errno))?;
@@ -231,7 +231,7 @@ fn build(mut plan: CellPlan, limits: confined::LaunchLimits) -> Result<(ProgramC
     let brokered = can_listen()?;
     if !brokered {
         gaps.insert(EnforcementGap::UnixSockets);
-    } else if !bound.works() {
+    } else if !bound.is_supported() {
         gaps.insert(EnforcementGap::BoundSockets);
     }
     let relay = relay.filter(|_| brokered);
@@ -254,7 +254,7 @@ fn build(mut plan: CellPlan, limits: confined::LaunchLimits) -> Result<(ProgramC
     let mut inside = ProgramConfinement {
         bounds,
         landlock,
-        filter: filter(rules),
+        filter: compile_filter(rules),
         brokered,
         own_processes: own_mounts,
         own_mounts,
@@ -297,7 +297,7 @@ fn first(inside: &mut ProgramConfinement, rules: FilterRules, limits: confined::
         // Some containers forbid mounting `/proc`: then there is no process namespace either.
         None if inside.own_mounts => {
             inside.own_processes = false;
-            inside.filter = filter(FilterRules { namespaces: false, ..rules });
+            inside.filter = compile_filter(FilterRules { namespaces: false, ..rules });
             inside.gaps.extend([EnforcementGap::Proc, EnforcementGap::Processes]);
             if inside.bounds.plan.limits.processes.is_some() {
                 inside.gaps.insert(EnforcementGap::ProcessLimit);
@@ -355,10 +355,10 @@ fn enter(plan: &CellPlan) -> Result<(), MountFault> {
         move |errno| MountFault::Machine(doing, errno)
     };
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-    let mut all = Namespaces::USER.and(Namespaces::MOUNT).and(Namespaces::IPC).and(Namespaces::NAMES);
-    all = all.and(Namespaces::CGROUP);
+    let mut all = Namespaces::USER.union(Namespaces::MOUNT).union(Namespaces::IPC).union(Namespaces::NAMES);
+    all = all.union(Namespaces::CGROUP);
     if plan.network != NetworkPolicy::On {
-        all = all.and(Namespaces::NETWORK);
+        all = all.union(Namespaces::NETWORK);
     }
     sys::unshare(all).map_err(at("making namespaces"))?;
     // Otherwise this process does not own its files in /proc.
@@ -370,7 +370,7 @@ fn enter(plan: &CellPlan) -> Result<(), MountFault> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("naming users"))?;
     // Allowed hosts are reached over the loopback.
     if plan.network == NetworkPolicy::Loopback || plan.is_relayed() {
-        loopback::up().map_err(at("starting the loopback network"))?;
+        loopback::bring_up().map_err(at("starting the loopback network"))?;
     }
     Ok(())
 }
@@ -400,7 +400,7 @@ fn can_listen() -> Result<bool, MountFault> {
     if pid == 0 {
         let allow = [BpfInstruction { code: 6, jt: 0, jf: 0, k: 0x7fff_0000 }];
         let _old_kernel = rustix::thread::set_no_new_privs(true);
-        confined::exit(match sys::filter(&allow, true) {
+        confined::exit(match sys::install_filter(&allow, true) {
             Ok(_) => 0,
             Err(Errno::BUSY) => 1,
             Err(_) => NO_FILTER,

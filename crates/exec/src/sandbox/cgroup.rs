@@ -9,7 +9,7 @@ use policy::ResourceLimits;
 use rustix::fs::{CWD, Dir, Mode, OFlags, mkdir, open, rmdir};
 use rustix::io::{Errno, Result};
 
-use super::plan::to_path;
+use super::plan::path_from_bytes;
 
 /// The number of processes that a cell needs for itself.
 const OURS: u64 = 32;
@@ -30,7 +30,7 @@ pub(crate) struct CellCgroup {
 
 impl CellCgroup {
     /// Creates a group with `limits`, if there are any and the system allows it.
-    pub(crate) fn make(limits: &ResourceLimits) -> Option<Self> {
+    pub(crate) fn create(limits: &ResourceLimits) -> Option<Self> {
         let wanted = CgroupLimits { processes: limits.processes, memory: limits.memory, most: most_memory() };
         if wanted.controllers().is_empty() {
             return None;
@@ -73,7 +73,7 @@ fn places(groups: &[u8], mounts: &[u8]) -> Vec<PathBuf> {
     let Some(own) = lines(groups).find_map(|line| line.strip_prefix(b"0::/")) else { return Vec::new() };
     let Some((root, at)) = lines(mounts).find_map(mounted) else { return Vec::new() };
     // The mount may show only a part of the hierarchy.
-    let own = Path::new("/").join(to_path(own.to_vec()));
+    let own = Path::new("/").join(path_from_bytes(own.to_vec()));
     let Ok(below) = own.strip_prefix(&root) else { return Vec::new() };
     if below.components().any(|part| part.as_os_str() == "..") {
         return Vec::new();
@@ -88,7 +88,7 @@ fn mounted(line: &[u8]) -> Option<(PathBuf, PathBuf)> {
     let mut fields = line.split(|&byte| byte == b' ');
     let (root, at) = (fields.nth(3)?, fields.next()?);
     let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
-    (kind == b"cgroup2").then(|| (to_path(root.to_vec()), to_path(at.to_vec())))
+    (kind == b"cgroup2").then(|| (path_from_bytes(root.to_vec()), path_from_bytes(at.to_vec())))
 }
 
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -152,9 +152,9 @@ fn sweep(place: &Path) {
             continue;
         };
         let alive =
-            rustix::fs::access(Path::new("/proc").join(to_path(maker.to_vec())), rustix::fs::Access::EXISTS);
+            rustix::fs::access(Path::new("/proc").join(path_from_bytes(maker.to_vec())), rustix::fs::Access::EXISTS);
         if alive == Err(Errno::NOENT) {
-            let _in_use = rmdir(place.join(to_path(name.to_vec())));
+            let _in_use = rmdir(place.join(path_from_bytes(name.to_vec())));
         }
     }
 }

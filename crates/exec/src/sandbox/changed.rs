@@ -15,7 +15,7 @@ use policy::{HOST_CONFIGURATION, HostFile, HostFileRole, host_file_by_name};
 use rustix::fs::{AtFlags, CWD, FileType, Stat, fstat, statat};
 
 use super::git::sys;
-use super::look::{is_installed, is_of_others};
+use super::look::{is_package_directory, is_third_party};
 
 /// The maximum number of directories listed after a run.
 const MAX_DIRECTORIES: usize = 2_000;
@@ -39,7 +39,7 @@ pub(crate) struct DirectoryIndex {
 
 impl DirectoryIndex {
     /// Creates an index that knows no directory and treats none as new.
-    pub(super) fn unknown() -> Self {
+    pub(super) fn disabled() -> Self {
         Self { lacks_files: true, ..Self::default() }
     }
 
@@ -77,7 +77,7 @@ struct QueuedDirectory {
 
 impl ChangedSince {
     /// Records the current time for the writable `roots`, with the known `directories` in them.
-    pub(crate) fn now(roots: &[PathBuf], directories: Arc<Mutex<DirectoryIndex>>) -> Self {
+    pub(crate) fn start(roots: &[PathBuf], directories: Arc<Mutex<DirectoryIndex>>) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(BEHIND);
         let since = (i64::try_from(now.as_secs()).unwrap_or(i64::MAX), i64::from(now.subsec_nanos()));
         Self { roots: roots.to_vec(), directories, since }
@@ -85,7 +85,7 @@ impl ChangedSince {
 
     /// Returns the changed files, within the limits of the walk. This includes all files in directories that are new
     /// in their place: moving a directory changes no file in it.
-    pub(crate) fn look(&self) -> Vec<(PathBuf, HostFile)> {
+    pub(crate) fn find(&self) -> Vec<(PathBuf, HostFile)> {
         let mut found = Vec::new();
         let mut index = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut left, mut entries) = (MAX_DIRECTORIES, MAX_ENTRIES);
@@ -114,10 +114,10 @@ impl ChangedSince {
                     entries -= 1;
                     let entry = below.join(name);
                     if kind == FileType::Directory {
-                        if goes_deeper && name != ".git" && !is_installed(name) {
+                        if goes_deeper && name != ".git" && !is_package_directory(name) {
                             next.push_back(QueuedDirectory { below: entry, in_new });
                         }
-                    } else if let Some(file) = told_by_name(&entry)
+                    } else if let Some(file) = role_by_name(&entry)
                         && (in_new || self.is_changed(&root.join(&entry)))
                     {
                         found.push((root.join(&entry), file));
@@ -148,11 +148,11 @@ impl ChangedSince {
 
 /// Returns the role of a file whose changes are reported; `below` is its path in a root. Configuration at the top of
 /// a root is held or set aside instead. Of third-party code, only configuration is reported.
-pub(super) fn told_by_name(below: &Path) -> Option<HostFile> {
+pub(super) fn role_by_name(below: &Path) -> Option<HostFile> {
     let file = host_file_by_name(below)?;
     let first = below.components().next()?;
     let is_held = HOST_CONFIGURATION.iter().any(|(name, _, _)| first.as_os_str() == *name);
-    let is_told = file.role == HostFileRole::Configuration || !below.iter().any(is_of_others);
+    let is_told = file.role == HostFileRole::Configuration || !below.iter().any(is_third_party);
     (is_told && !is_held).then_some(file)
 }
 
@@ -173,14 +173,14 @@ mod tests {
             write(name);
         }
         std::thread::sleep(BEHIND * 5);
-        let since = ChangedSince::now(std::slice::from_ref(&at), Arc::default());
+        let since = ChangedSince::start(std::slice::from_ref(&at), Arc::default());
         // The scan at the creation of a cell knows the existing files.
         let mut index = since.directories.lock().unwrap();
         for name in ["old", "a"] {
             index.add(&at.join(name), &rustix::fs::stat(at.join(name)).unwrap());
         }
         drop(index);
-        assert_eq!(since.look(), []);
+        assert_eq!(since.find(), []);
         let new = [
             ".cargo/config.toml",
             "a/Makefile",
@@ -195,7 +195,7 @@ mod tests {
         for name in ["src/main.rs", "node_modules/x/package.json", ".claude/settings.json"] {
             write(name);
         }
-        let mut found: Vec<_> = since.look().into_iter().map(|(path, _)| path).collect();
+        let mut found: Vec<_> = since.find().into_iter().map(|(path, _)| path).collect();
         found.sort();
         assert_eq!(found, new.map(|name| at.join(name)));
     }

@@ -18,9 +18,9 @@ use policy::{
 use rustix::fs::{CWD, FileType, OFlags, readlinkat};
 
 use super::git::sys;
-use super::look::is_of_others;
+use super::look::is_third_party;
 use super::named_files::{ConfigurationText, NamedFileScope};
-use super::plan::to_path;
+use super::plan::path_from_bytes;
 use super::stamp::FileStamp;
 
 /// The maximum number of entries checked in one piece of configuration.
@@ -110,7 +110,7 @@ pub(crate) struct RootConfiguration {
 
 impl RootConfiguration {
     /// Searches the configuration of `root`, one of the writable roots.
-    pub(crate) fn of(root: &Path, confinement: &Confinement) -> Self {
+    pub(crate) fn scan(root: &Path, confinement: &Confinement) -> Self {
         let mut walk = ConfigurationWalk { root, confinement, found: Self::default(), seen: BTreeSet::new() };
         walk.project();
         for home in confinement.homes().filter(|home| home.starts_with(root)) {
@@ -124,12 +124,12 @@ impl RootConfiguration {
 
     /// Returns true if the links and directories are unchanged.
     pub(crate) fn is_current(&self) -> bool {
-        self.walked.iter().all(|(path, before)| FileStamp::of(path) == *before)
+        self.walked.iter().all(|(path, before)| FileStamp::read(path) == *before)
     }
 
     /// Returns true if the texts are unchanged.
     pub(crate) fn has_current_texts(&self) -> bool {
-        self.texts.iter().all(|(path, before)| FileStamp::of(path) == *before)
+        self.texts.iter().all(|(path, before)| FileStamp::read(path) == *before)
     }
 
     /// Returns true if all locations of `other` are in this too.
@@ -148,7 +148,7 @@ impl RootConfiguration {
     }
 
     /// Returns the files that configuration names, as code.
-    pub(crate) fn told(&self) -> impl Iterator<Item = (PathBuf, HostFile)> {
+    pub(crate) fn code_files(&self) -> impl Iterator<Item = (PathBuf, HostFile)> {
         self.code.iter().map(|(path, when)| (path.clone(), HostFile::code(when)))
     }
 }
@@ -185,7 +185,7 @@ impl ConfigurationWalk<'_> {
         }
         for name in READ_CODE {
             let (path, file) = (self.root.join(name), host_file_by_name(Path::new(name)));
-            self.found.texts.push((path.clone(), FileStamp::of(&path)));
+            self.found.texts.push((path.clone(), FileStamp::read(&path)));
             if let Some(file) = file.filter(|_| top(name)) {
                 self.read(&path, &file.when, NamedFileScope::Scripts);
             }
@@ -257,7 +257,7 @@ impl ConfigurationWalk<'_> {
             *left -= 1;
             match kind {
                 FileType::Symlink => links.push(directory.join(name)),
-                FileType::Directory if !is_of_others(name) => entries.push(directory.join(name)),
+                FileType::Directory if !is_third_party(name) => entries.push(directory.join(name)),
                 FileType::RegularFile if piece.reads => entries.push(directory.join(name)),
                 _ => {}
             }
@@ -296,7 +296,7 @@ impl ConfigurationWalk<'_> {
 
     fn stamp(&mut self, path: &Path) {
         if self.found.walked.len() < MAX_STAMPS {
-            self.found.walked.push((path.to_owned(), FileStamp::of(path)));
+            self.found.walked.push((path.to_owned(), FileStamp::read(path)));
         }
     }
 
@@ -307,12 +307,12 @@ impl ConfigurationWalk<'_> {
         }
         let Some(text) = text(path) else { return };
         if !self.found.texts.iter().any(|(known, _)| known == path) {
-            self.found.texts.push((path.to_owned(), FileStamp::of(path)));
+            self.found.texts.push((path.to_owned(), FileStamp::read(path)));
         }
         let home = self.confinement.home.as_deref();
-        let named = ConfigurationText { file: path, text: &text, root: self.root, home, counts }.named();
+        let named = ConfigurationText { file: path, text: &text, root: self.root, home, counts }.find_named_files();
         for file in named.into_iter().filter(|file| file != path) {
-            let file = crate::fs::real_to_be(&file);
+            let file = crate::fs::canonicalize_existing(&file);
             let plays_none = || match self.confinement.host_file(&file) {
                 Some(HostFile { role: HostFileRole::Configuration, .. }) => false,
                 Some(HostFile { role: HostFileRole::Code, .. }) | None => true,
@@ -332,7 +332,7 @@ fn is_read(path: &Path) -> bool {
 
 /// Reads a small text file.
 fn text(path: &Path) -> Option<Vec<u8>> {
-    let path = crate::fs::real(path).ok()?;
+    let path = crate::fs::canonicalize(path).ok()?;
     let directory = sys::root(path.parent()?).ok()?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = File::from(sys::beneath(directory.as_fd(), Path::new(path.file_name()?), flags).ok()?);
@@ -364,7 +364,7 @@ fn trail(root: &Path, path: &Path) -> (Vec<PathBuf>, PathBuf) {
         ways.reverse();
         let first = ways.into_iter().find_map(|way| {
             let to = readlinkat(CWD, way, Vec::new()).ok()?;
-            Some((way.to_owned(), normal(&way.parent()?.join(to_path(to.into_bytes())))))
+            Some((way.to_owned(), normal(&way.parent()?.join(path_from_bytes(to.into_bytes())))))
         });
         let Some((way, to)) = first else { break };
         let Ok(rest) = path.strip_prefix(&way) else { break };
@@ -389,7 +389,7 @@ mod tests {
     impl ConfigurationLayout {
         fn new(files: &[(&str, &str)], links: &[(&str, &str)]) -> Self {
             let place = tempfile::tempdir().unwrap();
-            let root = crate::fs::real(place.path()).unwrap();
+            let root = crate::fs::canonicalize(place.path()).unwrap();
             let above = |name: &str| std::fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
             for (name, text) in files {
                 above(name);
@@ -408,7 +408,7 @@ mod tests {
                 home: home.then(|| self.root.clone()),
                 ..Confinement::default()
             };
-            RootConfiguration::of(&self.root, &confinement)
+            RootConfiguration::scan(&self.root, &confinement)
         }
 
         fn below(&self, found: &BTreeMap<PathBuf, String>) -> Vec<String> {

@@ -13,7 +13,7 @@ mod tests;
 
 use super::bpf::{BpfInstruction, BpfLabel, BpfAssembler, BpfCondition};
 use calls::{LAST, arch};
-use policy::{SyscallAction, ArgCondition, FilterTable, SyscallRule, ArgWord, policy};
+use policy::{SyscallAction, ArgCondition, FilterTable, SyscallRule, ArgWord, filter_table};
 
 /// The parameters of the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,19 +46,19 @@ const ARGUMENTS: u32 = 16;
 const LEFT_OUT: u32 = u32::MAX;
 
 /// Compiles the program for `rules`, at most a few hundred instructions.
-pub(crate) fn filter(rules: FilterRules) -> Vec<BpfInstruction> {
-    let policy = policy(rules);
+pub(crate) fn compile_filter(rules: FilterRules) -> Vec<BpfInstruction> {
+    let policy = filter_table(rules);
     let mut writer = FilterWriter { program: BpfAssembler::default(), written: Vec::new() };
     let found = writer.search(&ranges(&policy));
     let program = &mut writer.program;
-    let absent = program.answer(value(SyscallAction::Fail(libc::ENOSYS)));
-    let allowed = program.answer(value(SyscallAction::Allow));
+    let absent = program.emit_return(value(SyscallAction::Fail(libc::ENOSYS)));
+    let allowed = program.emit_return(value(SyscallAction::Allow));
     // Numbers above the last include all calls of the x32 architecture, which has the same name but a bit set.
-    let unknown = program.ask(BpfCondition::Is(LEFT_OUT), allowed, absent);
-    let known = program.ask(BpfCondition::Above(LAST), unknown, found);
-    let number = program.load(NUMBER, known);
-    let ours = program.ask(BpfCondition::Is(arch::NAME), number, absent);
-    let start = program.load(ARCH, ours);
+    let unknown = program.emit_branch(BpfCondition::Is(LEFT_OUT), allowed, absent);
+    let known = program.emit_branch(BpfCondition::Above(LAST), unknown, found);
+    let number = program.emit_load(NUMBER, known);
+    let ours = program.emit_branch(BpfCondition::Is(arch::NAME), number, absent);
+    let start = program.emit_load(ARCH, ours);
     writer.program.finish(start)
 }
 
@@ -99,7 +99,7 @@ impl<'a> FilterWriter<'a> {
             _ => {
                 let (below, above) = ranges.split_at(ranges.len() / 2);
                 let (yes, no) = (self.search(above), self.search(below));
-                self.program.ask(BpfCondition::AtLeast(above[0].0), yes, no)
+                self.program.emit_branch(BpfCondition::AtLeast(above[0].0), yes, no)
             }
         }
     }
@@ -121,19 +121,19 @@ impl<'a> FilterWriter<'a> {
     }
 
     fn answer(&mut self, action: SyscallAction) -> BpfLabel {
-        self.program.answer(value(action))
+        self.program.emit_return(value(action))
     }
 
     fn condition(&mut self, condition: ArgCondition, yes: BpfLabel, no: BpfLabel) -> BpfLabel {
         match condition {
             ArgCondition::Has { word, bits } => {
-                let asked = self.program.ask(BpfCondition::Has(bits), yes, no);
-                self.program.load(offset(word), asked)
+                let asked = self.program.emit_branch(BpfCondition::Has(bits), yes, no);
+                self.program.emit_load(offset(word), asked)
             }
             ArgCondition::Is { word, mask, value } => {
-                let asked = self.program.ask(BpfCondition::Is(value), yes, no);
-                let masked = if mask == u32::MAX { asked } else { self.program.mask(mask, asked) };
-                self.program.load(offset(word), masked)
+                let asked = self.program.emit_branch(BpfCondition::Is(value), yes, no);
+                let masked = if mask == u32::MAX { asked } else { self.program.emit_mask(mask, asked) };
+                self.program.emit_load(offset(word), masked)
             }
         }
     }

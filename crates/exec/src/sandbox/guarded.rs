@@ -20,10 +20,10 @@ use rustix::io::Errno;
 use super::configured::RootConfiguration;
 use super::git::{self, GitInputs, Repository};
 use super::places::MountTable;
-use super::plan::to_path;
+use super::plan::path_from_bytes;
 use super::scratch::Scratch;
 use super::survey::exists;
-use crate::fs::{real, real_to_be};
+use crate::fs::{canonicalize, canonicalize_existing};
 
 /// Below the home: each version of Python has a directory there whose files it runs at each start.
 const PYTHON: &str = ".local/lib";
@@ -68,7 +68,7 @@ pub(super) struct RootGuard<'a> {
 
 impl RootGuard<'_> {
     /// Protects the paths that the policy makes read-only inside a root.
-    pub(super) fn read_only_paths(&mut self) {
+    pub(super) fn guard_read_only_paths(&mut self) {
         for path in &self.confinement.read_only {
             if let Some(place) = self.is_in_root(path).then(|| self.placed(path)).flatten() {
                 self.found.held.extend(self.scratch.placeholder(&place).then(|| place.clone()));
@@ -78,7 +78,7 @@ impl RootGuard<'_> {
     }
 
     /// Protects the configuration of agents, editors and git in a writable root.
-    pub(super) fn root(&mut self, root: &Path, trees: &[PathBuf]) {
+    pub(super) fn guard_root(&mut self, root: &Path, trees: &[PathBuf]) {
         for (name, missing, when) in HOST_CONFIGURATION {
             self.keep(&root.join(name), *missing, when);
         }
@@ -92,7 +92,7 @@ impl RootGuard<'_> {
 
     /// Protects the targets of links in configuration, and records the files that it names.
     fn configured(&mut self, root: &Path) {
-        let configured = RootConfiguration::of(root, self.confinement);
+        let configured = RootConfiguration::scan(root, self.confinement);
         for (place, when) in &configured.places {
             let given = self.confinement.writable.contains(place);
             match exists(place) {
@@ -107,7 +107,7 @@ impl RootGuard<'_> {
     }
 
     /// Protects the start-up files and the configuration of the user's home where it lies in a root.
-    pub(super) fn home(&mut self) {
+    pub(super) fn guard_home(&mut self) {
         let homes = self.confinement.homes().filter(|_| self.confinement.holds_home());
         let of_home = |home: &Path| {
             let named = HOME_CONFIGURATION.iter().map(|name| home.join(name));
@@ -130,7 +130,7 @@ impl RootGuard<'_> {
             return;
         }
         // Behind a link on the way: `configured` has the target and the link.
-        if path.parent().is_some_and(|above| real(above).is_ok_and(|real| real != above)) {
+        if path.parent().is_some_and(|above| canonicalize(above).is_ok_and(|real| real != above)) {
             return;
         }
         match (exists(path), missing) {
@@ -138,7 +138,7 @@ impl RootGuard<'_> {
             (None, MissingConfigAction::Held) | (Some(FileType::Directory), MissingConfigAction::Held)
                 if self.scratch.placeholder(path) =>
             {
-                self.places.tree(path, false);
+                self.places.insert_tree(path, false);
                 self.found.held.push(path.to_owned());
                 // The user may remove it, and a command could then create another.
                 self.found.missing.push((path.to_owned(), when.to_owned()));
@@ -162,7 +162,7 @@ impl RootGuard<'_> {
             self.found.cut = true;
             return;
         }
-        self.places.tree(&place, false);
+        self.places.insert_tree(&place, false);
         self.found.pinned.push(place);
     }
 
@@ -184,7 +184,7 @@ impl RootGuard<'_> {
 
     fn repositories(&mut self, root: &Path, trees: &[PathBuf]) {
         let trees = trees.iter().filter(|tree| tree.starts_with(root));
-        let git = git::repositories(trees, &self.confinement.writable);
+        let git = git::find_repositories(trees, &self.confinement.writable);
         self.found.cut |= git.cut;
         let at = root.join(".git");
         let outer = git::outer_repositories(root, is_ours);
@@ -229,7 +229,7 @@ impl RootGuard<'_> {
         if self.found.obeyed.iter().any(|(known, _)| *known == repository) {
             return;
         }
-        let obeyed = git::obeyed(&repository, self.confinement.home.as_deref());
+        let obeyed = git::find_git_inputs(&repository, self.confinement.home.as_deref());
         for (path, missing) in &obeyed.configuration {
             self.follow(path, *missing, "use git here");
         }
@@ -253,7 +253,7 @@ impl RootGuard<'_> {
         for _ in 0..HOPS {
             let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
             // A missing file would be created where its directory really is.
-            let above = real(above).unwrap_or_else(|_| real_to_be(above));
+            let above = canonicalize(above).unwrap_or_else(|_| canonicalize_existing(above));
             path = above.join(name);
             // A writable root in it keeps its permissions.
             if self.confinement.writable.contains(&path) || !self.is_in_root(&path) {
@@ -267,7 +267,7 @@ impl RootGuard<'_> {
                 }
             }
             let Ok(to) = readlinkat(CWD, &path, Vec::new()) else { return };
-            path = normal(&above.join(to_path(to.into_bytes())));
+            path = normal(&above.join(path_from_bytes(to.into_bytes())));
         }
     }
 

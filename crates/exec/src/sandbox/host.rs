@@ -69,8 +69,8 @@ pub(crate) struct BorrowedLayer {
 
 impl BorrowedLayer {
     /// Returns true if there may be changes to land.
-    pub(crate) fn has_to_land(&mut self) -> bool {
-        self.layer.has_to_land()
+    pub(crate) fn has_pending_changes(&mut self) -> bool {
+        self.layer.has_pending_changes()
     }
 
     /// Lands the allowed changes while the run continues.
@@ -86,14 +86,14 @@ impl BorrowedLayer {
 
 impl CellPool {
     /// Uses `scratch` for the policies that name its path.
-    pub(crate) fn lend(&self, scratch: &Arc<Scratch>) {
+    pub(crate) fn lend_scratch(&self, scratch: &Arc<Scratch>) {
         let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
         lent.retain(|scratch| scratch.strong_count() > 0);
         lent.push(Arc::downgrade(scratch));
     }
 
     /// Returns the cell for this confinement, or `None` if there can be none and the policy accepts that.
-    pub(crate) async fn find(
+    pub(crate) async fn find_or_create(
         &self,
         spawner: &Spawner,
         reach: &Arc<ReadScope>,
@@ -152,7 +152,7 @@ async fn strongest(
         if tier > confinement.at_most || tier < confinement.at_least.0 {
             continue;
         }
-        let survey = look(reach, confinement, scratch, tier).await?;
+        let survey = survey_off_runtime(reach, confinement, scratch, tier).await?;
         if let Some(fault) = unprotected(&survey).filter(|_| confinement.at_least.0 >= tier) {
             return Err(fault);
         }
@@ -179,7 +179,7 @@ async fn strongest(
             Err(why) => missing.push(MissingTier { tier, why }),
         }
     }
-    let fix = remedy::remedy(&missing, &remedy::UserNamespaceFacts::of_this_machine());
+    let fix = remedy::setup_advice(&missing, &remedy::UserNamespaceFacts::of_this_machine());
     let has_landlock = sys::landlock_version().is_ok_and(|version| version >= landlock::OLDEST);
     let weaker = (confinement.at_least.0 > Tier::Landlock && has_landlock).then_some(Tier::Landlock);
     Err(SpawnFault::Unconfined { at_least: confinement.at_least.0, missing, fix, weaker })
@@ -195,7 +195,7 @@ fn unprotected(survey: &PlannedCell) -> Option<SpawnFault> {
 }
 
 /// Surveys the machine on a blocking thread.
-async fn look(
+async fn survey_off_runtime(
     reach: &Arc<ReadScope>,
     confinement: &Arc<Confinement>,
     scratch: &Arc<Scratch>,
@@ -203,7 +203,7 @@ async fn look(
 ) -> io::Result<PlannedCell> {
     let (reach, confinement, scratch) = (Arc::clone(reach), Arc::clone(confinement), Arc::clone(scratch));
     #[expect(clippy::disallowed_methods, reason = "a cell is not part of any one call")]
-    let looking = tokio::task::spawn_blocking(move || survey::survey(&confinement, &reach, &scratch, tier));
+    let looking = tokio::task::spawn_blocking(move || survey::plan_cell(&confinement, &reach, &scratch, tier));
     looking.await.map_err(io::Error::other)
 }
 
@@ -218,7 +218,7 @@ struct CreatedCell {
 async fn make(spawner: &Spawner, survey: &PlannedCell) -> Result<Result<CreatedCell, String>, SpawnFault> {
     let mut order = MessageEncoder::new();
     survey.plan.write(&mut order);
-    let control = spawner.ask_for_cell(&order.done())?;
+    let control = spawner.request_cell(&order.finish())?;
     let control = UnixStream::from_std(control)?;
     let gone = || io::Error::other("the cell ended before it was there");
     let mounts = u32::try_from(survey.plan.mounts.len()).unwrap_or(u32::MAX);
@@ -272,7 +272,7 @@ async fn words(control: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
         }
         let mut bytes = [0; 1024];
         let got = control.async_io(Interest::READABLE, || {
-            if link::is_ready(control)? {
+            if link::is_readable(control)? {
                 link::receive(control, &mut bytes, &mut fds)
             } else {
                 Err(io::ErrorKind::WouldBlock.into())
@@ -287,14 +287,14 @@ async fn words(control: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
 
 impl SandboxCell {
     /// Returns the path in the cell of the host's `path`.
-    pub(crate) fn inside(&self, path: &Path) -> PathBuf {
+    pub(crate) fn path_inside(&self, path: &Path) -> PathBuf {
         self.scratch.inside(path, self.tier)
     }
 
     /// Begins to watch one run for files that take effect on the user's machine.
-    pub(crate) fn watch(&self) -> HostFileWatch {
+    pub(crate) fn begin_watch(&self) -> HostFileWatch {
         let (strays, scratch) = (Arc::clone(&self.survey.strays), Arc::clone(&self.scratch));
-        let known = self.survey.told_now(&self.confinement);
+        let known = self.survey.reported_files(&self.confinement);
         let directories = Arc::clone(&self.survey.directories);
         let watched = WatchedRoots { roots: &self.confinement.writable, known, directories };
         HostFileWatch::begin(strays, watched, scratch)
@@ -305,9 +305,9 @@ impl SandboxCell {
     fn is_stale(&self) -> bool {
         let home = self.confinement.home.as_deref();
         let by_git = self.survey.obeyed.iter().any(|(repository, known)| {
-            !known.is_current() && !known.guards_as_much_as(&git::obeyed(repository, home))
+            !known.is_current() && !known.guards_as_much_as(&git::find_git_inputs(repository, home))
         });
-        by_git || self.survey.is_configured_anew(&self.confinement)
+        by_git || self.survey.has_configuration_moved(&self.confinement)
     }
 
     /// Returns the git directories that are read-only because there are too many.
@@ -331,7 +331,7 @@ impl SandboxCell {
     }
 
     /// Takes an idle supervisor with the names of its layers.
-    pub(crate) fn idle(&self) -> Option<IdleSupervisor> {
+    pub(crate) fn take_idle(&self) -> Option<IdleSupervisor> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
@@ -341,7 +341,7 @@ impl SandboxCell {
     }
 
     /// Returns a supervisor to the idle list.
-    pub(crate) fn rest(&self, keeper: StdStream, names: Vec<String>) {
+    pub(crate) fn return_idle(&self, keeper: StdStream, names: Vec<String>) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MAX_IDLE {
             idle.push((keeper, names));
@@ -349,13 +349,13 @@ impl SandboxCell {
     }
 
     /// Returns the layers of a supervisor, for one run.
-    pub(crate) fn layers(&self, names: &[String]) -> Vec<BorrowedLayer> {
+    pub(crate) fn layers_for_run(&self, names: &[String]) -> Vec<BorrowedLayer> {
         let all = self.scratch.path().join("layers");
         let borrow = |(repository, name): (&Repository, &String)| {
             let directory = all.join(name);
-            scratch::layer(&directory).ok()?;
+            scratch::create_layer_directories(&directory).ok()?;
             let layer = GitLayer::new(repository.clone(), directory.join("upper"));
-            let ignored = self.survey.ignored(&repository.root);
+            let ignored = self.survey.ignore_lines(&repository.root);
             Some(BorrowedLayer {
                 wanted: LayerRequest { at: repository.at.clone(), name: name.clone(), ignored },
                 layer,
@@ -365,8 +365,8 @@ impl SandboxCell {
     }
 
     /// Describes the mounts for people.
-    pub(crate) fn places(&self) -> Vec<(PathBuf, &'static str)> {
-        let mut places = mounts::places(&self.survey.plan);
+    pub(crate) fn describe_mounts(&self) -> Vec<(PathBuf, &'static str)> {
+        let mut places = mounts::describe_mounts(&self.survey.plan);
         let git = self.survey.repositories.iter().map(|git| &git.at);
         for at in git {
             if let Some(place) = places.iter_mut().find(|(path, _)| path == at) {
@@ -399,19 +399,19 @@ pub async fn probe(spawner: &Spawner) -> Result<(Vec<MachineSupport>, Option<Str
     let mut able = Vec::new();
     for tier in [Tier::Namespaces, Tier::Landlock, Tier::Seccomp] {
         let confinement = Arc::new(Confinement { network: NetworkPolicy::Off, ..Confinement::default() });
-        let survey = look(&reach, &confinement, &scratch, tier).await?;
+        let survey = survey_off_runtime(&reach, &confinement, &scratch, tier).await?;
         able.push(MachineSupport { tier, outcome: make(spawner, &survey).await?.map(|made| made.gaps) });
     }
     let missing: Vec<MissingTier> = able
         .iter()
         .filter_map(|able| Some(MissingTier { tier: able.tier, why: able.outcome.as_ref().err()?.clone() }))
         .collect();
-    let fix = remedy::remedy(&missing, &remedy::UserNamespaceFacts::of_this_machine());
+    let fix = remedy::setup_advice(&missing, &remedy::UserNamespaceFacts::of_this_machine());
     Ok((able, fix))
 }
 
 /// Returns the enforcement for a command that runs with `permit` and without a cell.
-pub(crate) fn unconfined(permit: &Permit) -> Enforcement {
+pub(crate) fn unconfined_enforcement(permit: &Permit) -> Enforcement {
     let why = match permit.sandbox() {
         policy::SandboxPolicy::External => UnenforcedReason::External,
         policy::SandboxPolicy::FullAccess => UnenforcedReason::FullAccess,
@@ -428,7 +428,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
     fn git_configuration_that_cannot_be_read_as_a_whole_runs_nothing() {
         let place = tempfile::tempdir().unwrap();
-        let root = crate::fs::real(place.path()).unwrap();
+        let root = crate::fs::canonicalize(place.path()).unwrap();
         for name in [".git/objects", ".git/refs"] {
             std::fs::create_dir_all(root.join(name)).unwrap();
         }
@@ -438,7 +438,7 @@ mod tests {
         let confinement = Confinement { writable: vec![root.clone()], ..Confinement::default() };
         for (size, refused) in [(2 << 20, false), (17 << 20, true)] {
             std::fs::write(root.join(".git/config"), ";".repeat(size)).unwrap();
-            let survey = survey::survey(&confinement, &reach, &scratch, Tier::Namespaces);
+            let survey = survey::plan_cell(&confinement, &reach, &scratch, Tier::Namespaces);
             let told = unprotected(&survey).map(|fault| fault.to_string());
             assert_eq!(told.is_some(), refused, "{told:?}");
             let names = |text: &str| told.as_deref().is_none_or(|told| told.contains(text));

@@ -16,7 +16,7 @@ use rustix::path::Arg;
 
 use super::cell::ProgramConfinement;
 use super::mounts;
-use super::plan::{MountContent, to_path};
+use super::plan::{MountContent, path_from_bytes};
 use super::scratch;
 use crate::process::bytes::{MessageDecoder, MessageEncoder};
 
@@ -44,7 +44,7 @@ impl LayerRequest {
     }
 
     pub(crate) fn read(input: &mut MessageDecoder<'_>) -> Option<Self> {
-        let (at, name) = (to_path(input.bytes()?.to_vec()), input.bytes()?.to_vec());
+        let (at, name) = (path_from_bytes(input.bytes()?.to_vec()), input.bytes()?.to_vec());
         Some(Self { at, name: String::from_utf8(name).ok()?, ignored: input.bytes()?.to_vec() })
     }
 }
@@ -100,7 +100,7 @@ impl MountedLayers {
     }
 
     /// Mounts the requested layers that are not mounted yet.
-    pub(crate) fn put(&self, wanted: &[LayerRequest]) -> LayerMountOutcome {
+    pub(crate) fn mount_missing(&self, wanted: &[LayerRequest]) -> LayerMountOutcome {
         // Each one, even if another fails.
         let put = wanted.iter().filter(|_| self.own_mounts).map(|wanted| self.put_new(wanted));
         put.max().unwrap_or(LayerMountOutcome::AlreadyMounted)
@@ -122,7 +122,7 @@ impl MountedLayers {
     }
 
     /// Forgets the layers at `places`, which were unmounted with their mount points.
-    pub(crate) fn lost(&self, places: &[PathBuf]) {
+    pub(crate) fn forget_lost(&self, places: &[PathBuf]) {
         self.on.borrow_mut().retain(|on| !places.contains(&on.wanted.at));
         self.beneath.borrow_mut().retain(|(at, _)| !places.contains(at));
     }
@@ -136,14 +136,14 @@ impl MountedLayers {
     }
 
     fn put_one(&self, wanted: LayerRequest) -> Result<()> {
-        scratch::layer(&Path::new(mounts::LAYERS).join(&wanted.name))?;
+        scratch::create_layer_directories(&Path::new(mounts::LAYERS).join(&wanted.name))?;
         let mut beneath = self.beneath.borrow_mut();
         if !beneath.iter().any(|(place, _)| *place == wanted.at) {
-            beneath.push((wanted.at.clone(), mounts::named(&wanted.at)?));
+            beneath.push((wanted.at.clone(), mounts::open_lower(&wanted.at)?));
         }
         let (_, lower) = beneath.iter().find(|(place, _)| *place == wanted.at).ok_or(Errno::NOENT)?;
         let ours = if wanted.ignored.is_empty() { None } else { ignore(lower, &wanted).ok() };
-        mounts::put_layer(&wanted.at, lower, &wanted.name)?;
+        mounts::mount_layer(&wanted.at, lower, &wanted.name)?;
         for path in self.hidden.iter().filter(|path| path.starts_with(&wanted.at)) {
             mounts::hide_all(path)?;
         }
@@ -152,18 +152,18 @@ impl MountedLayers {
     }
 
     /// Returns true if any layer was written to.
-    pub(crate) fn touched(&self) -> bool {
+    pub(crate) fn is_touched(&self) -> bool {
         self.on.borrow().iter().any(|on| !on.is_pristine())
     }
 
     /// Unmounts all layers. Returns true if that succeeded.
-    pub(crate) fn take_off(&self) -> bool {
+    pub(crate) fn unmount_all(&self) -> bool {
         let off: Vec<bool> = self.on.borrow_mut().drain(..).map(MountedLayer::take_off).collect();
         !off.contains(&false)
     }
 
     /// Prepares for the next run: drops the caches of the overlays.
-    pub(crate) fn rest(&self) {
+    pub(crate) fn prepare_next_run(&self) {
         for on in self.on.borrow_mut().iter_mut() {
             // The cache of an overlay with mounts inside is never dropped.
             let free = !self.hidden.iter().any(|hidden| hidden.starts_with(&on.wanted.at));
@@ -188,7 +188,7 @@ impl MountedLayer {
 
     /// Unmounts the layer, and removes Toolgate's own file: the next layer gets its own.
     fn take_off(self) -> bool {
-        let off = mounts::take_layer(&self.wanted.at).is_ok();
+        let off = mounts::unmount_layer(&self.wanted.at).is_ok();
         let upper = upper(&self.wanted.name);
         if off && self.ours.is_some_and(|(ours, _)| stamp(CWD, upper.join(EXCLUDE)) == Ok(ours)) {
             // Other files may lie beside it.

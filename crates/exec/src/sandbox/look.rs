@@ -12,9 +12,9 @@ use rustix::fs::{Access, AtFlags, CWD, FileType, OFlags, StatxFlags, accessat, f
 use rustix::io::{Errno, Result};
 use rustix::process::geteuid;
 
-use super::changed::{DirectoryIndex, told_by_name};
+use super::changed::{DirectoryIndex, role_by_name};
 use super::git::{is_git, sys};
-use crate::fs::real;
+use crate::fs::canonicalize;
 
 /// The maximum number of entries. A cell is created once in a session.
 const MAX_ENTRIES: usize = 5_000_000;
@@ -55,12 +55,12 @@ fn is_own(opened: Result<OwnedFd>) -> bool {
 }
 
 /// Returns true if no file in a directory is reported: package managers and builds write it.
-pub(super) fn is_installed(name: &OsStr) -> bool {
-    is_of_others(name) && name != "vendor"
+pub(super) fn is_package_directory(name: &OsStr) -> bool {
+    is_third_party(name) && name != "vendor"
 }
 
 /// Returns true if a directory is large and holds third-party files.
-pub(super) fn is_of_others(name: &OsStr) -> bool {
+pub(super) fn is_third_party(name: &OsStr) -> bool {
     OF_OTHERS.iter().any(|other| name == *other)
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct RootScan {
 }
 
 /// Scans everything below `roots`, of which commands can change the `writable` ones. Git directories are not scanned.
-pub(crate) fn look(roots: impl IntoIterator<Item = PathBuf>, writable: &[PathBuf], deny: &DenyRead) -> RootScan {
+pub(crate) fn scan_roots(roots: impl IntoIterator<Item = PathBuf>, writable: &[PathBuf], deny: &DenyRead) -> RootScan {
     let mut seen = RootScan { writable: writable.to_vec(), ..RootScan::default() };
     let mut left = MAX_ENTRIES;
     let mut walked: Vec<PathBuf> = Vec::new();
@@ -103,7 +103,7 @@ impl RootScan {
     fn walk(&mut self, root: &Path, deny: &DenyRead, left: &mut usize) {
         let Ok(top) = sys::root(root) else {
             // A command that owns it could make it accessible again.
-            self.cut |= is_own(sys::place(root));
+            self.cut |= is_own(sys::open_path(root));
             return;
         };
         let mut next = VecDeque::from([PathBuf::new()]);
@@ -139,7 +139,7 @@ impl RootScan {
                 } else if kind == FileType::Directory && path.as_os_str().len() > LONGEST_PATH {
                     self.hide(path);
                 } else if kind == FileType::Directory {
-                    if is_of_others(name) { &mut last } else { &mut next }.push_back(entry);
+                    if is_third_party(name) { &mut last } else { &mut next }.push_back(entry);
                 } else if tells {
                     self.note_told(&path, &entry, kind);
                 }
@@ -173,7 +173,7 @@ impl RootScan {
     /// Hides the target of a link with the name of a secret. System files stay: a link that a command has created
     /// must not hide a program from the next session.
     fn hide_target(&mut self, link: &Path) {
-        let Ok(target) = real(link) else { return };
+        let Ok(target) = canonicalize(link) else { return };
         let is_system = OF_SYSTEM.iter().any(|system| target.starts_with(system));
         let is_file = || {
             statat(CWD, &target, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
@@ -196,15 +196,15 @@ impl RootScan {
 
     /// Returns true if changes of files in the directory at `path` are reported; `below` is its path in a root.
     fn is_told_of(&self, path: &Path, below: &Path) -> bool {
-        self.writable.iter().any(|root| path.starts_with(root)) && !below.iter().any(is_installed)
+        self.writable.iter().any(|root| path.starts_with(root)) && !below.iter().any(is_package_directory)
     }
 
     /// Records a file that takes effect by its name, `below` a root, and the target of such a link. They are
     /// reported, not protected.
     fn note_told(&mut self, path: &Path, below: &Path, kind: FileType) {
-        let Some(file) = told_by_name(below) else { return };
+        let Some(file) = role_by_name(below) else { return };
         let mut found = vec![path.to_owned()];
-        if let Some(target) = real(path).ok().filter(|_| kind == FileType::Symlink) {
+        if let Some(target) = canonicalize(path).ok().filter(|_| kind == FileType::Symlink) {
             if let Ok(directory) = sys::root(&target) {
                 let _seen = sys::list(directory.as_fd(), |name, _| {
                     found.push(target.join(name));
@@ -252,7 +252,7 @@ mod tests {
         }
         std::fs::create_dir_all(deep.join("x")).unwrap();
         std::fs::write(deep.join("x/.env"), "x").unwrap();
-        let seen = look([root], &[], &DenyRead::new(["**/.env"], None).unwrap());
+        let seen = scan_roots([root], &[], &DenyRead::new(["**/.env"], None).unwrap());
         assert_eq!(seen.hidden, BTreeSet::from([deep]));
     }
 
@@ -275,7 +275,7 @@ mod tests {
         };
         modes.iter().for_each(|(name, mode)| set(name, *mode));
         let deny = DenyRead::new(["**/.env", "**/.env.*"], None).unwrap();
-        let seen = look([root.clone()], &[], &deny);
+        let seen = scan_roots([root.clone()], &[], &deny);
         modes.iter().for_each(|(name, _)| set(name, 0o755));
         let mut hidden = BTreeSet::from([outside, root.join("open/.env")]);
         // Root can read them.
@@ -293,7 +293,7 @@ mod tests {
             std::fs::create_dir_all(root.join(name).join(".git")).unwrap();
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
-        let trees = look([root.clone()], &[], &DenyRead::new(["**/.env"], None).unwrap()).trees;
+        let trees = scan_roots([root.clone()], &[], &DenyRead::new(["**/.env"], None).unwrap()).trees;
         assert_eq!(trees, [root.clone(), root.join("deep/z"), root.join("b"), root.join("a")]);
     }
 }

@@ -14,7 +14,7 @@ const LENGTH: u32 = 32;
 const OUTCOME: std::ops::Range<usize> = 16..20;
 
 /// Brings the device up; the kernel assigns its addresses.
-pub(crate) fn up() -> Result<()> {
+pub(crate) fn bring_up() -> Result<()> {
     let talk = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     let mut message = Vec::new();
     message.extend(LENGTH.to_ne_bytes());

@@ -100,7 +100,7 @@ pub(crate) fn build(plan: &CellPlan) -> std::result::Result<Vec<PathBuf>, MountF
     let root = at(open("/", OFlags::DIRECTORY), || "opening `/`".to_owned())?;
     at(sys::private_mounts(&root), || "making mounts private".to_owned())?;
     let devices: Vec<(&str, OwnedFd)> = DEVICES.iter().filter_map(|name| device(name)).collect();
-    let layers = plan.layers().map(clone).transpose();
+    let layers = plan.layer_directory().map(clone).transpose();
     let layers = at(layers, || "opening the layers".to_owned())?;
     let mut missing = Vec::new();
     let (mut ready, mut shared) = (Vec::new(), Vec::new());
@@ -115,7 +115,7 @@ pub(crate) fn build(plan: &CellPlan) -> std::result::Result<Vec<PathBuf>, MountF
         }
     }
     for layer in shared {
-        at(take_layer(layer), || "taking off what was shared".to_owned())?;
+        at(unmount_layer(layer), || "taking off what was shared".to_owned())?;
     }
     at(sys::restrict_mounts(&root, MountFlags::READ_ONLY_TREE), || "making `/` read-only".to_owned())?;
     for mount in &ready {
@@ -164,7 +164,7 @@ pub(super) fn prepare<'a>(mount: &'a PlannedMount, shared: &mut Vec<&'a Path>) -
         },
         MountContent::Overlay { of, layer } => {
             if !shared.contains(&layer.as_path()) {
-                attach_overlay(layer, &named(of)?, layer)?;
+                attach_overlay(layer, &open_lower(of)?, layer)?;
                 shared.push(layer);
             }
             let below = mount.at.strip_prefix(of).map_err(|_| Errno::INVAL)?;
@@ -290,7 +290,7 @@ pub(crate) fn hide_all(path: &Path) -> Result<()> {
 }
 
 /// Mounts a read-only `/proc` for this process namespace. Returns true if the process limit is in force.
-pub(crate) fn own_proc(processes: Option<u64>) -> Result<bool> {
+pub(crate) fn mount_own_proc(processes: Option<u64>) -> Result<bool> {
     let proc = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let proc = mounted(&proc)?;
     let limited = match processes {
@@ -328,7 +328,7 @@ fn is_since(release: &str, (major, minor): (u32, u32)) -> bool {
 const RESERVED: u64 = 301;
 
 /// Mounts the file `from` over the one at `at`, or over its target.
-pub(crate) fn put_file(from: &Path, at: &Path) -> Result<()> {
+pub(crate) fn mount_file(from: &Path, at: &Path) -> Result<()> {
     let target = rustix::fs::open(at, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let file = clone(from)?;
     sys::restrict_mount(&file, MountFlags::READ_ONLY_TREE)?;
@@ -337,12 +337,12 @@ pub(crate) fn put_file(from: &Path, at: &Path) -> Result<()> {
 }
 
 /// Opens the directory at `path`, to be the lower directory of layers.
-pub(crate) fn named(path: &Path) -> Result<OwnedFd> {
+pub(crate) fn open_lower(path: &Path) -> Result<OwnedFd> {
     open(path, OFlags::DIRECTORY)
 }
 
 /// Mounts a layer over `at`, whose directory is `lower`: writes go to the layer.
-pub(crate) fn put_layer(at: &Path, lower: &OwnedFd, layer: &str) -> Result<()> {
+pub(crate) fn mount_layer(at: &Path, lower: &OwnedFd, layer: &str) -> Result<()> {
     let layer = Path::new(LAYERS).join(layer);
     // The mark of an overlay that was never synced. It matters after a crash, which this directory does not survive.
     let mark = layer.join("work/work/incompat/volatile");
@@ -358,14 +358,14 @@ pub(crate) fn refresh_layer(at: &Path) -> Result<()> {
 }
 
 /// Unmounts the layer.
-pub(crate) fn take_layer(at: &Path) -> Result<()> {
+pub(crate) fn unmount_layer(at: &Path) -> Result<()> {
     // Including the mounts inside it.
     unmount(at, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH)
 }
 
 fn overlay(lower: &OwnedFd, upper: &Path, work: &Path) -> Result<OwnedFd> {
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    let (upper, work) = (named(upper)?, named(work)?);
+    let (upper, work) = (open_lower(upper)?, open_lower(work)?);
     // By descriptor: a path may be long and contain the separator of layers.
     for (key, directory) in [("lowerdir", lower), ("upperdir", &upper), ("workdir", &work)] {
         fsconfig_set_string(&context, key, format!("/proc/self/fd/{}", directory.as_raw_fd()))?;
@@ -435,7 +435,7 @@ fn kind(fd: impl AsFd) -> Result<FileType> {
 }
 
 /// Describes the mounts of the plan, for `--explain`.
-pub(crate) fn places(plan: &CellPlan) -> Vec<(PathBuf, &'static str)> {
+pub(crate) fn describe_mounts(plan: &CellPlan) -> Vec<(PathBuf, &'static str)> {
     let word = |what: &MountContent| match what {
         MountContent::Tree { writable: true, .. } => "writable",
         MountContent::Tree { writable: false, .. } => "read-only",
@@ -454,7 +454,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn which_kernel_is_later() {
+    fn kernel_releases_are_compared() {
         for (release, is) in [
             ("6.14.0-1-generic", true),
             ("6.18.44-fc", true),

@@ -74,7 +74,7 @@ pub(super) struct ConfigurationText<'a> {
 
 impl ConfigurationText<'_> {
     /// Returns the files that the text names, below the root.
-    pub(super) fn named(self) -> BTreeSet<PathBuf> {
+    pub(super) fn find_named_files(self) -> BTreeSet<PathBuf> {
         let text = self.commands();
         let is_end = |byte: &u8| byte.is_ascii_whitespace() || SEPARATORS.contains(byte);
         let words = text.split(is_end).filter(|word| !word.is_empty() && word.len() <= LONGEST_WORD);
@@ -227,9 +227,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_that_configuration_names() {
+    fn files_named_in_configuration_are_found() {
         let place = tempfile::tempdir().unwrap();
-        let root = crate::fs::real(place.path()).unwrap();
+        let root = crate::fs::canonicalize(place.path()).unwrap();
         for directory in ["scripts", "src", ".vscode"] {
             std::fs::create_dir(root.join(directory)).unwrap();
         }
@@ -262,7 +262,7 @@ mod tests {
             let text =
                 ConfigurationText { file: &file, text: text.as_bytes(), root: &root, home: None, counts };
             let found: Vec<_> =
-                text.named().iter().map(|path| path.strip_prefix(&root).unwrap().to_owned()).collect();
+                text.find_named_files().iter().map(|path| path.strip_prefix(&root).unwrap().to_owned()).collect();
             assert_eq!(found, expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{}", file.display());
         }
     }

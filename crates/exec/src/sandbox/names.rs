@@ -47,13 +47,13 @@ impl DnsStub {
     pub(crate) fn open(hosts: &HostRules) -> Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
-        let taken = |last: &u8| match bind(&socket, &SocketAddrV4::new(address(*last), PORT)) {
+        let taken = |last: &u8| match bind(&socket, &SocketAddrV4::new(listen_address(*last), PORT)) {
             Err(Errno::ADDRINUSE) => None,
             other => Some(other.map(|()| *last)),
         };
         let number = (1..ADDRESSES).find_map(|last| taken(&last)).ok_or(Errno::ADDRINUSE)??;
-        let text = format!("nameserver {}\noptions timeout:1 attempts:1\n", address(number));
-        let put = put(&text, Path::new("/etc/resolv.conf"));
+        let text = format!("nameserver {}\noptions timeout:1 attempts:1\n", listen_address(number));
+        let put = mount_text_file(&text, Path::new("/etc/resolv.conf"));
         if hosts.is_empty() {
             put?;
         } else {
@@ -64,7 +64,7 @@ impl DnsStub {
     }
 
     /// Returns the number of the supervisor in the cell, counted from 1.
-    pub(crate) fn number(&self) -> u8 {
+    pub(crate) fn supervisor_number(&self) -> u8 {
         self.number
     }
 
@@ -79,7 +79,7 @@ impl DnsStub {
         let (got, _, from) = recvfrom(&self.socket, &mut packet, RecvFlags::DONTWAIT).ok()?;
         let (name, question) = question(packet.get(..got)?)?;
         let found = match outside.filter(|(_, hosts)| hosts.may_ask_for(&name)) {
-            Some((outside, _)) => outside.address(&name).map_or(NameAnswer::TooManyHosts, NameAnswer::Address),
+            Some((outside, _)) => outside.address_for(&name).map_or(NameAnswer::TooManyHosts, NameAnswer::Address),
             None => NameAnswer::NoSuchName,
         };
         let answer = answer(&packet, question, found);
@@ -95,12 +95,12 @@ impl DnsStub {
 }
 
 /// Returns the listening address of the supervisor with this number.
-pub(crate) fn address(number: u8) -> Ipv4Addr {
+pub(crate) fn listen_address(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 53, 0, number)
 }
 
 /// Mounts a file with this text over the one `at`.
-fn put(text: &str, at: &Path) -> Result<()> {
+fn mount_text_file(text: &str, at: &Path) -> Result<()> {
     // Supervisors of other cells use the same directory: equal names have equal text.
     let mut name = DefaultHasher::new();
     text.hash(&mut name);
@@ -108,7 +108,7 @@ fn put(text: &str, at: &Path) -> Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(CWD, &path, flags, Mode::from_raw_mode(0o644))?;
     rustix::io::write(&file, text.as_bytes())?;
-    mounts::put_file(&path, at)
+    mounts::mount_file(&path, at)
 }
 
 /// Removes `hosts` from `/etc/hosts`, so that programs query for them.
@@ -117,8 +117,8 @@ fn put_hosts(hosts: &HostRules) -> Result<()> {
     let file = openat(CWD, at, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut text = vec![0; MAX_HOSTS_FILE];
     let read = rustix::io::read(&file, &mut text)?;
-    let text = outside::without(&String::from_utf8_lossy(&text[..read]), hosts);
-    put(&text, at)
+    let text = outside::without_hosts(&String::from_utf8_lossy(&text[..read]), hosts);
+    mount_text_file(&text, at)
 }
 
 /// Parses a query: returns the name and the range of the question. Returns `None` if it is not a query.
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn which_names_are_hosts() {
+    fn only_names_of_other_machines_are_hosts() {
         for (name, is) in [
             ("example.com", true),
             ("a.b.c", true),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_question_gets_no_answer() {
+    fn malformed_queries_get_no_answer() {
         let mut an_answer = asks(&["a", "b"]);
         an_answer[2] |= 0x80;
         let mut two = asks(&["a", "b"]);

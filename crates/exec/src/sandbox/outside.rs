@@ -62,7 +62,7 @@ impl EgressHosts {
     }
 
     /// Returns the address that stands for `host`, or `None` if there are too many.
-    pub(crate) fn address(&mut self, host: &str) -> Option<Ipv4Addr> {
+    pub(crate) fn address_for(&mut self, host: &str) -> Option<Ipv4Addr> {
         let known = self.hosts.iter().position(|known| known == host);
         let at = u8::try_from(known.unwrap_or(self.hosts.len())).ok().filter(|at| *at < MAX_HOSTS)?;
         if known.is_none() {
@@ -72,9 +72,9 @@ impl EgressHosts {
     }
 
     /// Returns the route to `to`, or `None` if it does not concern allowed hosts. Only streams are relayed.
-    pub(crate) fn way(&mut self, to: SocketAddr, kind: SocketType, hosts: &HostRules) -> Option<EgressRoute> {
+    pub(crate) fn route(&mut self, to: SocketAddr, kind: SocketType, hosts: &HostRules) -> Option<EgressRoute> {
         let is_stream = kind == SocketType::STREAM;
-        if to == SocketAddr::from((names::address(self.number), names::PORT)) {
+        if to == SocketAddr::from((names::listen_address(self.number), names::PORT)) {
             return Some(EgressRoute::Direct);
         }
         if let IpAddr::V4(address) = to.ip()
@@ -98,13 +98,13 @@ impl EgressHosts {
     }
 
     /// Returns the refusals of the relay, which resolves the names.
-    pub(crate) fn heard(&mut self) -> Vec<KernelRefusal> {
+    pub(crate) fn relay_refusals(&mut self) -> Vec<KernelRefusal> {
         let mut refusals = Vec::new();
         // ends: the relay sends no more messages than it has connections, or is gone
         while let Some(channel) =
-            self.channel.as_ref().filter(|channel| link::is_ready(channel).unwrap_or(false))
+            self.channel.as_ref().filter(|channel| link::is_readable(channel).unwrap_or(false))
         {
-            match link::message(channel, MAX_WORDS) {
+            match link::receive_message(channel, MAX_WORDS) {
                 Some((bytes, _)) => refusals.extend(KernelRefusal::read(&mut MessageDecoder(&bytes))),
                 None => self.channel = None,
             }
@@ -135,7 +135,7 @@ impl EgressHosts {
         if self.doors.len() >= relay::MAX_DOORS {
             return Err(Errno::NOBUFS);
         }
-        let address = self.address(host).ok_or(Errno::NOBUFS)?;
+        let address = self.address_for(host).ok_or(Errno::NOBUFS)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
         // A program may listen on this port at every address. Then another port is used.
@@ -150,7 +150,7 @@ impl EgressHosts {
                 .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
             self.channel = Some(ours);
         }
-        relay::open(self.channel.as_ref().ok_or(Errno::IO)?, &listener, host, port)?;
+        relay::send_listener(self.channel.as_ref().ok_or(Errno::IO)?, &listener, host, port)?;
         Ok(door)
     }
 }
@@ -170,7 +170,7 @@ fn listed(to: SocketAddr, hosts: &HostRules) -> Option<String> {
 }
 
 /// Returns `/etc/hosts` without the allowed hosts: programs query for those, and get a loopback address.
-pub(crate) fn without(text: &str, hosts: &HostRules) -> String {
+pub(crate) fn without_hosts(text: &str, hosts: &HostRules) -> String {
     let mut kept = String::new();
     for line in text.lines() {
         let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
@@ -201,19 +201,19 @@ mod tests {
     #[test]
     fn a_host_keeps_its_address() {
         let mut outside = outside();
-        assert_eq!(outside.address("a.org"), Some(Ipv4Addr::new(127, 64, 7, 1)));
-        assert_eq!(outside.address("b.org"), Some(Ipv4Addr::new(127, 64, 7, 2)));
-        assert_eq!(outside.address("a.org"), Some(Ipv4Addr::new(127, 64, 7, 1)));
-        let more: Vec<_> = (0..300).map(|number| outside.address(&format!("{number}.org"))).collect();
+        assert_eq!(outside.address_for("a.org"), Some(Ipv4Addr::new(127, 64, 7, 1)));
+        assert_eq!(outside.address_for("b.org"), Some(Ipv4Addr::new(127, 64, 7, 2)));
+        assert_eq!(outside.address_for("a.org"), Some(Ipv4Addr::new(127, 64, 7, 1)));
+        let more: Vec<_> = (0..300).map(|number| outside.address_for(&format!("{number}.org"))).collect();
         assert_eq!(more.iter().flatten().count(), 248);
     }
 
     #[test]
-    fn what_is_refused_and_what_is_no_matter_of_hosts() {
+    fn routes_are_refused_or_left_to_the_network_setting() {
         let mut outside = outside();
         let hosts = hosts(&["a.org:443", "192.0.2.7:80"]);
-        outside.address("a.org");
-        let mut way = |to: &str, kind| outside.way(to.parse().unwrap(), kind, &hosts);
+        outside.address_for("a.org");
+        let mut way = |to: &str, kind| outside.route(to.parse().unwrap(), kind, &hosts);
         let refused = |what| Some(EgressRoute::Refused(what));
         let at = |to: &str| KernelRefusal::Connect(to.parse().unwrap());
         let (stream, datagram) = (SocketType::STREAM, SocketType::DGRAM);
@@ -230,9 +230,9 @@ mod tests {
     }
 
     #[test]
-    fn which_hosts_of_the_file_are_asked_for() {
+    fn allowed_hosts_are_removed_from_etc_hosts() {
         let text = "127.0.0.1 localhost box\n# a comment\n10.0.0.5\tdb.corp db # the database\n10.0.0.6 x.corp\n\n::1 localhost\n";
-        let without = |allow: &[&str]| without(text, &hosts(allow));
+        let without = |allow: &[&str]| without_hosts(text, &hosts(allow));
         assert_eq!(
             without(&["db.corp", "localhost"]),
             "127.0.0.1 localhost box\n10.0.0.5 db\n10.0.0.6 x.corp\n::1 localhost\n"

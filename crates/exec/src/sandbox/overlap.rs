@@ -51,7 +51,7 @@ impl RunOverlap {
     }
 
     /// Records that the change of `path` to `stamp` is reported. Returns true if it is new.
-    pub(crate) fn tell(&self, path: &Path, stamp: FileStamp) -> bool {
+    pub(crate) fn record_change(&self, path: &Path, stamp: FileStamp) -> bool {
         let mut state = self.lock();
         if state.told.len() >= MAX_TOLD {
             state.told.clear();

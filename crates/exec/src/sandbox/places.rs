@@ -11,12 +11,12 @@ use super::scratch::Scratch;
 pub(super) struct MountTable(pub(super) BTreeMap<PathBuf, MountContent>);
 
 impl MountTable {
-    pub(super) fn put(&mut self, at: &Path, what: MountContent) {
+    pub(super) fn insert(&mut self, at: &Path, what: MountContent) {
         self.0.insert(at.to_owned(), what);
     }
 
-    pub(super) fn tree(&mut self, path: &Path, writable: bool) {
-        self.put(path, MountContent::Tree { from: path.to_owned(), writable });
+    pub(super) fn insert_tree(&mut self, path: &Path, writable: bool) {
+        self.insert(path, MountContent::Tree { from: path.to_owned(), writable });
     }
 
     /// Returns the innermost mount that contains `path`.
@@ -34,13 +34,13 @@ impl MountTable {
             MountContent::Empty | MountContent::Hidden | MountContent::Devices => true,
         });
         if !is_replaced {
-            self.put(all, MountContent::Hidden);
+            self.insert(all, MountContent::Hidden);
         }
     }
 
     /// Turns every directory between each of `paths` and the outermost root into a mount, so that no command can
     /// rename it and substitute another. Its permissions stay the same.
-    pub(super) fn pin(&mut self, paths: &[PathBuf], roots: &[PathBuf]) {
+    pub(super) fn pin_parents(&mut self, paths: &[PathBuf], roots: &[PathBuf]) {
         let mut pins = Vec::new();
         for path in paths {
             let outermost =

@@ -70,7 +70,7 @@ impl CellPlan {
     }
 
     /// Returns the directory of the layers over git directories, as the host sees it, if the tier has layers.
-    pub(crate) fn layers(&self) -> Option<PathBuf> {
+    pub(crate) fn layer_directory(&self) -> Option<PathBuf> {
         (self.tier >= Tier::Namespaces).then(|| self.scratch.join("layers"))
     }
 
@@ -142,9 +142,9 @@ impl CellPlan {
         let hosts = HostRules { allow: read_hosts(input)?, forbid: read_hosts(input)? };
         let count = input.number()?;
         let mounts = (0..count).map(|_| PlannedMount::read(input)).collect::<Option<_>>()?;
-        let writable = input.list()?.into_iter().map(to_path).collect();
+        let writable = input.list()?.into_iter().map(path_from_bytes).collect();
         let sockets = input.list()?;
-        let scratch = to_path(input.bytes()?.to_vec());
+        let scratch = path_from_bytes(input.bytes()?.to_vec());
         let mut limit = || input.number().map(|limit| Some(limit).filter(|&limit| limit != u64::MAX));
         let limits = ResourceLimits {
             processes: limit()?,
@@ -165,7 +165,7 @@ impl PlannedMount {
     }
 
     fn read(input: &mut MessageDecoder<'_>) -> Option<Self> {
-        let next = |input: &mut MessageDecoder<'_>| Some(to_path(input.bytes()?.to_vec()));
+        let next = |input: &mut MessageDecoder<'_>| Some(path_from_bytes(input.bytes()?.to_vec()));
         let at = next(input)?;
         let what = match input.byte()? {
             writable @ (0 | 1) => MountContent::Tree { from: next(input)?, writable: writable == 1 },
@@ -188,7 +188,7 @@ fn path(out: &mut MessageEncoder, path: &Path) {
 }
 
 /// Converts bytes to a path.
-pub(crate) fn to_path(bytes: Vec<u8>) -> PathBuf {
+pub(crate) fn path_from_bytes(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
@@ -225,7 +225,7 @@ mod tests {
         };
         let mut out = MessageEncoder::new();
         plan.write(&mut out);
-        let bytes = out.done();
+        let bytes = out.finish();
         assert_eq!(CellPlan::read(&mut MessageDecoder(&bytes[LENGTH..])), Some(plan));
     }
 

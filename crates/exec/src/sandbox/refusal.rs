@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use policy::{Confinement, Denial, ResourceExcess};
 
-use super::plan::to_path;
+use super::plan::path_from_bytes;
 use crate::process::bytes::{MessageDecoder, MessageEncoder};
 
 /// An action that a command tried and is not allowed.
@@ -26,7 +26,7 @@ pub enum KernelRefusal {
 
 impl KernelRefusal {
     /// Converts it to the denial under `confinement`.
-    pub fn denial(&self, confinement: &Confinement) -> Denial {
+    pub fn to_denial(&self, confinement: &Confinement) -> Denial {
         match self {
             Self::Connect(to) => {
                 Denial::MayNotConnect { target: to.to_string(), network: confinement.network }
@@ -77,7 +77,7 @@ impl KernelRefusal {
         Some(match kind {
             0 => Self::Connect(std::str::from_utf8(bytes).ok()?.parse().ok()?),
             1 => Self::Socket(String::from_utf8_lossy(bytes).into_owned()),
-            2 => Self::Write(to_path(bytes.to_vec())),
+            2 => Self::Write(path_from_bytes(bytes.to_vec())),
             4 => Self::Excess(ResourceExcess::Scratch { most: u64::from_le_bytes(bytes.try_into().ok()?) }),
             5 => Self::Excess(ResourceExcess::Memory),
             6 => Self::Excess(ResourceExcess::SharedMemory { most: u64::from_le_bytes(bytes.try_into().ok()?) }),

@@ -44,7 +44,7 @@ const STACK: usize = 512 << 10;
 
 /// Starts a relay outside the namespaces that this process is going to enter. Channels are passed through the
 /// returned socket. The relay exits when no process holds that socket any more, or when this process exits.
-pub(crate) fn start(hosts: &HostRules) -> Result<OwnedFd> {
+pub(crate) fn start_relay(hosts: &HostRules) -> Result<OwnedFd> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     let cell = getpid();
     match confined::fork() {
@@ -68,11 +68,11 @@ pub(crate) fn start(hosts: &HostRules) -> Result<OwnedFd> {
 }
 
 /// Tells the relay to forward connections to `listener` to this host.
-pub(crate) fn open(channel: &OwnedFd, listener: &OwnedFd, host: &str, port: u16) -> Result<()> {
+pub(crate) fn send_listener(channel: &OwnedFd, listener: &OwnedFd, host: &str, port: u16) -> Result<()> {
     let mut out = MessageEncoder::new();
     out.bytes(host.as_bytes());
     out.number(port.into());
-    let sent = link::send(channel, &out.done(), &[listener.as_fd()]);
+    let sent = link::send(channel, &out.finish(), &[listener.as_fd()]);
     sent.map(drop).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
@@ -159,7 +159,7 @@ impl RelayChannel {
 
     /// Receives another listener. Returns `None` if the run is over.
     fn hear(&mut self) -> Option<()> {
-        let (bytes, mut fds) = link::message(&self.socket, MAX_MESSAGE)?;
+        let (bytes, mut fds) = link::receive_message(&self.socket, MAX_MESSAGE)?;
         let mut input = MessageDecoder(&bytes);
         let host = std::str::from_utf8(input.bytes()?).ok()?.to_owned();
         let port = u16::try_from(input.number()?).ok()?;
@@ -227,13 +227,13 @@ impl Drop for ConnectionSlot {
 
 fn connect(inner: TcpStream, (host, port): &(String, u16), channel: &OwnedFd, hosts: &HostRules) {
     match dial::dial(hosts, host, *port) {
-        Ok(outer) => carry::carry(inner, outer, channel),
+        Ok(outer) => carry::forward_bytes(inner, outer, channel),
         Err(missed) => {
             if let dial::DialFault::Refused(refusal) = missed {
                 let mut out = MessageEncoder::new();
                 refusal.write(&mut out);
                 // Sent before the caller sees the failure.
-                let _run_is_over = link::send(channel, &out.done(), &[]);
+                let _run_is_over = link::send(channel, &out.finish(), &[]);
             }
             carry::reset(inner);
         }

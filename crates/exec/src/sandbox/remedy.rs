@@ -41,7 +41,7 @@ fn read(path: &str) -> Option<String> {
 }
 
 /// Returns the command that fixes it, if one is known.
-pub(crate) fn remedy(missing: &[MissingTier], facts: &UserNamespaceFacts) -> Option<String> {
+pub(crate) fn setup_advice(missing: &[MissingTier], facts: &UserNamespaceFacts) -> Option<String> {
     let lacks = |tier| missing.iter().any(|missing| missing.tier == tier);
     if !lacks(Tier::Namespaces) {
         return None;
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_mends_it() {
+    fn advice_fits_the_machine_settings() {
         let without = |tier| [MissingTier { tier, why: "making namespaces: Operation not permitted".to_owned() }];
         let none = UserNamespaceFacts::default();
         for (facts, begins) in [
@@ -78,12 +78,12 @@ mod tests {
             (UserNamespaceFacts { container: true, ..none }, Some("start the container")),
             (none, None),
         ] {
-            let said = remedy(&without(Tier::Namespaces), &facts);
+            let said = setup_advice(&without(Tier::Namespaces), &facts);
             match begins {
                 Some(begins) => assert!(said.is_some_and(|said| said.starts_with(begins)), "{facts:?}"),
                 None => assert_eq!(said, None),
             }
-            assert_eq!(remedy(&without(Tier::Landlock), &facts), None);
+            assert_eq!(setup_advice(&without(Tier::Landlock), &facts), None);
         }
     }
 }

@@ -11,7 +11,7 @@ use super::scratch;
 
 /// Restores mounts that were lost because a process outside replaced their mount points, as a save, a `git checkout`
 /// and a `git clean` do. Returns their paths.
-pub(crate) fn renew(plan: &CellPlan) -> Result<Vec<PathBuf>> {
+pub(crate) fn remount_lost(plan: &CellPlan) -> Result<Vec<PathBuf>> {
     let mut renewed = Vec::new();
     for mount in &plan.mounts {
         match (&mount.what, mount_state(&mount.at)) {
@@ -24,7 +24,7 @@ pub(crate) fn renew(plan: &CellPlan) -> Result<Vec<PathBuf>> {
             MountContent::Hidden => hide_all(&mount.at)?,
             MountContent::Tree { from, writable } if *from == mount.at => {
                 // A missing read-only path is held, as at the creation of a cell.
-                if !writable && !scratch::hold(from)? {
+                if !writable && !scratch::hold_place(from)? {
                     continue;
                 }
                 match prepare(mount, &mut Vec::new()).and_then(|ready| attach(&ready)) {

@@ -96,14 +96,14 @@ impl Scratch {
     }
 
     /// Returns the directory that holds the scratch directories of all sessions of this user.
-    pub fn all(&self) -> &Path {
+    pub fn base_directory(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// Returns the usual path of [`Scratch::all`], if a file that is not exclusively this user's has taken it.
-    pub fn taken(&self) -> Option<PathBuf> {
-        let known = self.all().with_file_name(known_name());
-        (self.all() != known).then_some(known)
+    /// Returns the usual path of [`Scratch::base_directory`], if a file that is not exclusively this user's has taken it.
+    pub fn foreign_base(&self) -> Option<PathBuf> {
+        let known = self.base_directory().with_file_name(known_name());
+        (self.base_directory() != known).then_some(known)
     }
 
     /// Returns the directory that confined commands see as `/tmp`.
@@ -132,23 +132,23 @@ impl Scratch {
     }
 
     /// Takes the notes about a killed session, which are reported once.
-    pub(crate) fn take_left(&self) -> Vec<String> {
+    pub(crate) fn take_recovery_notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Saves `places` for the session after a kill.
-    pub(crate) fn watch(&self, places: &[u8]) {
+    pub(crate) fn record_watched_places(&self, places: &[u8]) {
         let _not_noted = append(&self.path.join(WATCHED), places);
     }
 
     /// Records that commands run.
-    pub(crate) fn touch(&self) {
+    pub(crate) fn mark_used(&self) {
         let now = Timestamps { last_access: NOW, last_modification: NOW };
         let _not_noted = rustix::fs::utimensat(CWD, self.path.join(WATCHED), &now, AtFlags::empty());
     }
 
     /// Registers paths that supervisors may hold later: they are checked when the session ends.
-    pub(crate) fn may_hold(&self, paths: impl IntoIterator<Item = PathBuf>) {
+    pub(crate) fn register_placeholders(&self, paths: impl IntoIterator<Item = PathBuf>) {
         self.may_hold.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
     }
 
@@ -187,7 +187,7 @@ impl Drop for Scratch {
         for path in self.may_hold.get_mut().unwrap_or_else(PoisonError::into_inner).iter() {
             give_up_marked(path);
         }
-        remove(&self.path);
+        remove_tree(&self.path);
     }
 }
 
@@ -235,7 +235,7 @@ pub(crate) fn is_placeholder(path: &Path) -> bool {
 }
 
 /// Holds `path` with an empty directory if it is missing. Returns true if it exists afterwards.
-pub(crate) fn hold(path: &Path) -> rustix::io::Result<bool> {
+pub(crate) fn hold_place(path: &Path) -> rustix::io::Result<bool> {
     match mkdir(path, Mode::from_raw_mode(0o755)) {
         Ok(()) => {
             let _not_here = fsetxattr(directory(path)?, MARK, b"1", XattrFlags::empty());
@@ -250,8 +250,8 @@ pub(crate) fn hold(path: &Path) -> rustix::io::Result<bool> {
 
 /// Runs `work` while the parent directory of `path` is writable. The parent need not be readable.
 fn opened(path: &Path, work: impl FnOnce() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
-    let above = super::git::sys::place(path.parent().ok_or(Errno::ACCESS)?)?;
-    super::set_aside::writable(&above, work)
+    let above = super::git::sys::open_path(path.parent().ok_or(Errno::ACCESS)?)?;
+    super::set_aside::with_writable(&above, work)
 }
 
 /// Returns true if there is an empty directory.
@@ -296,7 +296,7 @@ fn ours() -> io::Result<PathBuf> {
         let why = format!("`{}`: {error}; set TMPDIR to a directory that you may write to", path.display());
         io::Error::new(error.kind(), why)
     };
-    let above = super::super::fs::real(&temporary).map_err(|error| fault(&temporary, &error))?;
+    let above = super::super::fs::canonicalize(&temporary).map_err(|error| fault(&temporary, &error))?;
     let known = above.join(known_name());
     match mkdir(&known, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) if is_ours_alone(&known) => return Ok(known),
@@ -367,7 +367,7 @@ fn sweep(all: &Path) -> Vec<String> {
             give_up_marked(&noted);
         }
         left.extend(set_aside_left(&path));
-        remove(&path);
+        remove_tree(&path);
     }
     left
 }
@@ -399,11 +399,11 @@ fn read_notes(path: &Path) -> (Vec<u8>, i64) {
 fn noted(scratch: &Path) -> Vec<PathBuf> {
     let (bytes, _) = read_notes(&scratch.join(NOTES));
     let paths = bytes.split(|&byte| byte == 0).filter(|path| path.starts_with(b"/"));
-    paths.map(|path| super::plan::to_path(path.to_vec())).collect()
+    paths.map(|path| super::plan::path_from_bytes(path.to_vec())).collect()
 }
 
 /// Removes a tree of any depth and with any modes. Follows no link.
-pub(crate) fn remove(path: &Path) {
+pub(crate) fn remove_tree(path: &Path) {
     const ROUNDS: usize = 10_000;
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
     let Ok(above) = directory(above) else { return };
@@ -474,7 +474,7 @@ fn open_any(above: impl AsFd, name: &std::ffi::CStr) -> rustix::io::Result<Owned
 }
 
 /// Creates the two directories of a layer below `directory`.
-pub(crate) fn layer(directory: &Path) -> rustix::io::Result<()> {
+pub(crate) fn create_layer_directories(directory: &Path) -> rustix::io::Result<()> {
     match mkdir(directory, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(errno) => return Err(errno),
@@ -509,7 +509,7 @@ mod tests {
             }
             openat(&at, "f", OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::RUSR).unwrap();
         }
-        remove(&top);
+        remove_tree(&top);
         assert!(is_empty(place.path()));
     }
 }

@@ -17,7 +17,7 @@ const TRIES: usize = 20;
 /// it belongs to the user.
 pub(crate) fn set_aside(path: &Path) -> Result<PathBuf> {
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
-    let directory = match sys::place(above) {
+    let directory = match sys::open_path(above) {
         // A link on the way, in place of a directory: its target may lie anywhere, so the link itself is renamed.
         Err(Errno::LOOP) => {
             let ways: Vec<&Path> = above.ancestors().collect();
@@ -38,14 +38,14 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf> {
         Err(Errno::EXIST)
     };
     match rename() {
-        Err(Errno::ACCESS | Errno::PERM) => writable(&directory, rename),
+        Err(Errno::ACCESS | Errno::PERM) => with_writable(&directory, rename),
         done => done,
     }
 }
 
 /// Runs `work` while every directory on the way to `directory`, and itself, is searchable: a command may have revoked
 /// that right, and the user may restore it.
-pub(crate) fn reachable<T>(directory: &Path, work: impl FnOnce() -> T) -> T {
+pub(crate) fn with_reachable<T>(directory: &Path, work: impl FnOnce() -> T) -> T {
     let is_closed = |at: &&Path| statat(CWD, at.join("."), AtFlags::empty()).err() == Some(Errno::ACCESS);
     // If the directory is searchable, so are all of its ancestors.
     if !is_closed(&directory) {
@@ -68,7 +68,7 @@ pub(crate) fn reachable<T>(directory: &Path, work: impl FnOnce() -> T) -> T {
 
 /// Gives the owner of a directory all rights; returns it with its previous mode.
 fn open_up(path: &Path) -> Result<(OwnedFd, Mode)> {
-    let directory = sys::place(path)?;
+    let directory = sys::open_path(path)?;
     let mode = Mode::from_raw_mode(fstat(&directory)?.st_mode);
     chmod(by_descriptor(&directory), mode | Mode::RWXU)?;
     Ok((directory, mode))
@@ -80,7 +80,7 @@ fn by_descriptor(directory: &OwnedFd) -> String {
 }
 
 /// Runs `work` while the directory is writable, which its owner can arrange.
-pub(super) fn writable<T>(directory: &OwnedFd, work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn with_writable<T>(directory: &OwnedFd, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let mode = Mode::from_raw_mode(fstat(directory)?.st_mode);
     chmod(by_descriptor(directory), mode | Mode::RWXU)?;
     let done = work();
@@ -95,7 +95,7 @@ fn random() -> Result<u32> {
 }
 
 /// Describes the file that was created at `path`, and `why` it was renamed.
-pub(crate) fn told(path: &Path, outcome: Result<PathBuf>, why: &str) -> String {
+pub(crate) fn describe_set_aside(path: &Path, outcome: Result<PathBuf>, why: &str) -> String {
     let shown = path.display();
     match outcome {
         Ok(new) => format!("`{shown}` was renamed to `{}`, since a command made it and {why}", new.display()),
@@ -134,7 +134,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
     fn a_link_on_the_way_is_renamed_itself() {
         let place = tempfile::tempdir().unwrap();
-        let top = crate::fs::real(place.path()).unwrap();
+        let top = crate::fs::canonicalize(place.path()).unwrap();
         std::fs::create_dir_all(top.join("evil/sub")).unwrap();
         std::fs::write(top.join("evil/sub/my.conf"), "x").unwrap();
         std::os::unix::fs::symlink("evil", top.join("d")).unwrap();
@@ -155,7 +155,7 @@ mod tests {
         };
         close(&below, 0o644);
         close(&above, 0o000);
-        assert!(reachable(&below, || sys::is_there(&below.join("HEAD"))));
+        assert!(with_reachable(&below, || sys::is_there(&below.join("HEAD"))));
         assert_eq!(std::fs::metadata(&above).unwrap().permissions().mode() & 0o777, 0o000);
         close(&above, 0o755);
         assert_eq!(std::fs::metadata(&below).unwrap().permissions().mode() & 0o777, 0o644);

@@ -14,7 +14,7 @@ pub(crate) struct FileStamp {
 
 impl FileStamp {
     /// Reads the state of `path`, if it exists. Links are not followed.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn read(path: &Path) -> Option<Self> {
         let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         Some(Self {
             file: (stat.st_dev, stat.st_ino),

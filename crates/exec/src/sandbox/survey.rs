@@ -14,9 +14,9 @@ use super::git::{self, GitInputs, Repository, PlantedFileWatch};
 use super::guarded::{GuardedPaths, RootGuard};
 use super::look;
 use super::places::MountTable;
-use super::plan::{PlannedMount, CellPlan, MountContent, to_path};
+use super::plan::{PlannedMount, CellPlan, MountContent, path_from_bytes};
 use super::scratch::{self, Scratch};
-use crate::fs::real_to_be;
+use crate::fs::canonicalize_existing;
 
 /// Directories that are replaced by private ones; exceptions in them are mounted explicitly.
 const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/dev"];
@@ -108,7 +108,7 @@ pub(crate) struct PlannedCell {
 }
 
 /// Surveys the machine and makes the plan.
-pub(crate) fn survey(confinement: &Confinement, reach: &ReadScope, scratch: &Scratch, tier: Tier) -> PlannedCell {
+pub(crate) fn plan_cell(confinement: &Confinement, reach: &ReadScope, scratch: &Scratch, tier: Tier) -> PlannedCell {
     let mut survey = PlannedCell {
         plan: CellPlan {
             tier,
@@ -128,7 +128,7 @@ pub(crate) fn survey(confinement: &Confinement, reach: &ReadScope, scratch: &Scr
         missing: Vec::new(),
         told: Vec::new(),
         // Until a scan, no directory counts as new.
-        directories: Arc::new(Mutex::new(DirectoryIndex::unknown())),
+        directories: Arc::new(Mutex::new(DirectoryIndex::disabled())),
         obeyed: Vec::new(),
         configured: Vec::new(),
         named: Mutex::default(),
@@ -145,7 +145,7 @@ pub(crate) fn survey(confinement: &Confinement, reach: &ReadScope, scratch: &Scr
             temporary = PathBuf::from("/var/tmp");
         }
         let is_kept = |(at, what): &(&PathBuf, &MountContent)| matches!(what, MountContent::Tree { from, writable: false } if from == *at);
-        scratch.may_hold(places.0.iter().filter(is_kept).map(|(at, _)| at.clone()));
+        scratch.register_placeholders(places.0.iter().filter(is_kept).map(|(at, _)| at.clone()));
         survey.plan.mounts = places.0.into_iter().map(|(at, what)| PlannedMount { at, what }).collect();
     } else {
         survey.plan.writable.push(scratch.path().join("tmp"));
@@ -168,8 +168,8 @@ fn strays(confinement: &Confinement, survey: &mut PlannedCell, scratch: &Scratch
     let within = |path: &Path| confinement.writable.iter().any(|root| path.starts_with(root));
     let missing = missing.into_iter().filter(|(path, _)| within(path)).collect();
     let known = survey.obeyed.iter().map(|(repository, _)| repository.root.clone());
-    let strays = PlantedFileWatch::new(roots, repositories, missing, scratch.take_left()).knowing(known);
-    scratch.watch(&strays.written());
+    let strays = PlantedFileWatch::new(roots, repositories, missing, scratch.take_recovery_notes()).trusting(known);
+    scratch.record_watched_places(&strays.to_bytes());
     Arc::new(strays)
 }
 
@@ -181,19 +181,19 @@ fn view(survey: &mut PlannedCell, confinement: &Confinement, reach: &ReadScope, 
     visible(&mut places, confinement, reach);
     // A granted path that is missing can be created in the root that contains it.
     for root in confinement.writable.iter().filter(|root| exists(root).is_some()) {
-        places.tree(root, true);
+        places.insert_tree(root, true);
     }
     caches(&mut places, confinement, scratch, writable);
     workspace_in_cache(&mut places, reach);
     writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
     let roots = confinement.writable.iter().cloned().chain(reach.roots().map(Path::to_owned));
-    let seen = look::look(roots, &confinement.writable, reach.deny());
+    let seen = look::scan_roots(roots, &confinement.writable, reach.deny());
     let mut guard = RootGuard { confinement, scratch, places: &mut places, found: GuardedPaths::default() };
-    guard.read_only_paths();
+    guard.guard_read_only_paths();
     for root in &confinement.writable {
-        guard.root(root, &seen.trees);
+        guard.guard_root(root, &seen.trees);
     }
-    guard.home();
+    guard.guard_home();
     let mut found = guard.found;
     let mut pinned: Vec<PathBuf> = confinement.writable.clone();
     pinned.append(&mut found.pinned);
@@ -223,14 +223,14 @@ fn view(survey: &mut PlannedCell, confinement: &Confinement, reach: &ReadScope, 
     });
     survey.repositories = found.repositories;
     for Repository { at, .. } in &survey.repositories {
-        places.tree(at, false);
+        places.insert_tree(at, false);
         pinned.push(at.clone());
         // Writes go to a layer.
         writable.push(at.clone());
     }
-    places.pin(&pinned, &confinement.writable);
+    places.pin_parents(&pinned, &confinement.writable);
     for path in hidden {
-        places.put(&path, MountContent::Hidden);
+        places.insert(&path, MountContent::Hidden);
     }
     places.hide_scratch(scratch);
     places
@@ -239,27 +239,27 @@ fn view(survey: &mut PlannedCell, confinement: &Confinement, reach: &ReadScope, 
 impl PlannedCell {
     /// Returns the files whose changes are reported. Changed configuration is read again: a command may have changed
     /// the scripts that `package.json` names.
-    pub(crate) fn told_now(&self, confinement: &Confinement) -> Vec<(PathBuf, HostFile)> {
+    pub(crate) fn reported_files(&self, confinement: &Confinement) -> Vec<(PathBuf, HostFile)> {
         let mut told = self.told.clone();
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         for (root, configured) in &mut *named {
             if !configured.has_current_texts() {
-                *configured = RootConfiguration::of(root, confinement);
+                *configured = RootConfiguration::scan(root, confinement);
             }
-            told.extend(configured.told());
+            told.extend(configured.code_files());
         }
         told
     }
 
     /// Returns true if the user has changed a link so that configuration lies elsewhere.
-    pub(crate) fn is_configured_anew(&self, confinement: &Confinement) -> bool {
+    pub(crate) fn has_configuration_moved(&self, confinement: &Confinement) -> bool {
         self.configured.iter().any(|(root, known)| {
-            !known.is_current() && !known.guards_as_much_as(&RootConfiguration::of(root, confinement))
+            !known.is_current() && !known.guards_as_much_as(&RootConfiguration::scan(root, confinement))
         })
     }
 
     /// Returns the lines that make git ignore the placeholders in the tree at `root`.
-    pub(crate) fn ignored(&self, root: &Path) -> Vec<u8> {
+    pub(crate) fn ignore_lines(&self, root: &Path) -> Vec<u8> {
         let below = self.held.iter().filter_map(|path| path.strip_prefix(root).ok());
         below.flat_map(|path| [b"/", path.as_os_str().as_bytes(), b"/\n"].concat()).collect()
     }
@@ -274,9 +274,9 @@ fn hidden(globs: BTreeSet<PathBuf>, reach: &ReadScope) -> BTreeSet<PathBuf> {
         let path = normal(path);
         match (path.parent(), path.file_name(), exists(&path)) {
             (Some(above), Some(name), kind) if kind != Some(FileType::Symlink) => {
-                directories.entry(above.to_owned()).or_insert_with(|| real_to_be(above)).join(name)
+                directories.entry(above.to_owned()).or_insert_with(|| canonicalize_existing(above)).join(name)
             }
-            _ => real_to_be(&path),
+            _ => canonicalize_existing(&path),
         }
     });
     // Nothing can exist or be mounted below a file or a broken link.
@@ -291,7 +291,7 @@ fn hidden(globs: BTreeSet<PathBuf>, reach: &ReadScope) -> BTreeSet<PathBuf> {
 
 /// Returns the allowed sockets by their real paths: `/var/run` is usually a link to `/run`.
 fn sockets(confinement: &Confinement) -> Vec<Vec<u8>> {
-    let real = |name: &String| match crate::fs::real(Path::new(name)) {
+    let real = |name: &String| match crate::fs::canonicalize(Path::new(name)) {
         Ok(real) if name.starts_with('/') => real.into_os_string().into_vec(),
         _ => name.clone().into_bytes(),
     };
@@ -317,28 +317,28 @@ fn system(places: &mut MountTable, scratch: &Scratch) {
         ("/dev", MountContent::Devices),
     ] {
         if is_directory(Path::new(at)) {
-            places.put(Path::new(at), what);
+            places.insert(Path::new(at), what);
         }
     }
     // Usually a link to /run.
     if is_directory(Path::new("/var/run")) {
-        places.put(Path::new("/var/run"), MountContent::Empty);
+        places.insert(Path::new("/var/run"), MountContent::Empty);
     }
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     if let Some(runtime) =
         runtime.filter(|path| path.is_absolute() && !path.starts_with("/run") && is_directory(path))
     {
-        places.put(&runtime, MountContent::Empty);
+        places.insert(&runtime, MountContent::Empty);
     }
     for path in OF_RUN.iter().map(Path::new).filter(|path| exists(path).is_some()) {
-        places.tree(path, false);
+        places.insert_tree(path, false);
     }
 }
 
 /// Adds readable paths that lie in a replaced directory.
 fn visible(places: &mut MountTable, confinement: &Confinement, reach: &ReadScope) {
     let home = confinement.home.clone().filter(|home| !OF_USERS.iter().any(|place| home == Path::new(place)));
-    let sockets = sockets(confinement).into_iter().filter(|name| name.starts_with(b"/")).map(to_path);
+    let sockets = sockets(confinement).into_iter().filter(|name| name.starts_with(b"/")).map(path_from_bytes);
     for path in reach.roots().map(Path::to_owned).chain(home).chain(sockets) {
         let is_replaced = REPLACED.iter().any(|replaced| {
             let is_itself = path == Path::new(replaced) && !OF_USERS.contains(replaced);
@@ -346,7 +346,7 @@ fn visible(places: &mut MountTable, confinement: &Confinement, reach: &ReadScope
         });
         let is_private = confinement.private.as_ref().is_some_and(|private| path.starts_with(private));
         if is_replaced && !is_private && exists(&path).is_some() {
-            places.tree(&path, false);
+            places.insert_tree(&path, false);
         }
     }
 }
@@ -357,7 +357,7 @@ fn caches(places: &mut MountTable, confinement: &Confinement, scratch: &Scratch,
     let roots = || confinement.writable.iter();
     let own = scratch.new_layer();
     for (number, path) in in_home.chain(named).enumerate() {
-        let Ok(path) = crate::fs::real(&path) else { continue };
+        let Ok(path) = crate::fs::canonicalize(&path) else { continue };
         // A writable cache needs no layer. A cache that contains a root, or lies in another cache, gets none.
         let in_the_way = roots().any(|root| path.starts_with(root) || root.starts_with(&path))
             || places
@@ -376,8 +376,8 @@ fn caches(places: &mut MountTable, confinement: &Confinement, scratch: &Scratch,
         });
         let name = if shared.is_some() { format!("{own}-home") } else { format!("{own}-{number}") };
         let (of, layer) = (shared.unwrap_or(&path).clone(), scratch.path().join("caches").join(name));
-        if scratch::layer(&layer).is_ok() {
-            places.put(&path, MountContent::Overlay { of, layer });
+        if scratch::create_layer_directories(&layer).is_ok() {
+            places.insert(&path, MountContent::Overlay { of, layer });
             writable.push(path);
         }
     }
@@ -388,7 +388,7 @@ fn workspace_in_cache(places: &mut MountTable, reach: &ReadScope) {
     // The first root is the working directory. Others may be caches, which package managers write.
     let Some(root) = reach.roots().next() else { return };
     if matches!(places.innermost(root), Some(MountContent::Overlay { .. })) && exists(root).is_some() {
-        places.tree(root, false);
+        places.insert_tree(root, false);
     }
 }
 

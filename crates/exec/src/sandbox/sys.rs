@@ -23,7 +23,7 @@ impl Namespaces {
     pub(crate) const CGROUP: Self = Self(libc::CLONE_NEWCGROUP);
     pub(crate) const NONE: Self = Self(0);
 
-    pub(crate) const fn and(self, other: Self) -> Self {
+    pub(crate) const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
@@ -144,7 +144,7 @@ pub(crate) fn landlock_restrict(ruleset: impl AsFd) -> Result<()> {
 
 /// Installs a seccomp filter for this process and its descendants. With `listener`, returns the descriptor that
 /// receives the calls to judge. Allocates nothing.
-pub(crate) fn filter(program: &[BpfInstruction], listener: bool) -> Result<Option<OwnedFd>> {
+pub(crate) fn install_filter(program: &[BpfInstruction], listener: bool) -> Result<Option<OwnedFd>> {
     const SET_MODE_FILTER: libc::c_long = 1;
     const NEW_LISTENER: libc::c_long = 8;
     #[repr(C)]
@@ -231,7 +231,7 @@ const SEND: u64 = 0xc018_2101;
 const IS_VALID: u64 = 0x4008_2102;
 
 /// Receives the next waiting call; an error if none waits any more.
-pub(crate) fn asked(listener: impl AsFd) -> Result<SeccompNotification> {
+pub(crate) fn receive_notification(listener: impl AsFd) -> Result<SeccompNotification> {
     let mut asked = SeccompNotification::default();
     // SAFETY: the structure has the kernel's layout, and is all zero as required.
     result(unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), RECEIVE, &raw mut asked) }.into())?;
@@ -239,13 +239,13 @@ pub(crate) fn asked(listener: impl AsFd) -> Result<SeccompNotification> {
 }
 
 /// Returns true if the call still waits: only then does the memory that was read belong to its caller.
-pub(crate) fn still_asked(listener: impl AsFd, asked: &SeccompNotification) -> bool {
+pub(crate) fn is_still_waiting(listener: impl AsFd, asked: &SeccompNotification) -> bool {
     // SAFETY: the argument is the id of a call.
     unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), IS_VALID, &raw const asked.id) == 0 }
 }
 
 /// Answers the call. If it no longer waits, nothing happens.
-pub(crate) fn answer(listener: impl AsFd, asked: &SeccompNotification, answer: SeccompAnswer) {
+pub(crate) fn respond(listener: impl AsFd, asked: &SeccompNotification, answer: SeccompAnswer) {
     #[repr(C)]
     struct SeccompResponse {
         id: u64,

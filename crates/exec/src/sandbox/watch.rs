@@ -47,25 +47,25 @@ impl HostFileWatch {
     /// Begins to watch a run in the `watched` roots.
     pub(crate) fn begin(strays: Arc<PlantedFileWatch>, watched: WatchedRoots<'_>, scratch: Arc<Scratch>) -> Self {
         let WatchedRoots { roots, known, directories } = watched;
-        strays.begin();
+        strays.begin_run();
         let accepted = scratch.overlap.begin();
         let watched = |(path, file): (PathBuf, HostFile)| {
-            let before = FileStamp::of(&path);
+            let before = FileStamp::read(&path);
             WatchedFile { path, file, before }
         };
         let known = known.into_iter().map(watched).collect();
-        Self { strays, accepted, known, new: ChangedSince::now(roots, directories), scratch }
+        Self { strays, accepted, known, new: ChangedSince::start(roots, directories), scratch }
     }
 
     /// Sets aside files that were planted by now, and returns notes about it.
-    pub(crate) fn look(&self) -> Vec<String> {
-        self.scratch.touch();
+    pub(crate) fn set_aside_new(&self) -> Vec<String> {
+        self.scratch.mark_used();
         self.strays.defuse(&self.accepted, false)
     }
 
     /// Finishes the watch. `changed`: the run has changed git directories.
     pub(crate) fn finish(&mut self, changed: bool) -> Vec<String> {
-        self.scratch.touch();
+        self.scratch.mark_used();
         let mut told = self.strays.defuse(&self.accepted, changed);
         told.extend(self.changed_files());
         told
@@ -74,17 +74,17 @@ impl HostFileWatch {
     /// Returns notes about files that were changed or created since the last call, configuration first.
     pub(crate) fn changed_files(&mut self) -> Vec<String> {
         let known: HashSet<PathBuf> = self.known.iter().map(|known| known.path.clone()).collect();
-        let new = self.new.look().into_iter().filter(|(path, _)| !known.contains(path));
+        let new = self.new.find().into_iter().filter(|(path, _)| !known.contains(path));
         self.known.extend(new.map(|(path, file)| WatchedFile { path, file, before: None }));
         let (mut configuration, mut code) = (Vec::new(), Vec::new());
         for WatchedFile { path, file, before } in &mut self.known {
-            let after = FileStamp::of(path);
+            let after = FileStamp::read(path);
             if after == *before {
                 continue;
             }
             *before = after;
             // Another run of the session may have reported it.
-            if after.is_some_and(|stamp| self.scratch.overlap.tell(path, stamp)) {
+            if after.is_some_and(|stamp| self.scratch.overlap.record_change(path, stamp)) {
                 let sentence = format!("changed: {}", file.sentence(&path.display().to_string()));
                 match file.role {
                     HostFileRole::Configuration => configuration.push(sentence),

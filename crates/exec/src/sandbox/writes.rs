@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use policy::{Tier, normal};
 
-use super::broker::{link, read_memory};
+use super::broker::{read_link, read_memory};
 use super::plan::{PlannedMount, CellPlan, MountContent};
 use super::sys::SeccompNotification;
 
@@ -43,7 +43,7 @@ pub(crate) fn is_private(path: &Path, plan: &CellPlan) -> bool {
 }
 
 /// Returns the paths of this call that may not be changed.
-pub(crate) fn refused(asked: &SeccompNotification, plan: &CellPlan) -> Vec<PathBuf> {
+pub(crate) fn refused_paths(asked: &SeccompNotification, plan: &CellPlan) -> Vec<PathBuf> {
     let arguments = arguments(asked);
     let paths = arguments.iter().flatten().filter_map(|&(directory, at)| path(asked.pid, directory, at));
     paths.filter(|path| !may_write(path, plan) && !is_ignored(path)).collect()
@@ -96,8 +96,8 @@ fn path(pid: u32, directory: Option<u64>, at: u64) -> Option<PathBuf> {
     let number = directory
         .and_then(|number| i32::try_from(number & 0x7fff_ffff).ok().filter(|_| number & 0x8000_0000 == 0));
     let from = match number {
-        Some(number) => link(&format!("/proc/{pid}/fd/{number}"))?,
-        None => link(&format!("/proc/{pid}/cwd"))?,
+        Some(number) => read_link(&format!("/proc/{pid}/fd/{number}"))?,
+        None => read_link(&format!("/proc/{pid}/cwd"))?,
     };
     Some(normal(&from.join(path)))
 }

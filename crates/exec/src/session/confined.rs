@@ -27,7 +27,7 @@ pub(super) struct SessionConfinement {
 }
 
 impl SessionConfinement {
-    pub(super) fn of(process: &mut RunningProcess) -> Self {
+    pub(super) fn from_process(process: &mut RunningProcess) -> Self {
         Self {
             enforcement: process.enforcement.clone(),
             confinement: process.confinement(),
@@ -41,12 +41,12 @@ impl SessionConfinement {
         }
     }
 
-    pub(super) fn refused(&mut self, refusals: Vec<KernelRefusal>) {
+    pub(super) fn record_refusal(&mut self, refusals: Vec<KernelRefusal>) {
         self.refusals.extend(refusals);
     }
 
     /// Records that a git directory is read-only.
-    pub(super) fn no_layer(&mut self) {
+    pub(super) fn record_missing_layer(&mut self) {
         self.enforcement = match std::mem::replace(&mut self.enforcement, Enforcement::Full) {
             Enforcement::Full => Enforcement::Partial(vec![EnforcementGap::GitReadOnly]),
             Enforcement::Partial(mut gaps) if !gaps.contains(&EnforcementGap::GitReadOnly) => {
@@ -73,8 +73,8 @@ impl SessionConfinement {
     }
 
     /// Sets aside files planted by now, while the run continues or after its supervisor is gone.
-    pub(super) fn look(&mut self) {
-        let told = self.watch.as_ref().map(HostFileWatch::look);
+    pub(super) fn set_aside_new(&mut self) {
+        let told = self.watch.as_ref().map(HostFileWatch::set_aside_new);
         self.told.extend(told.unwrap_or_default());
     }
 }
@@ -89,7 +89,7 @@ impl ProcessSession {
     pub fn denials(&self) -> Vec<Denial> {
         let state = self.lock();
         let SessionConfinement { refusals, confinement, .. } = &state.confined;
-        let denial = |refusal: &KernelRefusal| Some(refusal.denial(confinement.as_deref()?));
+        let denial = |refusal: &KernelRefusal| Some(refusal.to_denial(confinement.as_deref()?));
         refusals.iter().filter_map(denial).collect()
     }
 
@@ -109,10 +109,10 @@ impl ProcessSession {
     }
 
     /// Returns true if there are changes to land, or notes to report.
-    pub fn has_to_land(&self) -> bool {
+    pub fn has_pending_changes(&self) -> bool {
         let mut state = self.lock();
         let SessionConfinement { layers, landed, told, .. } = &mut state.confined;
-        !told.is_empty() || *landed != LandedChanges::default() || layers.iter_mut().any(BorrowedLayer::has_to_land)
+        !told.is_empty() || *landed != LandedChanges::default() || layers.iter_mut().any(BorrowedLayer::has_pending_changes)
     }
 
     /// Lands the allowed changes to git directories so far. Returns notes about the rest.
@@ -122,7 +122,7 @@ impl ProcessSession {
         for layer in &mut confined.layers {
             confined.landed.add(layer.land());
         }
-        confined.look();
+        confined.set_aside_new();
         let changed = confined.watch.as_mut().map(HostFileWatch::changed_files).unwrap_or_default();
         let mut notes = confined.landed.notes();
         notes.append(&mut confined.told);

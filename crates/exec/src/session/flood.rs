@@ -10,7 +10,7 @@ use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
 
 use super::ProcessSession;
-use super::pump::{PipeState, take_in};
+use super::pump::{PipeState, read_once};
 use crate::capture::CapturedStream;
 
 /// A burst is this many bytes without a longer pause than this between two reads.
@@ -58,7 +58,7 @@ impl BurstDetector {
     }
 
     /// Records a read; `written` is the total afterwards. Returns true if this is a burst.
-    pub(super) fn read(&mut self, written: u64) -> bool {
+    pub(super) fn record_read(&mut self, written: u64) -> bool {
         let now = Instant::now();
         if now - self.last > PAUSE {
             self.from = written;
@@ -97,7 +97,7 @@ impl BulkReader {
     }
 
     /// Waits until the burst is over, and returns the pipe if more may come.
-    pub(super) async fn over(&mut self) -> Option<pipe::Receiver> {
+    pub(super) async fn finished(&mut self) -> Option<pipe::Receiver> {
         let pipe = (&mut self.thread).await.ok()??;
         pipe::Receiver::from_owned_fd(pipe).ok()
     }
@@ -118,7 +118,7 @@ fn read(pipe: &OwnedFd, session: &ProcessSession, stream: CapturedStream, stop: 
         if poll(&mut [PollFd::new(pipe, PollFlags::IN)], wait.as_ref()) == Ok(0) {
             break;
         }
-        let read = take_in(session, stream, |chunk| Ok(rustix::io::read(pipe, chunk)?));
+        let read = read_once(session, stream, |chunk| Ok(rustix::io::read(pipe, chunk)?));
         still = read.unwrap_or(PipeState::Open);
         // Notifying the waiting tasks of every read would take longer than the reads.
         if told.elapsed() > TELL {

@@ -244,7 +244,7 @@ impl ProcessSession {
         let fd = process.pipes.terminal.as_ref().map(|terminal| Arc::clone(terminal.get_ref()));
         let terminal = fd.map(|fd| SessionTerminal { fd, size, recent: VecDeque::new() });
         let listens = !matches!(command.stdio, Stdio::Piped | Stdio::Reading(_));
-        let state = ProcessSessionState::new(capture, listens, terminal, SessionConfinement::of(&mut process));
+        let state = ProcessSessionState::new(capture, listens, terminal, SessionConfinement::from_process(&mut process));
         let session = Arc::new(Self {
             id,
             about,
@@ -265,17 +265,17 @@ impl ProcessSession {
     }
 
     /// Returns the facts known from its start.
-    pub fn about(&self) -> &SessionOrigin {
+    pub fn origin(&self) -> &SessionOrigin {
         &self.about
     }
 
     /// Returns the start time.
-    pub fn began(&self) -> Instant {
+    pub fn started_at(&self) -> Instant {
         self.began
     }
 
     /// Returns the run time so far, or in total.
-    pub fn wall(&self) -> Duration {
+    pub fn wall_time(&self) -> Duration {
         self.lock().over_at.unwrap_or_else(Instant::now) - self.began
     }
 
@@ -290,18 +290,18 @@ impl ProcessSession {
     }
 
     /// Takes the error if it did not start; later calls return `None`.
-    pub fn fault(&self) -> Option<SpawnFault> {
+    pub fn take_fault(&self) -> Option<SpawnFault> {
         self.lock().fault.take()
     }
 
     /// Returns the processes that survived SIGKILL.
-    pub fn stuck(&self) -> Vec<KilledProcess> {
+    pub fn stuck_processes(&self) -> Vec<KilledProcess> {
         self.lock().stuck.clone()
     }
 
     /// Takes the stage and the output since the last call. While the process runs, an incomplete character is left
     /// for the next call.
-    pub fn take(&self) -> TakenOutput {
+    pub fn take_output(&self) -> TakenOutput {
         let mut state = self.lock();
         let mut output = state.capture.take();
         let rest = std::mem::take(&mut state.rest);
@@ -315,12 +315,12 @@ impl ProcessSession {
     }
 
     /// Returns the number of output bytes that were not taken yet.
-    pub fn pending(&self) -> u64 {
+    pub fn pending_output(&self) -> u64 {
         self.lock().capture.pending()
     }
 
     /// Returns the total number of bytes written to `stream`.
-    pub fn written(&self, stream: CapturedStream) -> u64 {
+    pub fn bytes_written(&self, stream: CapturedStream) -> u64 {
         self.lock().capture.total(stream)
     }
 
@@ -333,12 +333,12 @@ impl ProcessSession {
     }
 
     /// Subscribes to changes: new output or another stage.
-    pub fn watch(&self) -> watch::Receiver<()> {
+    pub fn subscribe(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
     /// Queues `bytes` as input of the process.
-    pub fn write(&self, bytes: &[u8]) -> Result<(), InputFault> {
+    pub fn write_input(&self, bytes: &[u8]) -> Result<(), InputFault> {
         let mut state = self.lock();
         if !state.input.open || state.stage != SessionStage::Running {
             return Err(InputFault::Closed);
@@ -354,7 +354,7 @@ impl ProcessSession {
     }
 
     /// Returns the number of input bytes that the process has not read.
-    pub fn unread(&self) -> usize {
+    pub fn unread_input(&self) -> usize {
         self.lock().input.waiting.len()
     }
 
@@ -413,7 +413,7 @@ impl ProcessSession {
     }
 
     /// Returns the recent output of its terminal, and its size; `None` without a terminal.
-    pub fn recent(&self) -> Option<(Vec<u8>, PtySize)> {
+    pub fn recent_terminal_output(&self) -> Option<(Vec<u8>, PtySize)> {
         let state = self.lock();
         let terminal = state.terminal.as_ref()?;
         Some((terminal.recent.iter().copied().collect(), terminal.size))

@@ -73,7 +73,7 @@ impl Drop for LostIfDropped {
         let mut state = self.0.lock();
         if !matches!(state.stage, SessionStage::Over { .. }) {
             state.stage = SessionStage::Lost;
-            state.confined.look();
+            state.confined.set_aside_new();
             state.over_at = Some(Instant::now());
         }
         state.input.open = false;
@@ -143,7 +143,7 @@ impl PumpLoop {
                 }
                 PumpEvent::Wrote(PipeState::Open) | PumpEvent::Work => {}
                 PumpEvent::Look => {
-                    self.session.lock().confined.look();
+                    self.session.lock().confined.set_aside_new();
                     self.look_at = Some(Instant::now() + LOOK);
                 }
                 PumpEvent::Settled => {
@@ -161,7 +161,7 @@ impl PumpLoop {
         let mut state = self.session.lock();
         match report {
             SupervisorReport::Started { pid } => state.pid = Some(pid),
-            SupervisorReport::Failed { step, errno } => state.fault = Some(command.refused(step, errno)),
+            SupervisorReport::Failed { step, errno } => state.fault = Some(command.launch_fault(step, errno)),
             SupervisorReport::Exited { status, left } => {
                 let now = Instant::now();
                 state.over_at = Some(now);
@@ -169,8 +169,8 @@ impl PumpLoop {
                 self.left_at = (left > 0).then_some(now);
             }
             SupervisorReport::Stuck { left } => state.stuck = left,
-            SupervisorReport::Refused(refusals) => state.confined.refused(refusals),
-            SupervisorReport::NoLayer => state.confined.no_layer(),
+            SupervisorReport::Refused(refusals) => state.confined.record_refusal(refusals),
+            SupervisorReport::NoLayer => state.confined.record_missing_layer(),
             SupervisorReport::Ready | SupervisorReport::Empty { .. } => {}
         }
         drop(state);
@@ -185,9 +185,9 @@ impl PumpLoop {
             CapturedStream::Stderr => &mut pipes.stderr,
             CapturedStream::Terminal => return,
         };
-        let written = self.session.written(stream);
+        let written = self.session.bytes_written(stream);
         let is_watched = self.session.lock().streamed.is_some();
-        if !self.gauge.read(written) || self.flood.is_some() || is_watched {
+        if !self.gauge.record_read(written) || self.flood.is_some() || is_watched {
             return;
         }
         if let Some(open) = pipe.take() {
@@ -215,7 +215,7 @@ impl PumpLoop {
         state.input.open = false;
         drop(state);
         if again {
-            self.process.over();
+            self.process.release_supervisor();
         }
     }
 
@@ -232,7 +232,7 @@ impl PumpLoop {
         tokio::select! {
             // Output written to both streams at about the same time is read in a fixed order.
             biased;
-            report = talk.report() => PumpEvent::Report(report),
+            report = talk.next_report() => PumpEvent::Report(report),
             _ = work.changed() => PumpEvent::Work,
             () = at(settled_at), if settled_at.is_some() => PumpEvent::Settled,
             () = at(look_at), if look_at.is_some() => PumpEvent::Look,
@@ -270,10 +270,10 @@ impl PumpLoop {
         let until = Instant::now() + DRAIN;
         // ends: with the burst, when nothing comes, or with the time
         while let Some((stream, flood)) = &mut self.flood {
-            let written = self.session.written(*stream);
-            match timeout(SETTLE, flood.over()).await {
+            let written = self.session.bytes_written(*stream);
+            match timeout(SETTLE, flood.finished()).await {
                 Ok(pipe) => self.flood_over(pipe),
-                Err(_) if self.session.written(*stream) == written || Instant::now() > until => break,
+                Err(_) if self.session.bytes_written(*stream) == written || Instant::now() > until => break,
                 Err(_) => {}
             }
         }
@@ -300,7 +300,7 @@ impl PumpLoop {
 
 async fn flooded(flood: &mut Option<(CapturedStream, BulkReader)>) -> Option<pipe::Receiver> {
     match flood {
-        Some((_, flood)) => flood.over().await,
+        Some((_, flood)) => flood.finished().await,
         None => pending().await,
     }
 }
@@ -320,7 +320,7 @@ async fn read(pipe: Option<&pipe::Receiver>, session: &ProcessSession, stream: C
         if pipe.readable().await.is_err() {
             return PipeState::Closed;
         }
-        if let Some(still) = take_in(session, stream, |chunk| pipe.try_read(chunk)) {
+        if let Some(still) = read_once(session, stream, |chunk| pipe.try_read(chunk)) {
             session.changed.send_replace(());
             return still;
         }
@@ -347,7 +347,7 @@ async fn read_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Proce
             Err(_would_block) => Err(io::ErrorKind::WouldBlock.into()),
         };
         // A terminal that no process has open returns an error.
-        match take_in(session, CapturedStream::Terminal, read) {
+        match read_once(session, CapturedStream::Terminal, read) {
             Some(PipeState::Closed) if hangup == HangupMeaning::MayReopen => sleep(REOPENED).await,
             Some(still) => {
                 session.changed.send_replace(());
@@ -361,7 +361,7 @@ async fn read_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Proce
 }
 
 /// Reads once through this thread's buffer; `None` if there was nothing yet. The caller notifies waiting tasks.
-pub(super) fn take_in(
+pub(super) fn read_once(
     session: &ProcessSession,
     stream: CapturedStream,
     read: impl FnOnce(&mut [u8]) -> io::Result<usize>,

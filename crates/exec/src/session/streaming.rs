@@ -6,7 +6,7 @@ use super::{MAX_LAST_WORDS, MAX_STREAMED, ProcessSession};
 use crate::capture::CapturedStream;
 
 impl ProcessSession {
-    /// Keeps all output for a [`ProcessSession::stream`] that starts later. Called before the pump runs, so that no output is lost
+    /// Keeps all output for a [`ProcessSession::stream_output`] that starts later. Called before the pump runs, so that no output is lost
     /// between the start of the process and its observer; until then the process is slowed down as if it were observed.
     pub fn keep_for_stream(&self) {
         self.lock().streamed.get_or_insert_default();
@@ -14,10 +14,10 @@ impl ProcessSession {
 
     /// From now on the output is given to [`OutputStreaming::next`] too, first what was not taken yet; the process is slowed
     /// down while nobody asks for it. Until the guard is dropped.
-    pub fn stream(self: &Arc<Self>) -> OutputStreaming {
+    pub fn stream_output(self: &Arc<Self>) -> OutputStreaming {
         let mut state = self.lock();
         if state.streamed.is_none() {
-            state.streamed = Some(state.capture.untaken().into());
+            state.streamed = Some(state.capture.peek().into());
         }
         drop(state);
         OutputStreaming(Arc::clone(self))

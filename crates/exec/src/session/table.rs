@@ -37,7 +37,7 @@ impl SharedProcesses {
 
     /// Returns a value with the same spawner, for tool systems that must not see these sessions.
     #[must_use]
-    pub fn apart(&self) -> Self {
+    pub fn with_own_sessions(&self) -> Self {
         Self { spawner: self.spawner.clone(), ..Self::default() }
     }
 
@@ -71,7 +71,7 @@ impl SessionTable {
     }
 
     /// Returns true if the note `text` about confinement was not reported yet, and records it.
-    pub fn is_news(&self, text: &str) -> bool {
+    pub fn is_first_mention(&self, text: &str) -> bool {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned())
     }
 
@@ -176,7 +176,7 @@ impl SessionTable {
         own.iter().for_each(|session| session.end(super::GRACE));
         let all_over = async {
             for session in &own {
-                session.until(ProcessSession::is_over).await;
+                session.wait_until(ProcessSession::is_over).await;
             }
         };
         let _some_will_not = tokio::time::timeout(at_most, all_over).await;
@@ -195,8 +195,8 @@ impl ProcessSession {
     }
 
     /// Waits until the condition `it` holds. Some task must be driving the session.
-    pub async fn until(&self, it: impl Fn(&Self) -> bool) {
-        let mut changed = self.watch();
+    pub async fn wait_until(&self, it: impl Fn(&Self) -> bool) {
+        let mut changed = self.subscribe();
         // ends: when it holds; a session that is no longer driven is over
         while !it(self) && changed.changed().await.is_ok() {}
     }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::{ShellKind, InstalledShell};
 use crate::capture::Capture;
-use crate::process::{ProcessCommand, PRELUDE_FD, Spawner, Stdio, memory};
+use crate::process::{ProcessCommand, PRELUDE_FD, Spawner, Stdio, sealed_memfd};
 use crate::session::{SessionOrigin, ProcessExit, ProcessSession, SessionStage, TakenOutput};
 
 /// A slower profile is run with every command, as if there were no snapshot.
@@ -50,7 +50,7 @@ pub(super) struct LoginProfile {
 impl LoginProfiles {
     /// Returns the effects of the profile of `shell`, as seen by the command `first`, which is about to run it;
     /// `None` if unknown.
-    pub(super) async fn of(
+    pub(super) async fn load(
         &self,
         shell: &InstalledShell,
         first: &ProcessCommand,
@@ -136,14 +136,14 @@ fn joined(first: &OsStr, second: &OsStr) -> OsString {
 }
 
 async fn find_out(shell: &InstalledShell, first: &ProcessCommand, spawner: &Spawner, permit: &Permit) -> Option<LoginProfile> {
-    let with = said(shell, &questions(shell.kind, true), first, spawner, permit).await?;
+    let with = run_and_capture(shell, &questions(shell.kind, true), first, spawner, permit).await?;
     let [_, variables, functions, options] = parts(&with)?;
     let (mut aliases, mut masks) = (false, false);
     let mut names = BTreeSet::new();
     let prelude = match shell.kind {
         ShellKind::Posix => None,
         ShellKind::Bash | ShellKind::Zsh => {
-            let without = said(shell, &questions(shell.kind, false), first, spawner, permit).await?;
+            let without = run_and_capture(shell, &questions(shell.kind, false), first, spawner, permit).await?;
             let [_, _, no_functions, plain] = parts(&without)?;
             let functions = if functions == no_functions { &[] } else { functions };
             let changed = changed(options, plain);
@@ -218,11 +218,11 @@ fn prelude(functions: &[u8], options: &[&[u8]]) -> Option<Option<Arc<OwnedFd>>> 
     }
     // Options first: they affect how functions are parsed.
     let text = [&options.join(&b'\n'), b"\n".as_slice(), functions, b"\n"].concat();
-    Some(Some(Arc::new(memory(c"toolgate-login", &text).ok()?)))
+    Some(Some(Arc::new(sealed_memfd(c"toolgate-login", &text).ok()?)))
 }
 
 /// Runs `shell` with the permit of the command that would have run its profile, and returns its output.
-async fn said(
+async fn run_and_capture(
     shell: &InstalledShell,
     (flags, script): &(Vec<&'static str>, String),
     first: &ProcessCommand,
@@ -245,9 +245,9 @@ async fn said(
     // Background processes of a profile are not awaited; they die with the pump.
     tokio::select! {
         () = &mut pump => {}
-        () = session.until(ended) => {}
+        () = session.wait_until(ended) => {}
     }
-    let TakenOutput { stage, output: said, .. } = session.take();
+    let TakenOutput { stage, output: said, .. } = session.take_output();
     let done = ProcessExit::Code(0);
     let whole = matches!(stage, SessionStage::Over { exit, .. } | SessionStage::Leaving { exit, .. } if exit == done);
     (whole && said.omitted == 0).then(|| [said.head, said.tail].concat())

@@ -50,7 +50,7 @@ pub struct NoShellFault(pub String);
 
 impl InstalledShell {
     /// Finds a shell by a known name, or by the path of a shell with one.
-    pub fn named(name: &str) -> Result<Self, NoShellFault> {
+    pub fn find(name: &str) -> Result<Self, NoShellFault> {
         let path = Path::new(name);
         let known = |path: &Path| {
             let file = path.file_name()?;
@@ -70,8 +70,8 @@ impl InstalledShell {
 
     /// Returns the user's shell if it is supported, else the first installed one.
     pub fn of_user(own: Option<&OsStr>) -> Option<Self> {
-        let own = own.and_then(OsStr::to_str).and_then(|own| Self::named(own).ok());
-        own.or_else(|| KNOWN.iter().find_map(|(name, _)| Self::named(name).ok()))
+        let own = own.and_then(OsStr::to_str).and_then(|own| Self::find(own).ok());
+        own.or_else(|| KNOWN.iter().find_map(|(name, _)| Self::find(name).ok()))
     }
 
     /// Returns the arguments that run `script` without reading any start-up file of the user.
@@ -120,7 +120,7 @@ impl ShellCommands {
     }
 
     /// Returns the shell for scripts if the model names none.
-    pub fn own(&self) -> Result<InstalledShell, NoShellFault> {
+    pub fn default_shell(&self) -> Result<InstalledShell, NoShellFault> {
         self.own.clone().ok_or_else(|| NoShellFault("sh".to_owned()))
     }
 
@@ -138,7 +138,7 @@ impl ShellCommands {
         let mut command = ProcessCommand::new(argv, env, Arc::new(directory), stdio);
         let Some((shell, is_login, script)) = script(&command.stated) else { return command };
         let done = match is_login {
-            true => self.logins.of(&shell, &command, spawner, permit).await,
+            true => self.logins.load(&shell, &command, spawner, permit).await,
             false => None,
         };
         if let Some(done) = &done {
@@ -150,7 +150,7 @@ impl ShellCommands {
         }
         let is_defined = |name: &str| done.as_ref().is_some_and(|done| done.defines(name));
         let knows_profile = done.is_some() || !is_login;
-        if let Some(words) = plain::words(&script).filter(|words| knows_profile && !is_defined(words[0]))
+        if let Some(words) = plain::simple_words(&script).filter(|words| knows_profile && !is_defined(words[0]))
             && plain::is_program(words[0], command.env.get(OsStr::new("PATH")).map(OsString::as_os_str))
         {
             command.argv = words.into_iter().map(OsString::from).collect();
@@ -160,7 +160,7 @@ impl ShellCommands {
     }
 
     /// Builds the command `argv` unchanged, for a person: without the settings that only suit models.
-    pub fn plain(&self, argv: Vec<String>, directory: FileHandle, stdio: Stdio) -> ProcessCommand {
+    pub fn command_as_is(&self, argv: Vec<String>, directory: FileHandle, stdio: Stdio) -> ProcessCommand {
         let mut env = self.variables.clone();
         env.insert("PWD".into(), directory.path().into());
         ProcessCommand::new(argv, env, Arc::new(directory), stdio)
@@ -194,5 +194,5 @@ fn script(argv: &[String]) -> Option<(InstalledShell, bool, String)> {
         "-c" => false,
         _ => return None,
     };
-    Some((InstalledShell::named(shell).ok()?, is_login, script.clone()))
+    Some((InstalledShell::find(shell).ok()?, is_login, script.clone()))
 }

@@ -138,7 +138,7 @@ const OF_THE_SHELL: &[&str] = &[
 ];
 
 /// Returns the words of `script`, if it has no special characters and its first word is not a builtin or keyword.
-pub(super) fn words(script: &str) -> Option<Vec<&str>> {
+pub(super) fn simple_words(script: &str) -> Option<Vec<&str>> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_./:@%+=,- ".contains(letter);
     if !script.chars().all(plain) {
         return None;
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_plain_and_what_is_not() {
+    fn plain_scripts_are_recognized() {
         for (script, expected) in [
             ("true", Some(vec!["true"])),
             ("  git   status ", Some(vec!["git", "status"])),
@@ -228,7 +228,7 @@ mod tests {
             ("%1", None),
             ("-x", None),
         ] {
-            assert_eq!(words(script), expected, "{script:?}");
+            assert_eq!(simple_words(script), expected, "{script:?}");
         }
     }
 

@@ -51,7 +51,7 @@ fn a_text_is_kept_whole_or_not_at_all() {
 }
 
 #[test]
-fn the_oldest_give_way() {
+fn oldest_files_are_evicted() {
     let dir = tempfile::tempdir().unwrap();
     let spill = spill(dir.path());
     for (workspace, name) in [("w1", "000000000000001-x-0.txt"), ("w2", "000000000000002-x-0.txt")] {
@@ -81,10 +81,10 @@ fn a_file_is_written_piece_by_piece_up_to_its_limit() {
     for piece in [&[b'a'; 33][..], &[b'b'; 33], b""] {
         file.append(piece);
     }
-    assert_eq!((file.kept(), file.fault()), (66, None));
+    assert_eq!((file.bytes_kept(), file.fault()), (66, None));
     file.append(&[b'c'; 1000]);
     file.append(b"d");
-    assert_eq!((file.kept(), file.fault()), (100, Some("no more is kept of one output")));
+    assert_eq!((file.bytes_kept(), file.fault()), (100, Some("no more is kept of one output")));
     let expected = [&[b'a'; 33][..], &[b'b'; 33], &[b'c'; 34]].concat();
     assert_eq!(std::fs::read(file.path()).unwrap(), expected);
 }
@@ -100,7 +100,7 @@ fn a_file_without_text_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_is_being_written_does_not_give_way() {
+fn open_files_are_not_evicted() {
     let dir = tempfile::tempdir().unwrap();
     let spill = limited(dir.path(), SMALL);
     let mut open: Vec<SpillFile> = (0..3).map(|_| spill.begin("x").unwrap()).collect();
@@ -109,12 +109,12 @@ fn what_is_being_written_does_not_give_way() {
     }
     let fault = "outputs that are being written take all the room there is";
     open[2].append(&[b'x'; 11]);
-    assert_eq!((open[2].kept(), open[2].fault()), (90, Some(fault)));
+    assert_eq!((open[2].bytes_kept(), open[2].fault()), (90, Some(fault)));
     assert!(open.iter().all(|file| file.path().exists()));
     let closed = open.remove(0).path().to_owned();
     let mut file = spill.begin("y").unwrap();
     file.append(&[b'y'; 50]);
-    assert_eq!((file.kept(), file.fault(), closed.exists()), (50, None, false));
+    assert_eq!((file.bytes_kept(), file.fault(), closed.exists()), (50, None, false));
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn a_full_disk_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let mut file = limited(dir.path(), SpillLimits { free: u64::MAX / 2, ..SMALL }).begin("x").unwrap();
     file.append(b"x");
-    assert_eq!((file.kept(), file.fault()), (0, Some("the disk is nearly full")));
+    assert_eq!((file.bytes_kept(), file.fault()), (0, Some("the disk is nearly full")));
     let Ok(full) = File::options().write(true).open("/dev/full") else { return };
     let mut file = limited(dir.path(), SMALL).begin("x").unwrap();
     file.file = full;
     file.append(b"x");
-    assert_eq!((file.kept(), file.fault()), (0, Some("the disk is full")));
+    assert_eq!((file.bytes_kept(), file.fault()), (0, Some("the disk is full")));
 }

@@ -21,7 +21,7 @@ fn seen(tree: &str, start: &str) -> String {
 }
 
 #[test]
-fn the_table_of_rules() {
+fn ignore_rules_hide_entries_like_ripgrep() {
     for (tree, expected) in [
         ("a\nb", "a b"),
         (".gitignore = a\na\nb\nd/a", "b"),

@@ -52,7 +52,7 @@ const TREE: &str = "
 ";
 
 #[test]
-fn what_each_path_leads_to() {
+fn each_path_has_its_lookup_outcome() {
     let ground = FsTestTree::new(TREE);
     let door = door(vec![ReadRoot::new(ground.root())], &["secrets/"]);
     for (name, expected) in [
@@ -113,7 +113,7 @@ fn what_each_path_leads_to() {
 fn a_denial_does_not_tell_what_exists_behind_it() {
     let ground = FsTestTree::new(TREE);
     let door = door(vec![ReadRoot::new(ground.root())], &["secrets/"]);
-    let said = |name: &str| door.look(&ground.path(name)).unwrap_err().to_string().replace(name, "NAME");
+    let said = |name: &str| door.lookup(&ground.path(name)).unwrap_err().to_string().replace(name, "NAME");
     for (there, not_there) in [
         ("out-dir/secret", "out-dir/nothing"),
         ("out-dir-absolute/secret", "out-dir-absolute/nothing/at/all"),
@@ -133,7 +133,7 @@ fn a_link_into_another_root_is_followed() {
     let ground = FsTestTree::new("a -> OUT/secret");
     let both = door(vec![ReadRoot::new(ground.root()), ReadRoot::new(ground.outside())], &[]);
     assert_eq!(outcome(&both, &ground.path("a")), "secret");
-    assert_eq!(both.look(&ground.path("a")).unwrap().path(), ground.outside().join("secret"));
+    assert_eq!(both.lookup(&ground.path("a")).unwrap().path(), ground.outside().join("secret"));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_root_can_be_spelled_through_a_link() {
     let root = ReadRoot::new(ground.root()).spelled(&spelled);
     let door = ConfinedFs::new(&permit(vec![root], &[], std::slice::from_ref(&spelled)));
     assert_eq!(outcome(&door, &spelled.join("dir/a")), "A");
-    assert_eq!(door.look(&spelled.join("dir/a")).unwrap().path(), ground.path("dir/a"));
+    assert_eq!(door.lookup(&spelled.join("dir/a")).unwrap().path(), ground.path("dir/a"));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn magic_links_are_not_followed() {
         assert_eq!(outcome(&door, Path::new(&path)), "loop", "{path}");
     }
     // Not magic: a plain link that happens to live in /proc.
-    assert_eq!(door.look(Path::new("/proc/self")).unwrap().kind(), FileKind::Directory);
+    assert_eq!(door.lookup(Path::new("/proc/self")).unwrap().kind(), FileKind::Directory);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_missing_name_brings_up_those_like_it() {
     let ground = FsTestTree::new("src/main.rs\nsrc/lib.rs\nsrc/.env\nREADME.md\nsrc/mainn.rs");
     let door = door(vec![ReadRoot::new(ground.root())], &["**/.env", "**/mainn.rs"]);
     let say = |name: &str| {
-        let error = door.look(&ground.path(name)).unwrap_err().to_string();
+        let error = door.lookup(&ground.path(name)).unwrap_err().to_string();
         error.replace(ground.root().to_str().unwrap(), "/w")
     };
     for (name, expected) in [
@@ -267,7 +267,7 @@ fn a_file_without_permission_says_so() {
 #[test]
 fn what_was_found_is_what_is_read() {
     let ground = FsTestTree::new("a = first");
-    let found = ground.door().look(&ground.path("a")).unwrap();
+    let found = ground.door().lookup(&ground.path("a")).unwrap();
     fs::rename(ground.path("a"), ground.path("moved")).unwrap();
     symlink(ground.outside().join("secret"), ground.path("a")).unwrap();
     for _ in 0..2 {
@@ -277,7 +277,7 @@ fn what_was_found_is_what_is_read() {
     }
     assert_eq!((found.kind(), found.size()), (FileKind::File, 5));
     assert!(found.modified().unwrap().elapsed().unwrap().as_secs() < 600);
-    assert_eq!(found.identity(), ground.door().look(&ground.path("moved")).unwrap().identity());
+    assert_eq!(found.identity(), ground.door().lookup(&ground.path("moved")).unwrap().identity());
 }
 
 #[test]
@@ -290,9 +290,9 @@ fn a_file_may_be_called_deleted() {
 fn a_directory_does_not_open_and_a_file_does_not_walk() {
     let ground = FsTestTree::new("dir/\na");
     let door = ground.door();
-    let error = door.look(&ground.path("dir")).unwrap().open().unwrap_err();
+    let error = door.lookup(&ground.path("dir")).unwrap().open().unwrap_err();
     assert!(matches!(error, FsError::NotAFile { kind: FileKind::Directory, .. }), "{error}");
-    let file = door.look(&ground.path("a")).unwrap();
+    let file = door.lookup(&ground.path("a")).unwrap();
     let visitor = || |_: &exec::fs::WalkEntry<'_>| exec::fs::WalkControl::Continue;
     let error = door.walk(&file, &super::options(1), &|| false, visitor).unwrap_err();
     assert!(matches!(error, FsError::NotADirectory { kind: FileKind::File, .. }), "{error}");
@@ -304,6 +304,6 @@ fn a_door_crosses_threads_and_refusals_are_the_policys() {
     let ground = FsTestTree::new("out -> /etc");
     let door = ground.door();
     crosses(&door);
-    let error = door.look(&ground.path("out/passwd")).unwrap_err();
+    let error = door.lookup(&ground.path("out/passwd")).unwrap_err();
     assert!(matches!(error, FsError::Denied(Denial::LeadsOutside { .. })), "{error}");
 }

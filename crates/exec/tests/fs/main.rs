@@ -60,7 +60,7 @@ impl FsTestTree {
     }
 
     fn base(&self) -> PathBuf {
-        exec::fs::real(self.temp.path()).unwrap()
+        exec::fs::canonicalize(self.temp.path()).unwrap()
     }
 
     fn root(&self) -> PathBuf {
@@ -108,7 +108,7 @@ fn walk(door: &ConfinedFs, start: &Path, options: &WalkOptions) -> (Vec<String>,
             WalkControl::Continue
         }
     };
-    let start = door.look(start).unwrap();
+    let start = door.lookup(start).unwrap();
     let walked = door.walk(&start, options, &|| false, visitor).unwrap();
     (seen.into_inner().unwrap(), walked)
 }
@@ -119,7 +119,7 @@ fn is_root() -> bool {
 
 /// Returns the outcome of reading a path, in one word.
 fn outcome(door: &ConfinedFs, path: &Path) -> String {
-    let read = door.look(path).and_then(|found| {
+    let read = door.lookup(path).and_then(|found| {
         let file = found.open()?;
         std::io::read_to_string(file).map_err(|source| FsError::Io { path: path.to_owned(), source })
     });

@@ -46,7 +46,7 @@ fn looking_never_reads_what_is_outside() {
     let mut read = 0;
     while_swapping(&ground, || {
         for _ in 0..20_000 {
-            let Ok(file) = door.look(&ground.path("a/dir/secret")).and_then(|found| found.open()) else {
+            let Ok(file) = door.lookup(&ground.path("a/dir/secret")).and_then(|found| found.open()) else {
                 continue;
             };
             let mut text = String::new();
@@ -80,7 +80,7 @@ fn walking_never_lists_or_reads_what_is_outside() {
             };
             let threads = 1 + usize::from(round % 20 == 0);
             let options = WalkOptions { ignore: IgnoreFiles::Respect, max_depth: None, threads };
-            let start = door.look(&ground.root()).unwrap();
+            let start = door.lookup(&ground.root()).unwrap();
             door.walk(&start, &options, &|| false, visitor).unwrap();
         }
     });

@@ -61,7 +61,7 @@ fn an_entry_knows_what_it_is() {
             WalkControl::Continue
         }
     };
-    let start = ground.door().look(&ground.root()).unwrap();
+    let start = ground.door().lookup(&ground.root()).unwrap();
     ground.door().walk(&start, &options(1), &|| false, visitor).unwrap();
     let name = |name: &str| Some(name.to_owned());
     assert_eq!(
@@ -111,7 +111,7 @@ fn the_files_of_one_directory_are_shared() {
             WalkControl::Continue
         }
     };
-    let start = ground.door().look(&ground.root()).unwrap();
+    let start = ground.door().lookup(&ground.root()).unwrap();
     // The second thread may come late; the first finishes its first entry only when the second is there.
     ground.door().walk(&start, &options(2), &|| false, visitor).unwrap();
 }
@@ -141,13 +141,13 @@ fn paths_over_path_max_are_walked() {
 }
 
 #[test]
-fn stop_stops() {
+fn stop_ends_the_walk() {
     let ground = FsTestTree::new("");
     for number in 0..500 {
         ground.plant(&format!("d{}/f{number}", number % 7));
     }
     for threads in [1, 4] {
-        let start = ground.door().look(&ground.root()).unwrap();
+        let start = ground.door().lookup(&ground.root()).unwrap();
         let visits = AtomicUsize::new(0);
         let visitor = || {
             |_: &WalkEntry<'_>| {
@@ -181,7 +181,7 @@ fn skip_does_not_descend() {
             if entry.path().ends_with("a") { WalkControl::Skip } else { WalkControl::Continue }
         }
     };
-    let start = ground.door().look(&ground.root()).unwrap();
+    let start = ground.door().lookup(&ground.root()).unwrap();
     ground.door().walk(&start, &options(1), &|| false, visitor).unwrap();
     assert_eq!(seen.into_inner().unwrap(), ["a", "b", "b/y"].map(std::path::PathBuf::from));
 }
@@ -213,7 +213,7 @@ fn a_panic_in_a_visitor_ends_the_walk() {
     };
     // Walks until a helper thread got an entry and panicked.
     for _ in 0..1000 {
-        let start = ground.door().look(&ground.root()).unwrap();
+        let start = ground.door().lookup(&ground.root()).unwrap();
         ground.door().walk(&start, &options(4), &|| false, visitor).unwrap();
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Hook, HookResponse, HookDecision, PlannedCall};
-use exec::errand::{OneShotCommand, find};
+use exec::errand::{OneShotCommand, find_program};
 use exec::process::Spawner;
 use policy::rules::concerns_tool;
 use policy::{
@@ -89,9 +89,9 @@ impl CommandHook {
 
     /// Returns the files of its command. Write access to them would disable the hook.
     pub(crate) fn files(&self, cwd: &Path) -> Vec<PathBuf> {
-        let program = self.command.first().and_then(|name| find(name, path().as_deref()));
+        let program = self.command.first().and_then(|name| find_program(name, path().as_deref()));
         let words = self.command.iter().map(|word| cwd.join(word));
-        words.chain(program).filter(|path| exec::fs::real(path).is_ok_and(|real| real.is_file())).collect()
+        words.chain(program).filter(|path| exec::fs::canonicalize(path).is_ok_and(|real| real.is_file())).collect()
     }
 
     /// Resolves its program, and checks the tools that it names against `known`.
@@ -107,7 +107,7 @@ impl CommandHook {
             return Err(fault(format!("it is for the tool `{none}`, and there is none of that name")));
         }
         let Some(name) = self.command.first() else { return Err(fault("its command is empty".to_owned())) };
-        let Some(program) = find(name, path().as_deref()) else {
+        let Some(program) = find_program(name, path().as_deref()) else {
             return Err(fault(match name.contains('/') {
                 true => format!("`{name}` is no program that can be run"),
                 false => format!("there is no program `{name}` along the PATH"),

@@ -66,7 +66,7 @@ impl TurnDiffTracker {
             return self.seen.nothing();
         };
         let door = ConfinedFs::new(&permit);
-        match door.look(&self.root) {
+        match door.lookup(&self.root) {
             Ok(start) => self.seen.look(&door, &start),
             Err(_) => self.seen.nothing(),
         }

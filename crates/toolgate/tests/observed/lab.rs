@@ -155,7 +155,7 @@ impl TracedRunner {
     /// Waits until the session has ended, or no script has begun for too long.
     async fn attend(&self, argv: Vec<String>, stdio: [OwnedFd; 3], progress: &File) {
         let (session, mut pump) = self.sandbox.run(argv, stdio).await.unwrap();
-        let mut changed = session.watch();
+        let mut changed = session.subscribe();
         let mut tick = tokio::time::interval(TICK);
         let (mut far, mut since) = (0, Instant::now());
         // ends: with the session, or at the time limit

@@ -47,7 +47,7 @@ pub(crate) async fn attend(
     wait: WaitOptions,
     cx: &Cx,
 ) -> WaitResult {
-    let mut changed = session.watch();
+    let mut changed = session.subscribe();
     let halted = cx.halted();
     tokio::pin!(halted);
     // ends: with the wait at the latest
@@ -95,7 +95,7 @@ pub(crate) async fn finish(session: &Arc<ProcessSession>, pump: Option<&mut Pump
     let gone = async {
         tokio::select! {
             () = moved(pump) => {}
-            () = session.until(|session| session.is_over() || !session.stuck().is_empty()) => {}
+            () = session.wait_until(|session| session.is_over() || !session.stuck_processes().is_empty()) => {}
         }
     };
     let _will_not = timeout(END, gone).await;

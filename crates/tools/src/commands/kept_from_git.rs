@@ -24,7 +24,7 @@ pub(super) fn kept_from_git(session: &ProcessSession, output: &str) -> Vec<Strin
     let from = output.len().saturating_sub(LOOKED_AT);
     let end = &output[output.ceil_char_boundary(from)..];
     let mut notes = Vec::new();
-    let kept = kept_files(&confinement, &session.about().workdir, end);
+    let kept = kept_files(&confinement, &session.origin().workdir, end);
     if let Some((_, HostFile { when, .. })) = kept.first() {
         let names = kept.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let first = &kept[0].0;

@@ -115,8 +115,8 @@ impl CommandRunner {
     /// Returns the shell that a call names, or the user's own.
     pub(crate) fn shell(&self, named: Option<&str>) -> Result<InstalledShell, ToolError> {
         let shell = match named.filter(|named| !named.is_empty()) {
-            Some(named) => InstalledShell::named(named),
-            None => self.shells.own(),
+            Some(named) => InstalledShell::find(named),
+            None => self.shells.default_shell(),
         };
         shell.map_err(|fault| ToolError::argument("shell", fault.to_string()))
     }
@@ -129,7 +129,7 @@ impl CommandRunner {
             Err(fault @ SpawnFault::Unconfined { .. }) => Some(fault.to_string()),
             Err(_) => None,
         };
-        if let Some(text) = text.filter(|text| self.sessions.is_news(text)) {
+        if let Some(text) = text.filter(|text| self.sessions.is_first_mention(text)) {
             cx.tell(ToolNotice::Weaker { text, refused: held.is_err() });
         }
         held.map(drop).map_err(|fault| not_started(&fault))
@@ -186,10 +186,10 @@ impl CommandRunner {
             WaitResult::Halted(halt) => CommandEnding::Halted(halt),
         };
         finish(&session, Some(&mut pump), &mut deltas).await;
-        if let Some(fault) = session.fault() {
+        if let Some(fault) = session.take_fault() {
             return Err(not_started(&fault));
         }
-        let report = CommandReport::new(&session, deltas, session.began(), None, cx).await;
+        let report = CommandReport::new(&session, deltas, session.started_at(), None, cx).await;
         self.learn(&report);
         Ok(report.answer(ending, ReportLabels::OneShot))
     }

@@ -38,7 +38,7 @@ impl SandboxRefusals {
         let guessing = DenialGuesser {
             confinement: &confinement,
             reach: &reach,
-            workdir: &session.about().workdir,
+            workdir: &session.origin().workdir,
             has_own_places: !lacks_own_places(&session.enforcement()),
         };
         let guessed = guessing.refused(output);

@@ -83,16 +83,16 @@ impl CommandReport {
         tokens: Option<u64>,
         cx: &Cx,
     ) -> Self {
-        let terminal = session.about().terminal;
+        let terminal = session.origin().terminal;
         let tokens = tokens.map_or(DEFAULT_TOKENS, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
         let bytes = tokens
             .saturating_mul(BYTES_PER_TOKEN)
             .min(cx.budget().saturating_sub(MARGIN.min(cx.budget() / 2)));
-        let TakenOutput { stage, mut output, unstreamed } = session.take();
+        let TakenOutput { stage, mut output, unstreamed } = session.take_output();
         deltas.tell_last(unstreamed, !matches!(stage, SessionStage::Running), cx).await;
         let (stdout, stderr) = (apart(&output.stdout, bytes), apart(&output.stderr, bytes));
         let shown = console::fit(&mut output, terminal, bytes);
-        let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
+        let (wall, waited) = (session.wall_time(), since.elapsed().min(session.wall_time()));
         let code = stage.exit().map(ProcessExit::code);
         let refusals = SandboxRefusals::of(session, code, &shown.text);
         let git = session.land();
@@ -115,7 +115,7 @@ impl CommandReport {
     /// Creates a report that takes no output: it stays for the next report.
     pub(crate) fn untaken(session: &Arc<ProcessSession>, since: Instant) -> Self {
         let shown = RenderedOutput { text: String::new(), cut: None, kept: None, tokens: 0, lines: 0 };
-        let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
+        let (wall, waited) = (session.wall_time(), since.elapsed().min(session.wall_time()));
         let (stdout, stderr) = (String::new(), String::new());
         let refusals = SandboxRefusals { told: session.denials(), guessed: None, unseen: None, git: Vec::new() };
         let (session, stage, git) = (Arc::clone(session), session.stage(), Vec::new());
@@ -264,12 +264,12 @@ impl CommandReport {
             };
             notes.push(format!("{why}: {}{more}", names.join(", ")));
         }
-        let stuck = self.session.stuck();
+        let stuck = self.session.stuck_processes();
         if !stuck.is_empty() && !matches!(self.stage, SessionStage::Over { .. }) {
             let names: Vec<String> = stuck.iter().map(|one| format!("{} ({})", one.name, one.pid)).collect();
             notes.push(format!("Could not be killed: {}", names.join(", ")));
         }
-        let unread = self.session.unread();
+        let unread = self.session.unread_input();
         if unread > 0 {
             notes.push(format!("It has not read {} of its input yet", counted(unread as u64, "byte")));
         }
@@ -288,7 +288,7 @@ impl CommandReport {
 
     fn usage(&self) -> ProcessUsage {
         let used = if let SessionStage::Over { used, .. } = self.stage { used } else { ResourceUsage::default() };
-        let written = |stream| self.session.written(stream);
+        let written = |stream| self.session.bytes_written(stream);
         ProcessUsage {
             wall: self.wall,
             user: used.user,
@@ -317,7 +317,7 @@ impl CommandReport {
             "ended": ended,
             "sandbox": self.sandbox(),
         });
-        if !self.session.about().terminal {
+        if !self.session.origin().terminal {
             value["stdout"] = json!(self.stdout);
             value["stderr"] = json!(self.stderr);
         }

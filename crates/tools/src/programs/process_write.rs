@@ -32,14 +32,14 @@ impl ToolHandler for ProcessWriteTool {
 
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         let session = find(&self.0, args.process_id)?;
-        let (into, confined) = (session.about().command.clone(), session.confinement().is_some());
+        let (into, confined) = (session.origin().command.clone(), session.confinement().is_some());
         Ok(Intent::of(vec![Effect::Type(ProgramInput { into, text: args.text.clone(), confined })]))
     }
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         let session = find(&self.0, args.process_id)?;
         if !args.text.is_empty() {
-            session.write(args.text.as_bytes()).map_err(|fault| {
+            session.write_input(args.text.as_bytes()).map_err(|fault| {
                 ToolError::argument("text", format!("process {} cannot take it: {fault}", args.process_id))
             })?;
         }

@@ -74,7 +74,7 @@ impl CommandToolsSetup {
         let spill = self.spills.then(|| Arc::new(Spill::new(root.join("kept"), &root)));
         Arc::new(CommandRunner {
             sessions: SessionTable::new(self.processes, spill, self.sessions),
-            shells: ShellCommands::new(Some(InstalledShell::named("bash").unwrap()), self.environment, host),
+            shells: ShellCommands::new(Some(InstalledShell::find("bash").unwrap()), self.environment, host),
         })
     }
 }
@@ -169,7 +169,7 @@ impl CommandHarness {
         let until = Instant::now() + PATIENCE;
         while !seen.contains(wanted) {
             assert!(Instant::now() < until, "no `{wanted}` in:\n{seen}");
-            eventually("more output", || self.running(id).pending() > 0);
+            eventually("more output", || self.running(id).pending_output() > 0);
             // A resize to the same size waits as briefly as possible.
             let more = json!({"session_id": id, "rows": 24, "yield_time_ms": 250});
             seen.push_str(&output(&self.call("write_stdin", &more)));

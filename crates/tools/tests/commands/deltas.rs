@@ -137,7 +137,7 @@ pub(crate) fn what_is_written_between_two_calls_is_told_too() {
     let started = stage
         .call("exec_command", &json!({"cmd": script, "login": false, "stdin": true, "yield_time_ms": 250}));
     let id = id(&started).unwrap();
-    eventually("a line between", || stage.commands.sessions.find(id).unwrap().pending() > 0);
+    eventually("a line between", || stage.commands.sessions.find(id).unwrap().pending_output() > 0);
     let ended = stage.call("write_stdin", &json!({"session_id": id, "chars": "\n", "yield_time_ms": 30_000}));
     assert_eq!(output(&started) + &output(&ended), "before\nbetween\nafter\n");
     assert_eq!(stage.watcher.told(OutputStream::Stdout), "before\nbetween\nafter\n");
@@ -221,7 +221,7 @@ pub(crate) fn a_slow_watcher_of_a_session_loses_nothing() {
         assert!(written(stage) < 50);
         stage.watcher.gate.send_replace(true);
         eventually("all of it", || stage.watcher.told(OutputStream::Stdout).len() == 100 << 16);
-        stage.commands.sessions.find(id).unwrap().write(b"\n").unwrap();
+        stage.commands.sessions.find(id).unwrap().write_input(b"\n").unwrap();
         assert_eq!(call.join().unwrap().facts.exit_code, Some(0));
     });
 }

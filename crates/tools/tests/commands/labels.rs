@@ -352,8 +352,8 @@ pub(crate) fn ending_a_session() {
     assert_eq!((unknown.success, unknown.facts.error), (false, Some(ToolErrorKind::BadArguments)));
     // Output since the last report, truncated as requested.
     let id = bench.background("read x; seq 10000; sleep 60", &json!({"stdin": true}));
-    bench.running(id).write(b"\n").unwrap();
-    eventually("its output", || bench.running(id).pending() > 40_000);
+    bench.running(id).write_input(b"\n").unwrap();
+    eventually("its output", || bench.running(id).pending_output() > 40_000);
     let answer = bench.call("kill_session", &json!({"session_id": id, "max_output_tokens": 100}));
     let shown = output(&answer);
     assert!(shown.starts_with("1\n2\n") && shown.ends_with("9999\n10000\n") && shown.len() <= 400, "{shown}");

@@ -86,11 +86,11 @@ pub(crate) fn more_than_is_kept_is_said_to_be_more() {
     let before = resident();
     let id =
         bench.background("read x; head -c 200M /dev/zero | tr '\\0' x; sleep 60", &json!({"stdin": true}));
-    bench.running(id).write(b"\n").unwrap();
+    bench.running(id).write_input(b"\n").unwrap();
     let mut most = 0;
     eventually("all of it", || {
         most = most.max(resident());
-        bench.running(id).pending() == 200 << 20
+        bench.running(id).pending_output() == 200 << 20
     });
     assert!(most < before + 100, "{before} MB before, {most} MB at the most");
     let answer = bench.call("kill_session", &json!({"session_id": id, "max_output_tokens": 200}));

@@ -26,7 +26,7 @@ pub(crate) fn a_web_server_in_the_background() {
     let page = bench.sh(&fetch);
     assert!(output(&page).ends_with("\n\nhello from the server\n"), "{}", output(&page));
     // The server has logged the request, and the log line waits for the next call.
-    eventually("a line in its log", || bench.running(id).pending() > 0);
+    eventually("a line in its log", || bench.running(id).pending_output() > 0);
     let listed = bench.say("list_sessions", &json!({}));
     assert!(listed.starts_with(&format!("1 session:\n{id}: running for T s, ")), "{listed}");
     let killed = bench.call("kill_session", &json!({"session_id": id}));

@@ -156,7 +156,7 @@ pub(crate) fn a_screen_is_what_a_person_would_see() {
 pub(crate) fn a_screen_takes_nothing_away() {
     let bench = CommandHarness::new();
     let id = bench.background("read x; echo written; read x", &json!({"tty": true}));
-    bench.running(id).write(b"a\n").unwrap();
+    bench.running(id).write_input(b"a\n").unwrap();
     eventually("its answer", || screen(&bench, id).contains("written"));
     let read = output(&bench.type_in(id, "b\n"));
     assert!(read.contains("written\n"), "{read}");

@@ -72,7 +72,7 @@ enum FileBefore {
 
 fn read(gate: &Gate, file: &Path, room: usize) -> FileBefore {
     let Verdict::Allow(permit) = gate.decide(PATCH, &Intent::read(file)) else { return FileBefore::Unknown };
-    let found = match ConfinedFs::new(&permit).look(file) {
+    let found = match ConfinedFs::new(&permit).lookup(file) {
         Ok(found) if found.kind() == FileKind::File => found,
         Err(FsError::NotFound { .. }) => return FileBefore::Nothing,
         Ok(_) | Err(_) => return FileBefore::Unknown,

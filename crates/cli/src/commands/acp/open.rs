@@ -35,7 +35,7 @@ pub(super) fn resume(house: &AcpServer, peer: &Peer, id: &str, workplace: Sessio
     let gone = |why: String| not_found(format!("there is no session `{named}`: {why}"));
     let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
     let journal = house.dirs.sessions.as_ref().map(|sessions| sessions.join(id.file_name()));
-    if journal.is_none_or(|journal| exec::fs::real(&journal).is_err()) {
+    if journal.is_none_or(|journal| exec::fs::canonicalize(&journal).is_err()) {
         return Err(gone("it has no journal".to_owned()));
     }
     let resume = id.as_str().to_owned();
@@ -59,7 +59,7 @@ fn live(
     let modes = Arc::new(SessionModeHook::new(composed.sandbox_name(), composed.approval_name()));
     let asks = EditorApprover { peer: peer.clone(), session: named, updates: Arc::clone(&updates) };
     let composed = composed
-        .with_processes(Arc::new(house.processes.apart()))
+        .with_processes(Arc::new(house.processes.with_own_sessions()))
         .with_observer(Arc::clone(&updates) as Arc<dyn CallObserver>)
         .with_approver(Arc::new(asks) as Arc<dyn Approver>)
         .with_hook(Arc::clone(&modes) as Arc<dyn Hook>)

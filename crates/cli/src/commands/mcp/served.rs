@@ -38,7 +38,7 @@ impl HostEnvironment {
         for root in std::iter::once(working_directory(&args.place)?).chain(args.root.iter().cloned()) {
             let root = absolute(&root)?;
             // With a trailing `/.`, only a directory resolves.
-            let real = exec::fs::real(&root.join(".")).map_err(|error| {
+            let real = exec::fs::canonicalize(&root.join(".")).map_err(|error| {
                 CliFault::usage(format!("`{}` is no directory that can be read: {error}", root.display()))
             })?;
             allowed.push(real);
@@ -67,7 +67,7 @@ impl HostEnvironment {
     fn chosen(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
         let mut chosen = Vec::new();
         for root in roots {
-            let real = exec::fs::real(&root.join("."));
+            let real = exec::fs::canonicalize(&root.join("."));
             // Configuration directories of git and agents are no working directories, because a working
             // directory is writable.
             let open = |allowed: &PathBuf, real: &Path| {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use exec::machine::not_trusted;
+use exec::machine::describe_untrusted;
 use serde_json::{Value, json};
 use toolgate::{CommandAnalysis, Gate, Intent, CommandRisk, ClassifiedCommand, WorkingDir, ToolCall, Toolgate, Verdict};
 
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, CliFault> {
     let composed = compose(&args.place)?;
     let cwd = crate::compose::working_directory(&args.place)?;
     let toolgate = composed.build()?;
-    let cwd = exec::fs::real(&cwd).unwrap_or(cwd);
+    let cwd = exec::fs::canonicalize(&cwd).unwrap_or(cwd);
     let (tool, intent) = stated(args, &toolgate, &cwd)?;
     let gate = toolgate.router().gate();
     let (verdict, account) = gate.explain(&tool, &intent);
@@ -124,7 +124,7 @@ fn text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>, cwd: 
         if let Some(program) = part.program.as_ref().filter(|program| !program.trusted) {
             let what = match program.path.as_os_str().is_empty() {
                 true => "no program of that name is found".to_owned(),
-                false => format!("{} {}", program.path.display(), not_trusted(&program.path, cwd)),
+                false => format!("{} {}", program.path.display(), describe_untrusted(&program.path, cwd)),
             };
             let _ = writeln!(out, "      {}", screen::escape_invisible(&what));
         }

@@ -36,7 +36,7 @@ struct RuleFileText {
 fn pages(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<RuleFileText>, CliFault> {
     if named.is_empty() {
         let cwd = absolute(cwd.unwrap_or(Path::new("")))?;
-        exec::fs::real(&cwd.join(".")).map_err(|error| {
+        exec::fs::canonicalize(&cwd.join(".")).map_err(|error| {
             CliFault::usage(format!("`{}` is no directory that can be read: {error}", cwd.display()))
         })?;
         let files = rule_files(&cwd, &UserDirs::from_env()?);

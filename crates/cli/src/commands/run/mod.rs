@@ -158,7 +158,7 @@ fn nursery(
         approver,
         only: None,
         sources: Vec::new(),
-        processes: Arc::new(processes.apart()),
+        processes: Arc::new(processes.with_own_sessions()),
         known: Mutex::default(),
         worktrees: WorktreePool::default(),
     })

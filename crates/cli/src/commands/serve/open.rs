@@ -49,7 +49,7 @@ pub(super) fn resume(hall: &SessionServer, id: &str, start: p::SessionStartParam
     let directory = hall.sessions_dir().ok_or_else(|| gone("there is no directory for journals".to_owned()))?;
     let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
     let file = directory.join(id.file_name());
-    if exec::fs::real(&file).is_err() {
+    if exec::fs::canonicalize(&file).is_err() {
         return Err(gone("`session/list` has those there are".to_owned()));
     }
     // Reading a long journal takes time, and other tasks need this thread.
@@ -92,7 +92,7 @@ fn live(hall: &SessionServer, start: p::SessionStartParams, id: SessionId, known
     let (company, dynamic) = (Arc::<Subscribers>::default(), Arc::<ClientTools>::default());
     let asks = Arc::new(ClientApprover { session: id.as_str().to_owned(), company: Arc::clone(&company) });
     let deltas = Arc::new(DeltaSender::new(id.as_str(), &company));
-    let processes = Arc::new(hall.processes.apart());
+    let processes = Arc::new(hall.processes.with_own_sessions());
     let composed = composed(hall, &start)?
         .with_processes(Arc::clone(&processes))
         .with_source(Arc::new(SessionClientTools(Arc::clone(&dynamic))) as Arc<dyn ToolSource>)
@@ -162,7 +162,7 @@ fn nursery(
         approver: Some(approver),
         only: start.only_tools.clone(),
         sources: vec![source],
-        processes: Arc::new(hall.processes.apart()),
+        processes: Arc::new(hall.processes.with_own_sessions()),
         known: Mutex::default(),
         worktrees: WorktreePool::default(),
     }))

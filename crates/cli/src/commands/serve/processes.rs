@@ -139,7 +139,7 @@ impl HostedSession {
         let session = number.and_then(|number| self.toolgate.process(number));
         let session =
             session.ok_or_else(|| RpcErrorCode::Internal.fault("a process was started and is not there"))?;
-        let output = UnreadOutput { streaming: session.stream(), waiting: VecDeque::new(), from: 0 };
+        let output = UnreadOutput { streaming: session.stream_output(), waiting: VecDeque::new(), from: 0 };
         let process_id = session.id();
         let reading = ProcessReader { session, output: Mutex::new(output) };
         self.processes.lock().insert(process_id, Arc::new(reading));
@@ -162,7 +162,7 @@ impl HostedSession {
         let reading = self.reading(read.process_id)?;
         let most = read.max_bytes.unwrap_or(READ).clamp(1, MOST);
         let until = Instant::now() + Duration::from_millis(read.wait_ms.min(LONGEST_WAIT));
-        let mut watch = reading.session.watch();
+        let mut watch = reading.session.subscribe();
         // ends: with output to read, with the process, or when the time is up
         loop {
             watch.borrow_and_update();
@@ -183,7 +183,7 @@ impl HostedSession {
             };
             let state = state(&stage);
             let over = pieces.is_empty() && state != p::ProcessState::Running;
-            if let Some(fault) = over.then(|| reading.session.fault()).flatten() {
+            if let Some(fault) = over.then(|| reading.session.take_fault()).flatten() {
                 self.forget(read.process_id);
                 return Err(RpcErrorCode::Refused.fault(fault.to_string()));
             }

@@ -104,7 +104,7 @@ pub(super) fn remove(args: &McpRemoveArgs) -> Result<ExitCode, CliFault> {
 fn changed(change: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<PathBuf, CliFault> {
     let path = user_config_path(&UserDirs::from_env()?)?;
     let fault = |why: String| CliFault::usage(format!("{}: {why}; nothing was changed", path.display()));
-    let file = AtomicFile::of(&path).map_err(|error| fault(error.to_string()))?;
+    let file = AtomicFile::open(&path).map_err(|error| fault(error.to_string()))?;
     let locked = file.lock().map_err(|error| fault(error.to_string()))?;
     let Some(_held_to_the_end) = locked else { return Err(fault("another program holds it".to_owned())) };
     #[expect(clippy::disallowed_methods, reason = "the user's own configuration")]

@@ -31,7 +31,7 @@ pub(super) fn run(walk: &SharedWalk<'_>, top: PendingDirectory, visitor: &mut im
         if walk.is_halted() || (at.next.is_multiple_of(STOP_EVERY) && walk.should_stop()) {
             return;
         }
-        let reopened = || walk.open(&at.dir.path);
+        let reopened = || walk.open_directory(&at.dir.path);
         let fd = if at.next < at.names.len() { at.fd.take().or_else(reopened) } else { None };
         let Some(fd) = fd else {
             frames.pop();
@@ -50,7 +50,7 @@ pub(super) fn run(walk: &SharedWalk<'_>, top: PendingDirectory, visitor: &mut im
 }
 
 fn frame(walk: &SharedWalk<'_>, mut dir: PendingDirectory, buffer: &mut sys::DirBuffer) -> Option<DirectoryFrame> {
-    let fd = walk.open(&dir.path)?;
+    let fd = walk.open_directory(&dir.path)?;
     let mut names = EntryNames::default();
     let listed = sys::list(fd.as_fd(), buffer, |name, kind| {
         if names.len() == MAX_NAMES {

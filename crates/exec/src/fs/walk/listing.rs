@@ -46,8 +46,8 @@ impl EntryNames {
 
 impl SharedWalk<'_> {
     /// Opens the directory at `path` beneath the start of the walk. A link in its place is never followed.
-    pub(super) fn open(&self, path: &[u8]) -> Option<OwnedFd> {
-        let below = Path::new(sys::os(path));
+    pub(super) fn open_directory(&self, path: &[u8]) -> Option<OwnedFd> {
+        let below = Path::new(sys::file_name(path));
         let fd = sys::beneath(self.start.as_fd(), below, sys::LIST, LinkHandling::Refuse);
         if fd.is_err() {
             self.count_unreadable();
@@ -63,8 +63,8 @@ impl SharedWalk<'_> {
             IgnoreFiles::Respect => {
                 let mut path = self.prefix.clone();
                 path.extend_from_slice(&dir.path);
-                let path = Path::new(sys::os(&path));
-                dir.rules = IgnoreRules::add(dir.rules.as_ref(), fd, path, special, (self.deny, &self.budget));
+                let path = Path::new(sys::file_name(&path));
+                dir.rules = IgnoreRules::with_directory(dir.rules.as_ref(), fd, path, special, (self.deny, &self.budget));
             }
         }
     }
@@ -107,13 +107,13 @@ impl<'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> EntryVisits<'w, 'a, V> {
         let (name, kind) = names.get(index);
         self.whole.truncate(here.base);
         self.whole.extend_from_slice(name);
-        if self.walk.deny.denies_entry(Path::new(sys::os(&self.whole))).is_some() {
+        if self.walk.deny.denies_entry(Path::new(sys::file_name(&self.whole))).is_some() {
             self.walk.denied.fetch_add(1, Ordering::Relaxed);
             return None;
         }
         let kind = self.kind(here, name, kind)?;
         let is_dir = kind == FileKind::Directory;
-        if here.dir.rules.as_ref().is_some_and(|rules| rules.hides(&self.whole, is_dir)) {
+        if here.dir.rules.as_ref().is_some_and(|rules| rules.is_ignored(&self.whole, is_dir)) {
             return None;
         }
         let depth = here.dir.depth + 1;
@@ -132,10 +132,10 @@ impl<'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> EntryVisits<'w, 'a, V> {
     /// Returns the kind of an entry. Some file systems do not state it in the directory.
     fn kind(&self, here: &VisitedDirectory<'_>, name: &[u8], kind: FileType) -> Option<FileKind> {
         if kind != FileType::Unknown {
-            return Some(FileKind::of(kind));
+            return Some(FileKind::from_file_type(kind));
         }
         match rustix::fs::statat(here.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Some(FileKind::of(FileType::from_raw_mode(stat.st_mode))),
+            Ok(stat) => Some(FileKind::from_file_type(FileType::from_raw_mode(stat.st_mode))),
             Err(_) => {
                 self.walk.count_unreadable();
                 None

@@ -133,7 +133,7 @@ impl<'a> SharedWalk<'a> {
         let fd = rustix::fs::openat(start.fd(), ".", sys::LIST, Mode::empty())
             .map_err(|errno| FsError::Io { path: path(), source: errno.into() })?;
         let mut prefix = start.path().as_os_str().as_encoded_bytes().to_vec();
-        prefix.resize(ignores::offset(start.path()), b'/');
+        prefix.resize(ignores::relative_offset(start.path()), b'/');
         Ok(Self {
             start: fd,
             prefix,
@@ -153,7 +153,7 @@ impl<'a> SharedWalk<'a> {
             IgnoreFiles::Everything => None,
             IgnoreFiles::Respect => {
                 let (root, _) = door.reach().locate(start.path()).ok()?;
-                IgnoreRules::above(start, root.path(), (self.deny, &self.budget))
+                IgnoreRules::for_ancestors(start, root.path(), (self.deny, &self.budget))
             }
         }
     }

@@ -71,7 +71,7 @@ impl<'w, 'a> WalkQueue<'w, 'a> {
     }
 
     /// Waits for a task. Returns `None` when the walk is over.
-    pub(super) fn take(&self) -> Option<(WalkTask, WalkTaskGuard<'_, 'w, 'a>)> {
+    pub(super) fn next_task(&self) -> Option<(WalkTask, WalkTaskGuard<'_, 'w, 'a>)> {
         let mut state = self.lock();
         // ends: when no thread is busy no new task can come, and the last busy thread wakes all
         while !self.walk.is_halted() {
@@ -93,7 +93,7 @@ impl<'w, 'a> WalkQueue<'w, 'a> {
     }
 
     /// Adds a directory to list.
-    pub(super) fn add(&self, dir: PendingDirectory) {
+    pub(super) fn push_directory(&self, dir: PendingDirectory) {
         let mut state = self.lock();
         state.dirs.push(dir);
         if state.idle > 0 {
@@ -102,7 +102,7 @@ impl<'w, 'a> WalkQueue<'w, 'a> {
     }
 
     /// Lets other threads help with `chunk`.
-    pub(super) fn share(&self, chunk: &Arc<EntryChunk>) {
+    pub(super) fn share_chunk(&self, chunk: &Arc<EntryChunk>) {
         let mut state = self.lock();
         state.chunks.push(Arc::clone(chunk));
         if state.idle > 0 {
@@ -111,7 +111,7 @@ impl<'w, 'a> WalkQueue<'w, 'a> {
     }
 
     /// Removes `chunk`, whose entries are all claimed.
-    pub(super) fn close(&self, chunk: &Arc<EntryChunk>) {
+    pub(super) fn remove_chunk(&self, chunk: &Arc<EntryChunk>) {
         self.lock().chunks.retain(|other| !Arc::ptr_eq(other, chunk));
     }
 

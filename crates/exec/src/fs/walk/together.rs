@@ -49,7 +49,7 @@ impl<'q, 'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> WalkWorker<'q, 'w, 'a,
 
     fn run(mut self) {
         let mut buffer = sys::DirBuffer::new();
-        while let Some((task, _turn)) = self.queue.take() {
+        while let Some((task, _turn)) = self.queue.next_task() {
             if self.walk.should_stop() {
                 return;
             }
@@ -62,7 +62,7 @@ impl<'q, 'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> WalkWorker<'q, 'w, 'a,
 
     fn list(&mut self, dir: &PendingDirectory, buffer: &mut sys::DirBuffer) {
         let walk = self.walk;
-        let Some(fd) = walk.open(&dir.path) else { return };
+        let Some(fd) = walk.open_directory(&dir.path) else { return };
         let fd = Arc::new(fd);
         let settled = OnceCell::new();
         let chunk = |names, special| {
@@ -96,9 +96,9 @@ impl<'q, 'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> WalkWorker<'q, 'w, 'a,
             return self.visit(&chunk);
         }
         let chunk = Arc::new(chunk);
-        self.queue.share(&chunk);
+        self.queue.share_chunk(&chunk);
         self.visit(&chunk);
-        self.queue.close(&chunk);
+        self.queue.remove_chunk(&chunk);
     }
 
     fn visit(&mut self, chunk: &EntryChunk) {
@@ -109,7 +109,7 @@ impl<'q, 'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> WalkWorker<'q, 'w, 'a,
                 return;
             }
             if let Some(dir) = self.visits.visit(&here, &chunk.names, index) {
-                self.queue.add(dir);
+                self.queue.push_directory(dir);
             }
         }
     }

@@ -59,7 +59,7 @@ pub(crate) fn run(program: &[BpfInstruction], told: &SeccompCall) -> BpfOutcome 
 }
 
 /// Checks what the kernel checks: all jumps stay inside, and the last instruction is a return.
-pub(crate) fn is_sound(program: &[BpfInstruction]) -> bool {
+pub(crate) fn is_valid(program: &[BpfInstruction]) -> bool {
     let ends = program.last().is_some_and(|last| last.code == code(libc::BPF_RET | libc::BPF_K));
     let inside = program.iter().enumerate().all(|(at, instruction)| {
         let far =

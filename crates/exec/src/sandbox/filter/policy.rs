@@ -77,7 +77,7 @@ const WRITING: i32 = libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRU
 const IOPRIO_WHO_USER: i32 = 3;
 
 /// Builds the table for `rules`. Among several rules of a call, refusals come before notifications.
-pub(super) fn policy(rules: FilterRules) -> FilterTable {
+pub(super) fn filter_table(rules: FilterRules) -> FilterTable {
     let mut policy = FilterTable::new();
     let mut add = |calls: &[Syscall], rules: &[SyscallRule]| {
         for &call in calls {

@@ -12,7 +12,7 @@ use libc::{
 
 use super::super::bpf::machine::{BpfOutcome, SeccompCall, run};
 use super::calls::{self, Syscall, arch};
-use super::{FilterRules, filter};
+use super::{FilterRules, compile_filter};
 
 /// Namespaces, Landlock and a supervisor, as most systems support.
 const FULL: FilterRules = FilterRules {
@@ -50,7 +50,7 @@ const fn fails(errno: i32) -> u32 {
 fn ran(rules: FilterRules, number: u32, args: &[u64]) -> BpfOutcome {
     let mut all = [0; 6];
     all[..args.len()].copy_from_slice(args);
-    run(&filter(rules), &SeccompCall { number, arch: arch::NAME, args: all })
+    run(&compile_filter(rules), &SeccompCall { number, arch: arch::NAME, args: all })
 }
 
 fn check(rules: FilterRules, cases: &[(c_long, &[u64], u32)]) {
@@ -70,7 +70,7 @@ fn check_all(rules: FilterRules, calls: &[Syscall], answer: u32) {
 fn other_architectures_do_not_exist() {
     const I386: u32 = 0x4000_0003;
     const X32: u32 = 0x4000_0000;
-    let program = filter(FULL);
+    let program = compile_filter(FULL);
     for arch in [I386, 0x4000_0028, 0, u32::MAX] {
         assert_eq!(run(&program, &SeccompCall { number: 1, arch, args: [0; 6] }).answer, fails(ENOSYS));
     }

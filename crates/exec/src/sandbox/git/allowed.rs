@@ -1,6 +1,6 @@
 //! Allow-list of names that may go from a sandbox into the host's git directory. It considers names only.
 
-use super::content::{hex, is_replacing, reference_name};
+use super::content::{is_object_id, is_replace_ref, is_ref_name_parts};
 
 /// The decision about a name below a git directory. To land means to be copied from the sandbox to the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub(super) fn judge(parts: &[&[u8]]) -> LandingVerdict {
 
 /// Returns the number of `parts` that name the repository of the rest: a submodule, or zero. A linked worktree has no
 /// configuration, so it does not count as a repository.
-pub(super) fn repository(parts: &[&[u8]]) -> usize {
+pub(super) fn repository_depth(parts: &[&[u8]]) -> usize {
     judged(parts).1
 }
 
@@ -105,7 +105,7 @@ fn ending(parts: &[&[u8]], known: &[ScopedVerdict]) -> ScopedVerdict {
         _ if parts.iter().any(|part| part.ends_with(b".lock")) => (LandingVerdict::Junk, 0),
         [b"modules", rest @ ..] => module(rest, known, 1),
         [b"worktrees", _, b"modules", rest @ ..] => module(rest, known, 3),
-        _ => (plain(parts), 0),
+        _ => (judge_outermost(parts), 0),
     }
 }
 
@@ -119,7 +119,7 @@ fn module(rest: &[&[u8]], known: &[ScopedVerdict], before: usize) -> ScopedVerdi
 }
 
 /// Judges a name outside submodules.
-fn plain(parts: &[&[u8]]) -> LandingVerdict {
+fn judge_outermost(parts: &[&[u8]]) -> LandingVerdict {
     match parts {
         [b"objects", rest @ ..] => object(rest),
         [b"worktrees"] | [b"worktrees", _] => LandingVerdict::Worktree,
@@ -139,7 +139,7 @@ fn plain(parts: &[&[u8]]) -> LandingVerdict {
 }
 
 /// Returns true for a directory that git requires even if it is empty, to recognize the repository.
-pub(super) fn wanted(parts: &[&[u8]]) -> bool {
+pub(super) fn is_required_directory(parts: &[&[u8]]) -> bool {
     let own = |parts: &[&[u8]]| {
         matches!(
             parts,
@@ -155,13 +155,13 @@ pub(super) fn wanted(parts: &[&[u8]]) -> bool {
 }
 
 /// Returns true for the object store, of the repository or of a submodule.
-pub(super) fn is_store(parts: &[&[u8]]) -> bool {
-    parts.last() == Some(&b"objects".as_slice()) && wanted(parts)
+pub(super) fn is_object_store(parts: &[&[u8]]) -> bool {
+    parts.last() == Some(&b"objects".as_slice()) && is_required_directory(parts)
 }
 
 /// Returns true for the object store and everything in it.
-pub(super) fn in_store(parts: &[&[u8]]) -> bool {
-    (1..=parts.len()).any(|end| is_store(&parts[..end]))
+pub(super) fn is_in_object_store(parts: &[&[u8]]) -> bool {
+    (1..=parts.len()).any(|end| is_object_store(&parts[..end]))
 }
 
 /// Returns true if a directory that was deleted and re-created in the sandbox means that the host's contents are
@@ -172,7 +172,7 @@ pub(super) fn is_replaceable(parts: &[&[u8]]) -> bool {
 }
 
 /// Returns true for a directory in which git keeps an operation in progress.
-pub(super) fn is_operation(parts: &[&[u8]]) -> bool {
+pub(super) fn is_operation_directory(parts: &[&[u8]]) -> bool {
     matches!(parts.last(), Some(&(b"rebase-merge" | b"rebase-apply" | b"sequencer")))
         && judge(parts) == LandingVerdict::InProgress
 }
@@ -206,7 +206,7 @@ fn single(name: &[u8]) -> LandingVerdict {
         b"BISECT_LOG" | b"BISECT_TERMS" | b"BISECT_ANCESTORS_OK" | b"BISECT_NAMES" => ContentForm::Text,
         b"COMMIT_EDITMSG" | b"TAG_EDITMSG" | b"NOTES_EDITMSG" => ContentForm::Text,
         // The base of a split index: an index that has one does not land.
-        _ if name.strip_prefix(b"sharedindex.").is_some_and(hex) => return LandingVerdict::Private,
+        _ if name.strip_prefix(b"sharedindex.").is_some_and(is_object_id) => return LandingVerdict::Private,
         _ if name.starts_with(b"sharedindex_") => return LandingVerdict::Junk,
         _ => return LandingVerdict::Unknown,
     };
@@ -238,7 +238,7 @@ fn object(rest: &[&[u8]]) -> LandingVerdict {
 
 fn pack(name: &[u8]) -> LandingVerdict {
     let (stem, ending) = name.split_at(name.iter().rposition(|byte| *byte == b'.').unwrap_or(0));
-    if !stem.strip_prefix(b"pack-").is_some_and(hex) {
+    if !stem.strip_prefix(b"pack-").is_some_and(is_object_id) {
         return LandingVerdict::Unknown;
     }
     let form = match ending {
@@ -262,8 +262,8 @@ fn reference(rest: &[&[u8]]) -> LandingVerdict {
             LandingVerdict::Unknown
         }
         // A reference here substitutes another object for the requested one, like a graft.
-        [first, ..] if is_replacing(first) => LandingVerdict::Keep,
-        _ if !reference_name(rest) => LandingVerdict::Keep,
+        [first, ..] if is_replace_ref(first) => LandingVerdict::Keep,
+        _ if !is_ref_name_parts(rest) => LandingVerdict::Keep,
         // Git removes an empty directory of references, except on the first level.
         [_] => LandingVerdict::Land(ContentForm::Ref, RemovalScope::File),
         _ => LandingVerdict::Land(ContentForm::Ref, RemovalScope::Tree),
@@ -311,7 +311,7 @@ pub(super) enum LandingPhase {
 
 impl LandingPhase {
     /// Returns true if the phase brings objects.
-    pub(super) fn is_objects(self) -> bool {
+    pub(super) fn brings_objects(self) -> bool {
         matches!(self, Self::Objects | Self::PackIndexes)
     }
 }
@@ -334,7 +334,7 @@ impl ContentForm {
     }
 
     /// Returns true if the file is named by a hash: once it exists, it is never replaced.
-    pub(super) fn is_forever(self) -> bool {
+    pub(super) fn is_content_addressed(self) -> bool {
         matches!(self, Self::Loose | Self::Pack | Self::PackIndex | Self::Promisor)
     }
 }

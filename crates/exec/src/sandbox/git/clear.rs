@@ -13,9 +13,9 @@ use super::sys;
 
 impl HostGitDir {
     /// Removes a file that blocks a directory: a branch `a` that is now `a/b`.
-    pub(super) fn clear_way(&self, parent: &Path, change: &ReplaceGuard<'_>) -> Result<HostWriteOutcome, HostWriteFault> {
+    pub(super) fn remove_blocking_file(&self, parent: &Path, change: &ReplaceGuard<'_>) -> Result<HostWriteOutcome, HostWriteFault> {
         let blocks =
-            |path: &&Path| self.look(path).is_some_and(|stat| sys::kind(&stat) != FileType::Directory);
+            |path: &&Path| self.stat(path).is_some_and(|stat| sys::file_type(&stat) != FileType::Directory);
         let Some(path) = parent.ancestors().find(blocks) else { return Ok(HostWriteOutcome::Kept) };
         match allowed::judge(&parts(path)) {
             LandingVerdict::Land(_, RemovalScope::File | RemovalScope::Tree) => {
@@ -27,13 +27,13 @@ impl HostGitDir {
 
     /// Removes a file, or a directory with all its contents.
     pub(super) fn remove(&self, path: &Path, change: &ReplaceGuard<'_>) -> Result<HostWriteOutcome, HostWriteFault> {
-        let (dir, name) = match self.parent(path) {
+        let (dir, name) = match self.open_parent(path) {
             Err(Errno::NOENT) => return Ok(HostWriteOutcome::Same),
             Err(Errno::LOOP | Errno::NOTDIR) => return Ok(HostWriteOutcome::Kept),
             other => other?,
         };
-        let Some(stat) = sys::look(dir.as_fd(), &name)? else { return Ok(HostWriteOutcome::Same) };
-        match (sys::kind(&stat), change.removal) {
+        let Some(stat) = sys::stat_name(dir.as_fd(), &name)? else { return Ok(HostWriteOutcome::Same) };
+        match (sys::file_type(&stat), change.removal) {
             (FileType::RegularFile, RemovalScope::File | RemovalScope::Tree) => {}
             (FileType::Directory, RemovalScope::Tree) => return self.remove_tree(path, change),
             _ => return Ok(HostWriteOutcome::Kept),
@@ -42,7 +42,7 @@ impl HostGitDir {
             return Ok(HostWriteOutcome::Conflict);
         }
         let _lock = self.lock(dir.as_fd(), &name)?;
-        if sys::look(dir.as_fd(), &name)?.is_some_and(|stat| (change.by_others)(path, &stat)) {
+        if sys::stat_name(dir.as_fd(), &name)?.is_some_and(|stat| (change.by_others)(path, &stat)) {
             return Ok(HostWriteOutcome::Conflict);
         }
         rustix::fs::unlinkat(&dir, &name, AtFlags::empty())?;
@@ -55,9 +55,9 @@ impl HostGitDir {
         // ends: a tree has finitely many directories, and NAMES is the most
         while let Some(path) = all.get(next).cloned() {
             next += 1;
-            match self.look(&path).filter(|stat| sys::kind(stat) == FileType::Directory) {
-                Some(_) => all.extend(self.names(&path).into_iter().map(|name| path.join(name))),
-                None if self.look(&path).is_some_and(|stat| (change.by_others)(&path, &stat)) => {
+            match self.stat(&path).filter(|stat| sys::file_type(stat) == FileType::Directory) {
+                Some(_) => all.extend(self.list_names(&path).into_iter().map(|name| path.join(name))),
+                None if self.stat(&path).is_some_and(|stat| (change.by_others)(&path, &stat)) => {
                     return Ok(HostWriteOutcome::Conflict);
                 }
                 None => {}
@@ -67,7 +67,7 @@ impl HostGitDir {
             }
         }
         for path in all.iter().rev() {
-            let (dir, name) = self.parent(path)?;
+            let (dir, name) = self.open_parent(path)?;
             match rustix::fs::unlinkat(&dir, &name, AtFlags::empty()) {
                 Err(Errno::ISDIR) => rustix::fs::unlinkat(&dir, &name, AtFlags::REMOVEDIR)?,
                 other => other?,

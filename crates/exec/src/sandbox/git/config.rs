@@ -3,7 +3,7 @@
 //! A configuration can name programs (`core.fsmonitor`, `filter.*.clean`, `include.path` …), and git adds such keys
 //! with every release. So nothing is copied: only understood keys that are known to be harmless are written again.
 
-use super::content::reference_name;
+use super::content::is_ref_name_parts;
 
 /// One `key = value` with its section.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,7 +172,7 @@ fn is_bool(value: &str) -> bool {
 /// Checks the name of a branch or of a remote.
 fn is_branch(name: &str) -> bool {
     let parts: Vec<&[u8]> = name.as_bytes().split(|byte| *byte == b'/').collect();
-    reference_name(&parts)
+    is_ref_name_parts(&parts)
 }
 
 /// Checks the name of a submodule: a path without `..`.

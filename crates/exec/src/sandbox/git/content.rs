@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::allowed::ContentForm;
 use super::hash::ObjectFormat;
-use super::paths::{parts, spelled};
+use super::paths::{parts, normalize};
 use super::tracked;
 
 /// The maximum size of a reference, including the name in a symbolic one.
@@ -24,7 +24,7 @@ pub(super) enum ContentCheck {
 
 impl ContentForm {
     /// Returns the maximum size.
-    pub(super) fn limit(self) -> u64 {
+    pub(super) fn size_limit(self) -> u64 {
         match self {
             Self::Ref | Self::Head | Self::Name | Self::Commondir => REFERENCE,
             Self::Gitdir => 2 * 4096,
@@ -49,7 +49,7 @@ impl ContentForm {
 
     /// Returns true if a file of this form may begin with `start`, which holds at least four bytes unless the file is
     /// shorter.
-    pub(super) fn begins(self, start: &[u8]) -> bool {
+    pub(super) fn is_valid_start(self, start: &[u8]) -> bool {
         match self {
             Self::Loose => deflated(start),
             Self::Pack => start.starts_with(b"PACK"),
@@ -71,9 +71,9 @@ pub(super) fn is_reference(text: &[u8]) -> bool {
     let line = text.strip_suffix(b"\n").unwrap_or(text);
     match line.strip_prefix(b"ref: ") {
         Some(target) => {
-            target.strip_prefix(b"refs/").is_some_and(|name| is_name(name) && !is_replacing(name))
+            target.strip_prefix(b"refs/").is_some_and(|name| is_ref_name(name) && !is_replace_ref(name))
         }
-        None => hex(line),
+        None => is_object_id(line),
     }
 }
 
@@ -81,20 +81,20 @@ pub(super) fn is_reference(text: &[u8]) -> bool {
 pub(super) fn is_head(text: &[u8]) -> bool {
     let line = text.strip_suffix(b"\n").unwrap_or(text);
     match line.strip_prefix(b"ref: ") {
-        Some(target) => target.strip_prefix(b"refs/heads/").is_some_and(is_name),
-        None => hex(line),
+        Some(target) => target.strip_prefix(b"refs/heads/").is_some_and(is_ref_name),
+        None => is_object_id(line),
     }
 }
 
 /// Returns true if a reference of this name, without `refs/`, substitutes one object for another.
-pub(super) fn is_replacing(name: &[u8]) -> bool {
+pub(super) fn is_replace_ref(name: &[u8]) -> bool {
     const REPLACE: &[u8] = b"replace";
     let first = name.split(|byte| *byte == b'/').next().unwrap_or_default();
     first.eq_ignore_ascii_case(REPLACE)
 }
 
 /// Returns true if `text` is a reflog: two ids, the person, time and zone; then a message.
-pub(super) fn is_log(text: &[u8], format: ObjectFormat) -> bool {
+pub(super) fn is_reflog(text: &[u8], format: ObjectFormat) -> bool {
     let entry = |line: &[u8]| {
         let end = line.iter().position(|byte| *byte == b'\t').unwrap_or(line.len());
         let mut words = line[..end].splitn(3, |byte| *byte == b' ');
@@ -126,43 +126,43 @@ pub(super) fn is_rerere(text: &[u8]) -> bool {
         let end = entry.iter().position(|byte| *byte == b'\t').unwrap_or(0);
         let (id, path) = entry.split_at(end);
         let id = id.split(|byte| *byte == b'.').next().unwrap_or_default();
-        hex(id) && path.get(1..).is_some_and(tracked::is_plain)
+        is_object_id(id) && path.get(1..).is_some_and(tracked::is_safe_tree_path)
     };
     text.strip_suffix(b"\0").map_or(text.is_empty(), |text| text.split(|byte| *byte == 0).all(entry))
 }
 
 /// Returns true if `text` is object ids, one per line.
-pub(super) fn is_ids(text: &[u8]) -> bool {
-    lines(text).all(hex)
+pub(super) fn is_id_list(text: &[u8]) -> bool {
+    lines(text).all(is_object_id)
 }
 
 /// Returns true if `text` is an object id or the name of a branch.
 pub(super) fn is_name_or_id(text: &[u8]) -> bool {
     let line = text.strip_suffix(b"\n").unwrap_or(text);
-    hex(line) || is_name(line)
+    is_object_id(line) || is_ref_name(line)
 }
 
 /// Returns true if `text` has the format of `git pack-refs`.
-pub(super) fn is_packed(text: &[u8]) -> bool {
+pub(super) fn is_packed_refs(text: &[u8]) -> bool {
     lines(text).enumerate().all(|(number, line)| match line {
         [b'#', ..] => number == 0,
-        [b'^', peeled @ ..] => hex(peeled),
+        [b'^', peeled @ ..] => is_object_id(peeled),
         line => {
             let length = line.iter().position(|byte| *byte == b' ').unwrap_or(0);
             let (id, name) = line.split_at(length);
-            hex(id) && name.strip_prefix(b" refs/").is_some_and(|name| is_name(name) && !is_replacing(name))
+            is_object_id(id) && name.strip_prefix(b" refs/").is_some_and(|name| is_ref_name(name) && !is_replace_ref(name))
         }
     })
 }
 
 /// Returns true if `text` leads from the worktree directory `at` to a `.git` inside `root`, judged by spelling alone.
-pub(super) fn is_tree_inside(text: &[u8], at: &Path, root: &Path) -> bool {
+pub(super) fn is_worktree_inside(text: &[u8], at: &Path, root: &Path) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
     let line = text.strip_suffix('\n').unwrap_or(text);
     if line.is_empty() || line.chars().any(char::is_control) {
         return false;
     }
-    spelled(at, Path::new(line)).is_some_and(|tree| {
+    normalize(at, Path::new(line)).is_some_and(|tree| {
         let below = tree.strip_prefix(root).ok();
         // Excludes the root's own: that is the main tree, or the linked one by which this repository was found.
         let below = below.filter(|below| below.components().count() > 1);
@@ -181,18 +181,18 @@ pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Returns true if `text` is an object id.
-pub(super) fn hex(text: &[u8]) -> bool {
+pub(super) fn is_object_id(text: &[u8]) -> bool {
     matches!(text.len(), 40 | 64) && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Returns true if `name` is a reference name, without `refs/`.
-pub(super) fn is_name(name: &[u8]) -> bool {
+pub(super) fn is_ref_name(name: &[u8]) -> bool {
     let parts: Vec<&[u8]> = name.split(|byte| *byte == b'/').collect();
-    reference_name(&parts)
+    is_ref_name_parts(&parts)
 }
 
 /// Returns true if `parts` form a reference name, by the rules of `git check-ref-format`.
-pub(super) fn reference_name(parts: &[&[u8]]) -> bool {
+pub(super) fn is_ref_name_parts(parts: &[&[u8]]) -> bool {
     let length: usize = parts.iter().map(|part| part.len() + 1).sum();
     // The name must not look like an option, as in `git log -x`. Git itself refuses to create such a branch.
     let option = |number: usize, part: &[u8]| number <= 1 && part.starts_with(b"-");

@@ -37,7 +37,7 @@ pub(crate) struct DiscoveredRepositories {
 
 /// Returns the git directories of the working trees `trees` (real paths) in the writable roots. Also returns those of
 /// `trees` that are git directories themselves.
-pub(crate) fn repositories<'a>(
+pub(crate) fn find_repositories<'a>(
     trees: impl IntoIterator<Item = &'a PathBuf>,
     writable: &[PathBuf],
 ) -> DiscoveredRepositories {
@@ -84,8 +84,8 @@ pub(crate) fn outer_repositories(root: &Path, is_ours: impl Fn(&Path) -> bool) -
 }
 
 /// Returns the git directory of a linked working tree's own, beside the common one.
-pub(super) fn own_directory(Repository { at, root }: &Repository) -> Option<PathBuf> {
-    let own = sys::real(&pointer(root)?).ok()?;
+pub(super) fn worktree_git_directory(Repository { at, root }: &Repository) -> Option<PathBuf> {
+    let own = sys::canonical_path(&read_git_pointer(root)?).ok()?;
     (own != *at).then_some(own)
 }
 
@@ -98,8 +98,8 @@ impl DiscoveredRepositories {
             }
             self.bare.push(tree.to_owned());
         }
-        let Ok(Some(stat)) = sys::look(dir, OsStr::new(".git")) else { return ControlFlow::Continue(()) };
-        match sys::kind(&stat) {
+        let Ok(Some(stat)) = sys::stat_name(dir, OsStr::new(".git")) else { return ControlFlow::Continue(()) };
+        match sys::file_type(&stat) {
             FileType::Directory => self.add(Repository { at: tree.join(".git"), root: tree.to_owned() }),
             kind => {
                 if self.pointers.len() == MOUNTS {
@@ -108,7 +108,7 @@ impl DiscoveredRepositories {
                 self.pointers.push(tree.join(".git"));
                 let at = match kind {
                     FileType::RegularFile => {
-                        let text = sys::small(dir, Path::new(".git"), POINTER);
+                        let text = sys::read_small_file(dir, Path::new(".git"), POINTER);
                         text.and_then(|text| {
                             proven(&text, tree).or_else(|| within(&pointed(&text, tree)?, writable))
                         })
@@ -144,25 +144,25 @@ impl DiscoveredRepositories {
 /// Returns the git directory that `path` leads to, if it lies in a writable root: protecting that needs no proof of
 /// ownership.
 fn within(path: &Path, writable: &[PathBuf]) -> Option<PathBuf> {
-    let real = sys::real(path).ok()?;
+    let real = sys::canonical_path(path).ok()?;
     let inside = writable.iter().any(|root| real.starts_with(root) && real != *root);
     (inside && is_git(&real)).then_some(real)
 }
 
 /// Returns the git directory that the file `.git` in `tree` states.
-pub(super) fn pointer(tree: &Path) -> Option<PathBuf> {
+pub(super) fn read_git_pointer(tree: &Path) -> Option<PathBuf> {
     let dir = sys::root(tree).ok()?;
-    pointed(&sys::small(dir.as_fd(), Path::new(".git"), POINTER)?, tree)
+    pointed(&sys::read_small_file(dir.as_fd(), Path::new(".git"), POINTER)?, tree)
 }
 
 /// Returns the git directory that the file `.git` in `tree` leads to. For a linked working tree, it is the common
 /// directory.
 pub(crate) fn common_directory(tree: &Path) -> Option<PathBuf> {
-    let git = sys::real(&pointer(tree)?).ok()?;
+    let git = sys::canonical_path(&read_git_pointer(tree)?).ok()?;
     let dir = sys::root(&git).ok()?;
-    let common = sys::small(dir.as_fd(), Path::new("commondir"), POINTER);
+    let common = sys::read_small_file(dir.as_fd(), Path::new("commondir"), POINTER);
     match common.as_deref().and_then(line) {
-        Some(common) => sys::real(&git.join(common)).ok(),
+        Some(common) => sys::canonical_path(&git.join(common)).ok(),
         None => Some(git),
     }
 }
@@ -175,21 +175,21 @@ fn pointed(text: &[u8], tree: &Path) -> Option<PathBuf> {
 /// Returns the git directory that the pointer `text` in `tree` leads to, if that directory refers back to the tree:
 /// the pointer is content of the repository, and may lie.
 fn proven(text: &[u8], tree: &Path) -> Option<PathBuf> {
-    let git = sys::real(&pointed(text, tree)?).ok()?;
+    let git = sys::canonical_path(&pointed(text, tree)?).ok()?;
     let dir = sys::root(&git).ok()?;
-    match sys::look(dir.as_fd(), OsStr::new("commondir")).ok()? {
+    match sys::stat_name(dir.as_fd(), OsStr::new("commondir")).ok()? {
         Some(_) => {
-            let common = sys::small(dir.as_fd(), Path::new("commondir"), POINTER)?;
-            let common = sys::real(&git.join(line(&common)?)).ok()?;
+            let common = sys::read_small_file(dir.as_fd(), Path::new("commondir"), POINTER)?;
+            let common = sys::canonical_path(&git.join(line(&common)?)).ok()?;
             // Otherwise a directory in the workspace could claim any repository.
             let listed = git.parent() == Some(&common.join("worktrees"));
-            let back = sys::small(dir.as_fd(), Path::new("gitdir"), POINTER)?;
+            let back = sys::read_small_file(dir.as_fd(), Path::new("gitdir"), POINTER)?;
             let back = git.join(line(&back)?);
             (listed && back.file_name() == Some(OsStr::new(".git")) && leads(back.parent()?, tree))
                 .then_some(common)
         }
         None => {
-            let text = sys::small(dir.as_fd(), Path::new("config"), MAX_CONFIG)?;
+            let text = sys::read_small_file(dir.as_fd(), Path::new("config"), MAX_CONFIG)?;
             let named = config::worktree(&text)?;
             let is_module = paths::parts(&git).contains(&b"modules".as_slice());
             (is_module && leads(&git.join(named), tree)).then_some(git)
@@ -198,7 +198,7 @@ fn proven(text: &[u8], tree: &Path) -> Option<PathBuf> {
 }
 
 fn leads(path: &Path, tree: &Path) -> bool {
-    sys::real(path).is_ok_and(|real| real == tree)
+    sys::canonical_path(path).is_ok_and(|real| real == tree)
 }
 
 /// Returns the single line of a pointer.

@@ -34,7 +34,7 @@ impl<'a> GitTempFile<'a> {
     }
 
     /// Renames the file to `name`, and returns its mark.
-    pub(super) fn place(mut self, name: &OsStr, how: RenameFlags) -> Result<LandedMark, HostWriteFault> {
+    pub(super) fn rename_into_place(mut self, name: &OsStr, how: RenameFlags) -> Result<LandedMark, HostWriteFault> {
         let Some(draft) = self.name.clone() else { return Err(Errno::INVAL.into()) };
         match rustix::fs::renameat_with(self.dir, &draft, self.dir, name, how) {
             // A file system without `RENAME_NOREPLACE`. At worst, an object is replaced by an equal one.
@@ -43,7 +43,7 @@ impl<'a> GitTempFile<'a> {
         }
         self.name = None;
         // Of the open file: another process may have replaced the name already.
-        Ok(LandedMark::of(&rustix::fs::fstat(&self.file)?))
+        Ok(LandedMark::from_stat(&rustix::fs::fstat(&self.file)?))
     }
 }
 
@@ -56,7 +56,7 @@ impl Drop for GitTempFile<'_> {
 }
 
 /// Takes git's lock of the file `name`.
-pub(super) fn lock<'a>(dir: BorrowedFd<'a>, name: &OsStr) -> Result<GitTempFile<'a>, HostWriteFault> {
+pub(super) fn take_lock<'a>(dir: BorrowedFd<'a>, name: &OsStr) -> Result<GitTempFile<'a>, HostWriteFault> {
     const PAUSE: Duration = Duration::from_millis(10);
     let mut lock = name.to_owned();
     lock.push(".lock");
@@ -71,7 +71,7 @@ pub(super) fn lock<'a>(dir: BorrowedFd<'a>, name: &OsStr) -> Result<GitTempFile<
 }
 
 /// Returns a name that git takes for its own leftover, in case this process is interrupted.
-pub(super) fn unique() -> OsString {
+pub(super) fn unique_name() -> OsString {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let now = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
@@ -87,7 +87,7 @@ pub(super) fn write(to: &mut File, body: &LandingContent) -> std::io::Result<()>
 }
 
 /// Returns true if the host's file has this content.
-pub(super) fn same(host: &File, body: &LandingContent) -> bool {
+pub(super) fn has_same_content(host: &File, body: &LandingContent) -> bool {
     const PIECE: usize = 64 * 1024;
     let length = match body {
         LandingContent::Bytes(bytes) => bytes.len() as u64,

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::hash::ObjectFormat;
 use super::index::{self, HostIndexPaths};
 use super::landing::LayerLanding;
-use super::paths::{parts, spelled};
+use super::paths::{parts, normalize};
 use super::settings::MAX_CONFIG;
 use super::upper::LandingContent;
 use super::{allowed, config, sys};
@@ -28,25 +28,25 @@ const LINKS: usize = 1_000;
 
 impl LayerLanding<'_> {
     /// Returns the object format of the repository that `path` belongs to, or `None` if it is unclear.
-    pub(super) fn format(&mut self, path: &Path) -> Option<ObjectFormat> {
-        let git: PathBuf = path.iter().take(allowed::repository(&parts(path))).collect();
+    pub(super) fn object_format(&mut self, path: &Path) -> Option<ObjectFormat> {
+        let git: PathBuf = path.iter().take(allowed::repository_depth(&parts(path))).collect();
         if let Some(known) = self.formats.get(&git) {
             return *known;
         }
-        let config = self.host.small(&git.join("config"), MAX_CONFIG);
-        let format = config.and_then(|config| ObjectFormat::of(&config));
+        let config = self.host.read_small(&git.join("config"), MAX_CONFIG);
+        let format = config.and_then(|config| ObjectFormat::from_config(&config));
         self.formats.insert(git, format);
         format
     }
 
     /// Returns the part of the index at `path` that may land, or `None`.
-    pub(super) fn index(&self, path: &Path, body: &LandingContent, format: ObjectFormat) -> Option<LandingContent> {
+    pub(super) fn landable_index(&self, path: &Path, body: &LandingContent, format: ObjectFormat) -> Option<LandingContent> {
         let LandingContent::File(file, _) = body else { return None };
         let git = path.parent()?;
-        let host = self.host.file(path).and_then(|file| index::bytes(&file));
-        let mut known = host.map(|host| HostIndexPaths::of(&host, format)).unwrap_or_default();
-        known.sparse = self.host.has(&git.join("info/sparse-checkout"));
-        let checked = index::check(index::bytes(file)?, format, &known)?;
+        let host = self.host.open_file(path).and_then(|file| index::read_index_file(&file));
+        let mut known = host.map(|host| HostIndexPaths::from_index(&host, format)).unwrap_or_default();
+        known.sparse = self.host.exists(&git.join("info/sparse-checkout"));
+        let checked = index::check_index(index::read_index_file(file)?, format, &known)?;
         let may = |link: &Vec<u8>| self.may_link(git, Path::new(OsStr::from_bytes(link))).is_some();
         let fits = checked.links.len() <= LINKS && checked.links.iter().all(may);
         fits.then_some(LandingContent::Bytes(checked.bytes))
@@ -61,7 +61,7 @@ impl LayerLanding<'_> {
             Err(Errno::NOENT) => return Some(()),
             Err(_) => return None,
         };
-        let Some(stat) = sys::look(dir.as_fd(), OsStr::new(".git")).ok()? else {
+        let Some(stat) = sys::stat_name(dir.as_fd(), OsStr::new(".git")).ok()? else {
             let mut empty = true;
             let listed = sys::list(dir.as_fd(), |_, _| {
                 empty = false;
@@ -69,15 +69,15 @@ impl LayerLanding<'_> {
             });
             return (listed.is_ok() && empty).then_some(());
         };
-        let text = sys::small(dir.as_fd(), Path::new(".git"), POINTER)
-            .filter(|_| sys::kind(&stat) == FileType::RegularFile)?;
+        let text = sys::read_small_file(dir.as_fd(), Path::new(".git"), POINTER)
+            .filter(|_| sys::file_type(&stat) == FileType::RegularFile)?;
         let line = text.strip_prefix(b"gitdir: ")?;
         let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let told = spelled(&tree.join(path), Path::new(OsStr::from_bytes(line)))?;
+        let told = normalize(&tree.join(path), Path::new(OsStr::from_bytes(line)))?;
         let at = &self.layer.repository.at;
         let ours = [at.join("modules"), at.join(git).join("modules")];
         let inside = |path: &Path| ours.iter().any(|ours| path.starts_with(ours) && path != ours);
-        (inside(&told) && sys::real(&told).ok()? == told).then_some(())
+        (inside(&told) && sys::canonical_path(&told).ok()? == told).then_some(())
     }
 
     /// Returns the working tree of the git directory `git`.
@@ -89,11 +89,11 @@ impl LayerLanding<'_> {
         }
         let names = parts(git);
         if let [.., b"worktrees", _] = names.as_slice() {
-            let text = self.host.small(&git.join("gitdir"), POINTER)?;
+            let text = self.host.read_small(&git.join("gitdir"), POINTER)?;
             let line = text.strip_suffix(b"\n").unwrap_or(&text);
-            return spelled(&whole, Path::new(OsStr::from_bytes(line)))?.parent().map(Path::to_owned);
+            return normalize(&whole, Path::new(OsStr::from_bytes(line)))?.parent().map(Path::to_owned);
         }
-        let config = self.host.small(&git.join("config"), MAX_CONFIG)?;
-        spelled(&whole, Path::new(&config::worktree(&config)?))
+        let config = self.host.read_small(&git.join("config"), MAX_CONFIG)?;
+        normalize(&whole, Path::new(&config::worktree(&config)?))
     }
 }

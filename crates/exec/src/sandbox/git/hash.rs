@@ -15,7 +15,7 @@ pub(super) enum ObjectFormat {
 impl ObjectFormat {
     /// Returns the format of the repository with this configuration, or `None` if it is ambiguous. Git reads
     /// `extensions.objectformat` in this one file only, and no letter of a key can be escaped.
-    pub(super) fn of(config: &[u8]) -> Option<Self> {
+    pub(super) fn from_config(config: &[u8]) -> Option<Self> {
         const KEY: &[u8] = b"objectformat";
         let named = config.windows(KEY.len()).filter(|word| word.eq_ignore_ascii_case(KEY)).count();
         match (named, config::object_format(config).as_deref()) {
@@ -27,7 +27,7 @@ impl ObjectFormat {
     }
 
     /// Returns the length of an id in bytes.
-    pub(super) fn bytes(self) -> usize {
+    pub(super) fn id_length(self) -> usize {
         match self {
             Self::Sha1 => 20,
             Self::Sha256 => 32,
@@ -36,14 +36,14 @@ impl ObjectFormat {
 
     /// Returns true if `text` is an id in hexadecimal.
     pub(super) fn is_id(self, text: &[u8]) -> bool {
-        text.len() == 2 * self.bytes() && super::content::hex(text)
+        text.len() == 2 * self.id_length() && super::content::is_object_id(text)
     }
 
     /// Returns the hash of `bytes`.
-    pub(super) fn hash(self, bytes: &[u8]) -> Vec<u8> {
+    pub(super) fn hash_bytes(self, bytes: &[u8]) -> Vec<u8> {
         let mut hash = ObjectHasher::new(self);
-        hash.add(bytes);
-        hash.end()
+        hash.update(bytes);
+        hash.finish()
     }
 }
 
@@ -63,7 +63,7 @@ impl ObjectHasher {
     }
 
     /// Appends bytes.
-    pub(super) fn add(&mut self, bytes: &[u8]) {
+    pub(super) fn update(&mut self, bytes: &[u8]) {
         match self {
             Self::Sha1(hash) => hash.update(bytes),
             Self::Sha256(hash) => hash.update(bytes),
@@ -71,7 +71,7 @@ impl ObjectHasher {
     }
 
     /// Returns the id.
-    pub(super) fn end(self) -> Vec<u8> {
+    pub(super) fn finish(self) -> Vec<u8> {
         match self {
             Self::Sha1(hash) => hash.finalize().to_vec(),
             Self::Sha256(hash) => hash.finalize().to_vec(),
@@ -80,7 +80,7 @@ impl ObjectHasher {
 }
 
 /// Parses an id from hexadecimal `digits`.
-pub(super) fn id(digits: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn parse_id(digits: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     digits.chunks(2).map(|two| Some(digit(two[0])? << 4 | digit(*two.get(1)?)?)).collect()
 }

@@ -62,7 +62,7 @@ pub(super) struct CheckedIndex {
 
 impl HostIndexPaths {
     /// Reads the host's index. Returns the default if it is malformed.
-    pub(super) fn of(index: &[u8], format: ObjectFormat) -> Self {
+    pub(super) fn from_index(index: &[u8], format: ObjectFormat) -> Self {
         let mut known = Self::default();
         let read = walk(index, format, |entry| {
             let path = || entry.path.to_vec();
@@ -83,7 +83,7 @@ impl HostIndexPaths {
 
 /// Validates `index` and reduces it to the part that may land. Returns `None` if it is malformed, or contains an
 /// entry that must not land.
-pub(super) fn check(mut index: Vec<u8>, format: ObjectFormat, known: &HostIndexPaths) -> Option<CheckedIndex> {
+pub(super) fn check_index(mut index: Vec<u8>, format: ObjectFormat, known: &HostIndexPaths) -> Option<CheckedIndex> {
     let mut links = Vec::new();
     let mut changed = Vec::new();
     let (end, sparse) = walk(&index, format, |entry| {
@@ -107,7 +107,7 @@ pub(super) fn check(mut index: Vec<u8>, format: ObjectFormat, known: &HostIndexP
     if sparse {
         index.extend(b"sdir\0\0\0\0");
     }
-    let sum = format.hash(&index);
+    let sum = format.hash_bytes(&index);
     index.extend(sum);
     Some(CheckedIndex { bytes: index, links })
 }
@@ -118,11 +118,11 @@ fn walk(
     format: ObjectFormat,
     mut each: impl FnMut(IndexEntry<'_>) -> Option<()>,
 ) -> Option<(usize, bool)> {
-    let id = format.bytes();
+    let id = format.id_length();
     let body = index.get(..index.len().checked_sub(id)?)?;
     let sum = &index[body.len()..];
     // All zeros: `index.skipHash`.
-    if sum.iter().any(|byte| *byte != 0) && sum != format.hash(body) {
+    if sum.iter().any(|byte| *byte != 0) && sum != format.hash_bytes(body) {
         return None;
     }
     let version = number(body, 4).filter(|version| body.starts_with(b"DIRC") && (2..=4).contains(version))?;
@@ -142,7 +142,7 @@ fn walk(
         stage = entry.flags & STAGE;
         let plain = if entry.mode == DIRECTORY { path.strip_suffix(b"/")? } else { &path };
         directories |= entry.mode == DIRECTORY;
-        if !tracked::is_plain(plain.get(kept.known..)?) {
+        if !tracked::is_safe_tree_path(plain.get(kept.known..)?) {
             return None;
         }
         each(IndexEntry { path: &path, mode: entry.mode, at: entry.at, flags: entry.flags, more: entry.more })?;
@@ -253,15 +253,15 @@ fn varint(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
 }
 
 /// Returns true if `new` includes every change of paths, objects and flags from `then` to `now`.
-pub(super) fn includes(then: &File, now: &File, new: &File) -> bool {
-    let (Some(then), Some(now)) = (bytes(then), bytes(now)) else { return false };
+pub(super) fn includes_changes(then: &File, now: &File, new: &File) -> bool {
+    let (Some(then), Some(now)) = (read_index_file(then), read_index_file(now)) else { return false };
     let mut new_bytes = None;
     [20, 32].into_iter().any(|id| {
         let (Some(then), Some(now)) = (entries(&then, id), entries(&now, id)) else { return false };
         if then == now {
             return true;
         }
-        let new = new_bytes.get_or_insert_with(|| bytes(new));
+        let new = new_bytes.get_or_insert_with(|| read_index_file(new));
         let Some(new) = new.as_ref().and_then(|new| entries(new, id)) else { return false };
         let changed = now.keys().chain(then.keys()).filter(|path| then.get(*path) != now.get(*path));
         changed.into_iter().all(|path| new.get(path) == now.get(path))
@@ -269,7 +269,7 @@ pub(super) fn includes(then: &File, now: &File, new: &File) -> bool {
 }
 
 /// Reads the file from its start, independent of the position of other readers.
-pub(super) fn bytes(file: &File) -> Option<Vec<u8>> {
+pub(super) fn read_index_file(file: &File) -> Option<Vec<u8>> {
     let size = rustix::fs::fstat(file).ok().map(|stat| super::sys::size(&stat))?;
     let mut bytes = vec![0; usize::try_from(size).ok().filter(|_| size <= LARGEST)?];
     file.read_exact_at(&mut bytes, 0).ok()?;

@@ -21,7 +21,7 @@ impl Inflater {
 
     /// Inflates one stream from `from`, and passes each piece to `each`, which may stop it. Leaves `from` at the end
     /// of the stream.
-    pub(super) fn run(
+    pub(super) fn inflate_stream(
         &mut self,
         from: &mut impl BufRead,
         mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
@@ -32,18 +32,18 @@ impl Inflater {
             let done = inflate(&mut self.state, from.fill_buf()?, &mut self.piece, MZFlush::None);
             from.consume(done.bytes_consumed);
             if each(&self.piece[..done.bytes_written]).is_break() {
-                return Err(wrong());
+                return Err(invalid_data());
             }
             match done.status {
                 Ok(MZStatus::StreamEnd) => return Ok(()),
                 Ok(_) if done.bytes_consumed + done.bytes_written > 0 => {}
-                _ => return Err(wrong()),
+                _ => return Err(invalid_data()),
             }
         }
     }
 }
 
 /// Returns the error for invalid content, as opposed to a system error.
-pub(super) fn wrong() -> Error {
+pub(super) fn invalid_data() -> Error {
     Error::from(ErrorKind::InvalidData)
 }

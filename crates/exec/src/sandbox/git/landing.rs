@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::allowed::{self, ContentForm, LandingPhase, RemovalScope, LandingVerdict, in_store};
+use super::allowed::{self, ContentForm, LandingPhase, RemovalScope, LandingVerdict, is_in_object_store};
 use super::config;
 use super::content::{
-    is_head, is_ids, is_log, is_name_or_id, is_packed, is_reference, is_rerere, is_tree_inside,
+    is_head, is_id_list, is_reflog, is_name_or_id, is_packed_refs, is_reference, is_rerere, is_worktree_inside,
 };
 use super::draft::write;
 use super::forward::PackedRefs;
@@ -16,7 +16,7 @@ use super::hash::ObjectFormat;
 use super::layer::{GitLayer, LandingReport};
 use super::objects::INFLATED;
 use super::operation::OperationScope;
-use super::paths::{parts, shown, spelled};
+use super::paths::{parts, display_path, normalize};
 use super::place::{ReplaceGuard, HostWriteFault, HostGitDir, LandedMark, HostWriteOutcome};
 use super::plan::{LandingItem, LandingJob, LandingPlan};
 use super::upper::{LandingContent, UnreadReason, UpperDir};
@@ -63,7 +63,7 @@ impl<'a> LayerLanding<'a> {
     }
 
     /// Lands all items of `plan` in order.
-    pub(super) fn carry_out(&mut self, plan: &mut LandingPlan) {
+    pub(super) fn land_all(&mut self, plan: &mut LandingPlan) {
         if plan.cut {
             // An incompletely read upper directory stays unchanged, including its overlay marks.
             (plan.dropped, plan.directories) = Default::default();
@@ -72,8 +72,8 @@ impl<'a> LayerLanding<'a> {
             return;
         }
         self.report.keep_all(&mut plan.kept);
-        plan.unread.iter().for_each(|path| self.report.fault(format!("{} cannot be read", shown(path))));
-        self.incomplete = plan.unread.iter().any(|path| in_store(&parts(path)));
+        plan.unread.iter().for_each(|path| self.report.fault(format!("{} cannot be read", display_path(path))));
+        self.incomplete = plan.unread.iter().any(|path| is_in_object_store(&parts(path)));
         self.make_wanted(plan);
         let objects = plan.items.partition_point(|item| item.phase() <= LandingPhase::PackIndexes);
         plan.items.drain(..objects).for_each(|item| self.one(item));
@@ -86,9 +86,9 @@ impl<'a> LayerLanding<'a> {
             return;
         }
         self.find_forwards(&plan.items);
-        self.operations(plan);
+        self.land_operations(plan);
         for item in plan.items.drain(..) {
-            match self.held.iter().find(|group| group.holds(&item)) {
+            match self.held.iter().find(|group| group.blocks(&item)) {
                 None => self.one(item),
                 Some(group) if group.contested => {
                     let (rescue, phase) = (rescue(&item), item.phase());
@@ -107,7 +107,7 @@ impl<'a> LayerLanding<'a> {
         for path in &plan.wanted {
             if path.ancestors().any(|above| heads.contains(above.with_file_name("HEAD").as_path())) {
                 // If this fails, the files in it report an error.
-                let _ = self.host.make(path);
+                let _ = self.host.create_directory(path);
             }
         }
     }
@@ -117,9 +117,9 @@ impl<'a> LayerLanding<'a> {
         let rescue = rescue(&item);
         let end = match item.job {
             // Not worth opening.
-            LandingJob::Write(form, _) if form.is_forever() && self.host.has(&path) => Ok(LandOutcome::Put(HostWriteOutcome::Same)),
+            LandingJob::Write(form, _) if form.is_content_addressed() && self.host.exists(&path) => Ok(LandOutcome::Put(HostWriteOutcome::Same)),
             LandingJob::Write(form, body) => {
-                let body = body.unwrap_or_else(|| self.upper.body(&path, form));
+                let body = body.unwrap_or_else(|| self.upper.read_content(&path, form));
                 match body {
                     Ok(body) => self.write(&item.path, form, body, (item.removal, item.changed)),
                     Err(UnreadReason::Gone) => Ok(LandOutcome::Gone),
@@ -140,10 +140,10 @@ impl<'a> LayerLanding<'a> {
             }
             Ok(LandOutcome::Put(put)) => self.note(path, phase, put, rescue.as_deref()),
             Err(fault) => {
-                self.incomplete |= phase.is_objects();
+                self.incomplete |= phase.brings_objects();
                 self.report.fault(match fault {
-                    HostWriteFault::Locked => format!("{} is locked by another git", shown(&path)),
-                    HostWriteFault::Io(error) => format!("{}: {error}", shown(&path)),
+                    HostWriteFault::Locked => format!("{} is locked by another git", display_path(&path)),
+                    HostWriteFault::Io(error) => format!("{}: {error}", display_path(&path)),
                 });
             }
         }
@@ -154,7 +154,7 @@ impl<'a> LayerLanding<'a> {
             HostWriteOutcome::Landed(mark) => {
                 self.report.landed += 1;
                 if phase == LandingPhase::Index
-                    && let Some(file) = self.host.file(&path)
+                    && let Some(file) = self.host.open_file(&path)
                 {
                     self.layer.indexes.insert(path.clone(), file);
                 }
@@ -171,12 +171,12 @@ impl<'a> LayerLanding<'a> {
             HostWriteOutcome::Conflict => {
                 // A conflict of a reflog is reported with its reference. The last text in an editor is no loss.
                 let log = matches!(allowed::judge(&parts(&path)), LandingVerdict::Land(ContentForm::Log, _));
-                if !log && !shown(&path).ends_with("_EDITMSG") {
-                    self.report.conflict(told(&path, rescue));
+                if !log && !display_path(&path).ends_with("_EDITMSG") {
+                    self.report.conflict(describe_conflict(&path, rescue));
                 }
             }
             HostWriteOutcome::Kept => {
-                self.incomplete |= phase.is_objects();
+                self.incomplete |= phase.brings_objects();
                 self.report.keep(path);
                 return;
             }
@@ -194,55 +194,55 @@ impl<'a> LayerLanding<'a> {
         match form {
             ContentForm::Config => return self.config(path, body),
             ContentForm::Index => return self.stage(path, &body, changed),
-            ContentForm::Loose | ContentForm::Pack | ContentForm::PackIndex => return self.object(path, form, &body),
+            ContentForm::Loose | ContentForm::Pack | ContentForm::PackIndex => return self.land_object(path, form, &body),
             _ => {}
         }
-        let format = if form == ContentForm::Log { self.format(path) } else { None };
-        let Some(bytes) = body.whole().filter(|bytes| self.fits((path, form), bytes, format)) else {
+        let format = if form == ContentForm::Log { self.object_format(path) } else { None };
+        let Some(bytes) = body.read_all().filter(|bytes| self.fits((path, form), bytes, format)) else {
             return Ok(LandOutcome::Put(HostWriteOutcome::Kept));
         };
         let body = LandingContent::Bytes(bytes);
-        let put = if form.is_forever() {
-            self.host.add(path, |to| write(to, &body))?
-        } else if form == ContentForm::Ref && !self.host.has(path) && self.is_moved(path, &body, changed) {
+        let put = if form.is_content_addressed() {
+            self.host.add_new(path, |to| write(to, &body))?
+        } else if form == ContentForm::Ref && !self.host.exists(path) && self.is_packed_ref_moved(path, &body, changed) {
             HostWriteOutcome::Conflict
         } else {
-            let by_others = self.ask(form, &body, changed);
+            let by_others = self.foreign_change_check(form, &body, changed);
             let asked = ReplaceGuard { removal, by_others: &*by_others };
             let put = self.host.replace(path, &body, &asked)?;
             drop(by_others);
-            if put == HostWriteOutcome::Conflict && form == ContentForm::Log { self.add_entries(path, &body)? } else { put }
+            if put == HostWriteOutcome::Conflict && form == ContentForm::Log { self.append_reflog(path, &body)? } else { put }
         };
         Ok(LandOutcome::Put(put))
     }
 
     /// Lands an index, without data that git can compute itself.
     fn stage(&mut self, path: &Path, body: &LandingContent, changed: i128) -> Result<LandOutcome, HostWriteFault> {
-        let checked = self.format(path).and_then(|format| self.index(path, body, format));
+        let checked = self.object_format(path).and_then(|format| self.landable_index(path, body, format));
         let Some(checked) = checked else { return Ok(LandOutcome::Put(HostWriteOutcome::Kept)) };
-        let by_others = self.ask(ContentForm::Index, body, changed);
+        let by_others = self.foreign_change_check(ContentForm::Index, body, changed);
         let asked = ReplaceGuard { removal: RemovalScope::Never, by_others: &*by_others };
         Ok(LandOutcome::Put(self.host.replace(path, &checked, &asked)?))
     }
 
     fn fits(&self, (path, form): (&Path, ContentForm), bytes: &[u8], format: Option<ObjectFormat>) -> bool {
         let at = || self.layer.repository.at.join(path.parent().unwrap_or(path));
-        let inside = |text: &[u8]| is_tree_inside(text, &at(), &self.layer.repository.root);
+        let inside = |text: &[u8]| is_worktree_inside(text, &at(), &self.layer.repository.root);
         match form {
             ContentForm::Ref => is_reference(bytes),
             ContentForm::Head => is_head(bytes),
             ContentForm::Log => self.is_history(path, bytes, format),
             ContentForm::Text => !bytes.contains(&0),
             ContentForm::Rerere => is_rerere(bytes),
-            ContentForm::Ids => is_ids(bytes),
+            ContentForm::Ids => is_id_list(bytes),
             ContentForm::Name => is_name_or_id(bytes),
-            ContentForm::PackedRefs => is_packed(bytes),
+            ContentForm::PackedRefs => is_packed_refs(bytes),
             ContentForm::Commondir => bytes == b"../..\n",
             // The sandbox must not touch a worktree that lies elsewhere.
             ContentForm::Gitdir => {
-                inside(bytes) && self.host.small(path, form.limit()).is_none_or(|old| inside(&old))
+                inside(bytes) && self.host.read_small(path, form.size_limit()).is_none_or(|old| inside(&old))
             }
-            ContentForm::Promisor => self.is_promise(path, bytes),
+            ContentForm::Promisor => self.is_promisor_valid(path, bytes),
             ContentForm::Config | ContentForm::Loose | ContentForm::Pack | ContentForm::PackIndex => false,
             ContentForm::Index | ContentForm::State => false,
         }
@@ -250,9 +250,9 @@ impl<'a> LayerLanding<'a> {
 
     /// Returns true if this may be a reflog. Entries that the host already has are accepted.
     fn is_history(&self, path: &Path, bytes: &[u8], format: Option<ObjectFormat>) -> bool {
-        let old = self.host.small(path, ContentForm::Log.limit()).unwrap_or_default();
+        let old = self.host.read_small(path, ContentForm::Log.size_limit()).unwrap_or_default();
         let new = bytes.strip_prefix(old.as_slice()).filter(|_| old.ends_with(b"\n")).unwrap_or(bytes);
-        format.is_some_and(|format| is_log(new, format))
+        format.is_some_and(|format| is_reflog(new, format))
     }
 
     /// Lands the harmless part of a configuration, only where the host has none.
@@ -261,33 +261,33 @@ impl<'a> LayerLanding<'a> {
         let git = path.parent().filter(|git| !git.as_os_str().is_empty());
         let root = &self.layer.repository.root;
         let inside = |tree: &str| {
-            let tree = git.and_then(|git| spelled(&self.layer.repository.at.join(git), Path::new(tree)));
+            let tree = git.and_then(|git| normalize(&self.layer.repository.at.join(git), Path::new(tree)));
             // Only a submodule chooses its own tree.
             tree.is_some_and(|tree| {
                 tree.starts_with(root) && tree != *root && !parts(&tree).contains(&b".git".as_slice())
             })
         };
-        let near = |path: &str| spelled(root, Path::new(path)).is_none_or(|path| path.starts_with(root));
+        let near = |path: &str| normalize(root, Path::new(path)).is_none_or(|path| path.starts_with(root));
         let rewritten = config::rewrite(&text, inside, near);
-        let known = self.host.look(path);
-        let ours = known.is_none_or(|stat| self.layer.done.get(path) == Some(&LandedMark::of(&stat)));
+        let known = self.host.stat(path);
+        let ours = known.is_none_or(|stat| self.layer.done.get(path) == Some(&LandedMark::from_stat(&stat)));
         if known.is_some() && !ours {
             let same = rewritten.complete
                 && self
                     .host
-                    .small(path, ContentForm::Config.limit())
+                    .read_small(path, ContentForm::Config.size_limit())
                     .is_some_and(|old| old == text || old == rewritten.text.as_bytes());
             return Ok(LandOutcome::Put(if same { HostWriteOutcome::Same } else { HostWriteOutcome::Kept }));
         }
         // Existing objects were read in the format of the previous configuration.
-        let old = known.and_then(|_| self.host.small(path, ContentForm::Config.limit()));
-        let format = ObjectFormat::of(rewritten.text.as_bytes());
-        if format.is_none() || old.is_some_and(|old| ObjectFormat::of(&old) != format) {
+        let old = known.and_then(|_| self.host.read_small(path, ContentForm::Config.size_limit()));
+        let format = ObjectFormat::from_config(rewritten.text.as_bytes());
+        if format.is_none() || old.is_some_and(|old| ObjectFormat::from_config(&old) != format) {
             return Ok(LandOutcome::Put(HostWriteOutcome::Kept));
         }
         let change = ReplaceGuard {
             removal: RemovalScope::Never,
-            by_others: &|_, stat| self.layer.done.get(path) != Some(&LandedMark::of(stat)),
+            by_others: &|_, stat| self.layer.done.get(path) != Some(&LandedMark::from_stat(stat)),
         };
         match self.host.replace(path, &LandingContent::Bytes(rewritten.text.into_bytes()), &change)? {
             HostWriteOutcome::Landed(mark) if !rewritten.complete => Ok(LandOutcome::Partly(mark)),
@@ -302,15 +302,15 @@ impl<'a> LayerLanding<'a> {
         if self.unpacked && names.contains(&b"refs".as_slice()) && !names.contains(&b"logs".as_slice()) {
             return Ok(LandOutcome::Put(HostWriteOutcome::Conflict));
         }
-        if let [b"worktrees", _] = &names[allowed::repository(&names)..] {
-            let tree = self.host.small(&path.join("gitdir"), ContentForm::Gitdir.limit());
+        if let [b"worktrees", _] = &names[allowed::repository_depth(&names)..] {
+            let tree = self.host.read_small(&path.join("gitdir"), ContentForm::Gitdir.size_limit());
             let at = self.layer.repository.at.join(path);
-            let inside = tree.is_some_and(|tree| is_tree_inside(&tree, &at, &self.layer.repository.root));
-            if self.host.has(path) && !inside {
+            let inside = tree.is_some_and(|tree| is_worktree_inside(&tree, &at, &self.layer.repository.root));
+            if self.host.exists(path) && !inside {
                 return Ok(LandOutcome::Put(HostWriteOutcome::Kept));
             }
         }
-        let by_others = self.by_others(changed);
+        let by_others = self.is_changed_by_others(changed);
         Ok(LandOutcome::Put(self.host.remove(path, &ReplaceGuard { removal, by_others: &by_others })?))
     }
 }
@@ -318,13 +318,13 @@ impl<'a> LayerLanding<'a> {
 /// Returns the sandbox's id of a reference, with which its commit is found again after a conflict.
 fn rescue(item: &LandingItem) -> Option<String> {
     let LandingJob::Write(ContentForm::Ref | ContentForm::Head, Some(Ok(LandingContent::Bytes(bytes)))) = &item.job else { return None };
-    let text = std::str::from_utf8(bytes).ok().filter(|_| is_ids(bytes))?;
+    let text = std::str::from_utf8(bytes).ok().filter(|_| is_id_list(bytes))?;
     Some(text.trim().to_owned())
 }
 
 /// Describes a conflict.
-fn told(path: &Path, rescue: Option<&str>) -> String {
-    let name = shown(path);
+fn describe_conflict(path: &Path, rescue: Option<&str>) -> String {
+    let name = display_path(path);
     let is_branch = parts(path).windows(2).any(|two| two == [b"refs".as_slice(), b"heads"]);
     match rescue {
         None => name,

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use super::Repository;
 use super::allowed::{self, RemovalScope, LandingVerdict};
 use super::landing::LayerLanding;
-use super::paths::{parts, shown};
+use super::paths::{parts, display_path};
 use super::place::{HostGitDir, LandedMark};
 use super::plan::{LandingItem, LandingJob, LandingPlan};
 use super::upper::UpperDir;
@@ -69,15 +69,15 @@ impl GitLayer {
 
     /// Returns true if there may be changes to land. This is called often, so an empty directory is not listed again
     /// until it changes.
-    pub(crate) fn has_to_land(&mut self) -> bool {
+    pub(crate) fn has_pending_changes(&mut self) -> bool {
         if !self.done.is_empty() {
             return true;
         }
-        if self.empty.as_ref().is_some_and(|(upper, times)| upper.times() == Ok(*times)) {
+        if self.empty.as_ref().is_some_and(|(upper, times)| upper.change_times() == Ok(*times)) {
             return false;
         }
         let Ok(upper) = UpperDir::open(&self.upper) else { return true };
-        let (times, empty) = (upper.times(), upper.is_empty() == Ok(true));
+        let (times, empty) = (upper.change_times(), upper.is_empty() == Ok(true));
         // A change within the same clock tick as the last one would leave no trace.
         let settled = |times: &[i128; 2]| empty && times.iter().all(|time| time + SETTLED < now());
         self.empty = times.ok().filter(settled).map(|times| (upper, times));
@@ -86,7 +86,7 @@ impl GitLayer {
 
     /// Lands the allowed changes while the run may continue: nothing is removed from the upper directory.
     pub(crate) fn land(&mut self) -> LandedChanges {
-        self.bring(HostGitDir::seen, |_, _, _| {})
+        self.bring(HostGitDir::visible_to_run, |_, _, _| {})
     }
 
     /// Lands the allowed changes after the run, when the upper directory is no longer mounted. Landed files are
@@ -102,7 +102,7 @@ impl GitLayer {
                     upper.remove(path);
                 }
                 for (path, opaque) in plan.directories.iter().rev() {
-                    upper.let_through(path, *opaque);
+                    upper.remove_or_unhide(path, *opaque);
                 }
             },
         )
@@ -132,12 +132,12 @@ impl GitLayer {
         plan.items.extend(self.vanished(&upper));
         plan.items.sort_by_key(LandingItem::phase);
         let mut landing = LayerLanding::new(self, &host, &upper);
-        landing.carry_out(&mut plan);
+        landing.land_all(&mut plan);
         let mut report = landing.report;
         sweep(&upper, &plan, &report.settled);
         // Leftovers of an earlier run were reported then.
-        report.kept.retain(|path| upper.changed(path).is_none_or(|at| self.is_new(at)));
-        report.told()
+        report.kept.retain(|path| upper.change_time(path).is_none_or(|at| self.is_new(at)));
+        report.into_landed()
     }
 
     /// Returns true if the change was made by this run, and not by an earlier one.
@@ -160,7 +160,7 @@ impl GitLayer {
         let mut gone = HashSet::new();
         for path in self.done.keys().filter(|path| upper.lacks(path)) {
             let tree: PathBuf = path.iter().take(2).collect();
-            let work = path.parent().filter(|dir| allowed::is_operation(&parts(dir)));
+            let work = path.parent().filter(|dir| allowed::is_operation_directory(&parts(dir)));
             if path.starts_with("worktrees") && upper.lacks(&tree) {
                 gone.insert((tree, RemovalScope::Tree));
             } else if let Some(work) = work.filter(|work| upper.lacks(work)) {
@@ -216,11 +216,11 @@ impl LandedChanges {
 }
 
 fn indexes(host: &HostGitDir) -> HashMap<PathBuf, File> {
-    let linked = host.names(Path::new("worktrees")).into_iter().take(INDEXES);
+    let linked = host.list_names(Path::new("worktrees")).into_iter().take(INDEXES);
     let linked = linked.map(|name| Path::new("worktrees").join(name).join("index"));
     std::iter::once(PathBuf::from("index"))
         .chain(linked)
-        .filter_map(|path| host.file(&path).map(|file| (path, file)))
+        .filter_map(|path| host.open_file(&path).map(|file| (path, file)))
         .collect()
 }
 
@@ -267,11 +267,11 @@ impl LandingReport {
         }
     }
 
-    fn told(self) -> LandedChanges {
+    fn into_landed(self) -> LandedChanges {
         LandedChanges {
             landed: self.landed,
             more_kept_back: self.kept.len().saturating_sub(TOLD) + self.more,
-            kept_back: self.kept.iter().take(TOLD).map(|path| shown(path)).collect(),
+            kept_back: self.kept.iter().take(TOLD).map(|path| display_path(path)).collect(),
             conflicts: few(self.conflicts.into_iter().collect()),
             faults: few(self.faults),
         }

@@ -7,14 +7,14 @@ use std::io::{BufReader, Read, Result, Write};
 use std::ops::ControlFlow;
 
 use super::hash::{ObjectFormat, ObjectHasher};
-use super::inflate::{Inflater, wrong};
+use super::inflate::{Inflater, invalid_data};
 
 /// The maximum length of an object header: the kind, a length, a zero.
 const HEADER: usize = 32;
 
 /// Copies the object `id` from `from` to `to`. `room` is the remaining budget of inflated bytes. An `InvalidData`
 /// error means that the content does not match.
-pub(super) fn copy(
+pub(super) fn copy_object(
     from: impl Read,
     to: &mut impl Write,
     (id, format): (&[u8], ObjectFormat),
@@ -22,29 +22,29 @@ pub(super) fn copy(
 ) -> Result<()> {
     let mut from = BufReader::new(TeeReader { from, to });
     let (mut hash, mut start, mut length) = (ObjectHasher::new(format), Vec::new(), 0_u64);
-    Inflater::new().run(&mut from, |piece| {
+    Inflater::new().inflate_stream(&mut from, |piece| {
         if start.len() < HEADER {
             start.extend(piece.iter().take(HEADER - start.len()));
         }
-        hash.add(piece);
+        hash.update(piece);
         let taken = piece.len() as u64;
         length += taken;
         let (left, spent) = room.overflowing_sub(taken);
         *room = if spent { 0 } else { left };
         // The stated length must not be exceeded, and content without a length is not an object.
-        let unfit = start.len() == HEADER && whole(&start).is_none_or(|whole| length > whole);
+        let unfit = start.len() == HEADER && object_length(&start).is_none_or(|whole| length > whole);
         if spent || unfit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     // Nothing may follow, and everything must have been copied.
     let rest = from.read(&mut [0])?;
-    if rest > 0 || whole(&start) != Some(length) || hash.end() != id {
-        return Err(wrong());
+    if rest > 0 || object_length(&start) != Some(length) || hash.finish() != id {
+        return Err(invalid_data());
     }
     Ok(())
 }
 
 /// Returns the length of the object with this start, including its header.
-fn whole(start: &[u8]) -> Option<u64> {
+fn object_length(start: &[u8]) -> Option<u64> {
     let end = start.iter().position(|byte| *byte == 0)?;
     let header = std::str::from_utf8(&start[..end]).ok()?;
     let (kind, size) = header.split_once(' ')?;

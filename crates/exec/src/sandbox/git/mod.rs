@@ -58,9 +58,9 @@ mod tests;
 
 #[cfg(test)]
 use discover::DiscoveredRepositories;
-pub(crate) use discover::{common_directory, is_git, outer_repositories, repositories};
+pub(crate) use discover::{common_directory, is_git, outer_repositories, find_repositories};
 pub(crate) use layer::{LandedChanges, GitLayer};
-pub(crate) use obeyed::{GitInputs, obeyed};
+pub(crate) use obeyed::{GitInputs, find_git_inputs};
 pub(crate) use stray::{PlantedFileWatch, recover};
 
 /// A git directory that commands may use, and its working tree.

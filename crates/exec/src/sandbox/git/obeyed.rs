@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use policy::{HostFile, MissingConfigAction, normal};
 use rustix::fs::{CWD, FileType};
 
-use super::settings::{GitSettings, GitValue, expand, turns};
+use super::settings::{GitSettings, GitValue, expand_path, dotdot_directories};
 use super::value_use::{ValueUse, value_use};
 use super::words::{CommandText, NamedPaths};
 use super::{Repository, discover, sys, wildcard};
-use crate::fs::real_to_be;
-use crate::sandbox::plan::to_path;
+use crate::fs::canonicalize_existing;
+use crate::sandbox::plan::path_from_bytes;
 use crate::sandbox::stamp::FileStamp;
 
 /// The maximum number of protected paths of one repository: each may become a mount.
@@ -82,14 +82,14 @@ pub(crate) struct GitInputs {
 }
 
 /// Finds the files that git obeys in `repository`, for a user with this `home`.
-pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitInputs {
+pub(crate) fn find_git_inputs(repository: &Repository, home: Option<&Path>) -> GitInputs {
     let Repository { at, root } = repository;
     let mut found = GitInputs::default();
-    let own = discover::own_directory(repository);
-    let settings = GitSettings::of(at, own.as_deref(), home);
+    let own = discover::worktree_git_directory(repository);
+    let settings = GitSettings::load(at, own.as_deref(), home);
     found.unread.clone_from(&settings.unread);
     found.turns.clone_from(&settings.turns);
-    found.read = settings.files.iter().map(|file| (file.clone(), FileStamp::of(file))).collect();
+    found.read = settings.files.iter().map(|file| (file.clone(), FileStamp::read(file))).collect();
     for directory in std::iter::once(at).chain(&own) {
         let links = LINKS.iter().filter_map(|name| link(&directory.join(name)));
         found.configuration.extend(links.map(|to| (to, MissingConfigAction::SetAside)));
@@ -98,7 +98,7 @@ pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitInputs 
     found.configuration.extend(files.map(|file| (file.clone(), MissingConfigAction::SetAside)));
     // Paths are relative to the working tree, which the configuration may move.
     let trees = settings.values.iter().filter(|value| value.section == "core" && value.key == "worktree");
-    let moved = trees.filter_map(|value| expand(&value.value, at, home));
+    let moved = trees.filter_map(|value| expand_path(&value.value, at, home));
     let bases: Vec<PathBuf> = std::iter::once(root.clone()).chain(moved).collect();
     let mut hooks = vec![at.join("hooks")];
     for value in &settings.values {
@@ -107,7 +107,7 @@ pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitInputs 
     // Husky's own hooks lie beside the directory that `core.hooksPath` names.
     hooks.push(root.join(".husky"));
     for directory in hooks {
-        found.read.push((directory.clone(), FileStamp::of(&directory)));
+        found.read.push((directory.clone(), FileStamp::read(&directory)));
         found.hooks(&directory, root);
     }
     found.settle(repository);
@@ -117,7 +117,7 @@ pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitInputs 
 impl GitInputs {
     /// Returns true if all files that were read are unchanged.
     pub(crate) fn is_current(&self) -> bool {
-        self.read.iter().all(|(file, before)| FileStamp::of(file) == *before)
+        self.read.iter().all(|(file, before)| FileStamp::read(file) == *before)
     }
 
     /// Returns true if all configuration in `other` is in this too.
@@ -144,9 +144,9 @@ impl GitInputs {
         match (value.section.as_str(), value.key.as_str()) {
             ("core", "hookspath") => return self.hooks_path(text),
             ("init", "templatedir") => {
-                let paths = bases.iter().filter_map(|base| expand(&value.value, base, home));
+                let paths = bases.iter().filter_map(|base| expand_path(&value.value, base, home));
                 self.configuration.extend(paths.map(|path| (path, MissingConfigAction::SetAside)));
-                self.turns.extend(bases.iter().flat_map(|base| turns(&value.value, base, home)));
+                self.turns.extend(bases.iter().flat_map(|base| dotdot_directories(&value.value, base, home)));
             }
             ("remote", "url" | "pushurl") => self.remote(text),
             // Usually the name of a remote.
@@ -154,8 +154,8 @@ impl GitInputs {
             _ => {}
         }
         match value_use(value) {
-            ValueUse::Runs => self.named(CommandText { text: program(&value.value), ..text }.of_value()),
-            ValueUse::Unknown => self.named(text.of_setting()),
+            ValueUse::Runs => self.named(CommandText { text: program(&value.value), ..text }.paths_of_command()),
+            ValueUse::Unknown => self.named(text.paths_of_setting()),
             ValueUse::Plain => {}
         }
         Vec::new()
@@ -176,7 +176,7 @@ impl GitInputs {
         if first.contains(&b':') {
             return;
         }
-        let places = bases.iter().filter_map(|base| expand(path, base, home));
+        let places = bases.iter().filter_map(|base| expand_path(path, base, home));
         let places = places.filter(|place| !bases.iter().any(|base| base.starts_with(place)));
         for place in places.collect::<Vec<_>>() {
             let mut with_suffix = place.clone().into_os_string();
@@ -197,7 +197,7 @@ impl GitInputs {
 
     /// Records a `core.hooksPath`, and returns the directories that it names.
     fn hooks_path(&mut self, CommandText { text, bases, home }: CommandText<'_>) -> Vec<PathBuf> {
-        let directories: Vec<PathBuf> = bases.iter().filter_map(|base| expand(text, base, home)).collect();
+        let directories: Vec<PathBuf> = bases.iter().filter_map(|base| expand_path(text, base, home)).collect();
         for directory in &directories {
             // A directory that cannot be protected as a whole: the tree itself, or one of its ancestors.
             if bases.iter().any(|base| base.starts_with(directory)) {
@@ -206,7 +206,7 @@ impl GitInputs {
             }
             self.configuration.push((directory.clone(), MissingConfigAction::Held));
         }
-        self.turns.extend(bases.iter().flat_map(|base| turns(text, base, home)));
+        self.turns.extend(bases.iter().flat_map(|base| dotdot_directories(text, base, home)));
         directories
     }
 
@@ -238,14 +238,14 @@ impl GitInputs {
             let new = links_on_the_way(path).into_iter().filter(|link| !self.links.contains(link));
             self.links.extend(new.collect::<Vec<_>>());
         }
-        self.read.extend(self.links.iter().map(|link| (link.clone(), FileStamp::of(link))));
-        let configuration = self.configuration.iter().map(|(path, _)| real_to_be(path)).collect();
-        self.real = (configuration, self.code.iter().map(|path| real_to_be(path)).collect());
+        self.read.extend(self.links.iter().map(|link| (link.clone(), FileStamp::read(link))));
+        let configuration = self.configuration.iter().map(|(path, _)| canonicalize_existing(path)).collect();
+        self.real = (configuration, self.code.iter().map(|path| canonicalize_existing(path)).collect());
     }
 
     /// Records the hooks of a directory: those that are links, and the scripts that they call.
     fn hooks(&mut self, directory: &Path, root: &Path) {
-        let Ok(real) = crate::fs::real(directory) else { return };
+        let Ok(real) = crate::fs::canonicalize(directory) else { return };
         let Ok(open) = sys::root(&real) else { return };
         let mut left = MAX_PATHS;
         let _seen = sys::list(open.as_fd(), |name, kind| {
@@ -254,18 +254,18 @@ impl GitInputs {
                 self.configuration.extend(link(&hook).map(|to| (to, MissingConfigAction::SetAside)));
             }
             let is_sample = name.as_bytes().ends_with(b".sample");
-            let text = crate::fs::real(&hook)
+            let text = crate::fs::canonicalize(&hook)
                 .ok()
                 .filter(|_| !is_sample && kind != FileType::Directory)
                 .and_then(|hook| {
                     let above = sys::root(hook.parent()?).ok()?;
-                    sys::small(above.as_fd(), Path::new(hook.file_name()?), MAX_HOOK)
+                    sys::read_small_file(above.as_fd(), Path::new(hook.file_name()?), MAX_HOOK)
                 });
             if let Some(text) = text {
                 let bases = [root.to_owned()];
-                let named = CommandText { text: &text, bases: &bases, home: None }.of_hook();
+                let named = CommandText { text: &text, bases: &bases, home: None }.paths_of_hook();
                 let inside =
-                    named.directories.iter().flat_map(|directory| wildcard::entries(directory, b"*"));
+                    named.directories.iter().flat_map(|directory| wildcard::matching_entries(directory, b"*"));
                 let all = named.files.into_iter().chain(inside).chain(named.directories.iter().cloned());
                 self.code.extend(all.filter(|path| path.starts_with(root)));
             }
@@ -278,7 +278,7 @@ impl GitInputs {
 /// Returns the target of the link at `path`, if it is one.
 fn link(path: &Path) -> Option<PathBuf> {
     let to = rustix::fs::readlinkat(CWD, path, Vec::new()).ok()?;
-    Some(normal(&path.parent()?.join(to_path(to.into_bytes()))))
+    Some(normal(&path.parent()?.join(path_from_bytes(to.into_bytes()))))
 }
 
 /// Returns the symlinks that lead from `path` to its real location.
@@ -309,9 +309,9 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
-    fn files_that_configuration_and_hooks_name() {
+    fn files_named_by_configuration_and_hooks_are_found() {
         let place = tempfile::tempdir().unwrap();
-        let root = crate::fs::real(place.path()).unwrap();
+        let root = crate::fs::canonicalize(place.path()).unwrap();
         let (at, home) = (root.join(".git"), root.join("no-home"));
         let file = |path: &str, text: &str| {
             let path = root.join(path);
@@ -335,7 +335,7 @@ mod tests {
              [remote \"o\"]\nuploadpack = ./up\nurl = x:src\n[include]\npath = ../more.conf\n",
         );
         file("more.conf", "[core]\nhooksPath = a/b/c\n[includeIf \"gitdir:/x\"]\npath = gone.conf\n");
-        let found = obeyed(&Repository { at, root: root.clone() }, Some(&home));
+        let found = find_git_inputs(&Repository { at, root: root.clone() }, Some(&home));
         let below = |path: &Path| path.strip_prefix(&root).map(|path| path.display().to_string()).ok();
         let mut configuration: Vec<String> =
             found.configuration.iter().filter_map(|(path, _)| below(path)).collect();
@@ -377,7 +377,7 @@ mod tests {
         std::fs::create_dir_all(root.join(".git/hooks")).unwrap();
         std::fs::write(root.join(".git/config"), text).unwrap();
         let repository = Repository { at: root.join(".git"), root: root.to_owned() };
-        let found = obeyed(&repository, Some(&root.join("no-home")));
+        let found = find_git_inputs(&repository, Some(&root.join("no-home")));
         let below = |path: &PathBuf| path.strip_prefix(root).map(|path| path.display().to_string()).ok();
         let configuration = found.configuration.iter().filter_map(|(path, _)| below(path));
         let mut configuration: Vec<String> =
@@ -391,7 +391,7 @@ mod tests {
     fn links_on_the_way_are_found() {
         use std::os::unix::fs::symlink;
         let place = tempfile::tempdir().unwrap();
-        let root = crate::fs::real(place.path()).unwrap();
+        let root = crate::fs::canonicalize(place.path()).unwrap();
         std::fs::create_dir_all(root.join("real/hk")).unwrap();
         std::fs::create_dir_all(root.join(".git/hooks")).unwrap();
         std::fs::write(root.join("real/pc"), "").unwrap();
@@ -408,31 +408,31 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
     fn a_directory_that_a_path_leaves_is_no_configuration() {
         let place = tempfile::tempdir().unwrap();
-        let root = crate::fs::real(place.path()).unwrap();
+        let root = crate::fs::canonicalize(place.path()).unwrap();
         std::fs::create_dir_all(root.join("src")).unwrap();
         std::fs::write(root.join("w.sh"), "").unwrap();
         let (configuration, _) = obeyed_in(&root, "[core]\nfsmonitor = sh src/../w.sh\n");
         assert!(configuration.contains(&"w.sh".to_owned()) && !configuration.contains(&"src".to_owned()));
         let repository = Repository { at: root.join(".git"), root: root.clone() };
-        assert!(obeyed(&repository, None).turns.contains(&root.join("src")));
+        assert!(find_git_inputs(&repository, None).turns.contains(&root.join("src")));
     }
 
     #[test]
-    fn too_many_files_are_no_whole() {
+    fn too_many_files_are_reported_as_unread() {
         let place = tempfile::tempdir().unwrap();
-        let root = crate::fs::real(place.path()).unwrap();
+        let root = crate::fs::canonicalize(place.path()).unwrap();
         for (count, expected) in [(420, None), (2_100, Some("it names more than 2000 files"))] {
             let aliases: String = (0..count).map(|at| format!("[alias]\na{at} = !./s/{at}.sh\n")).collect();
             obeyed_in(&root, &aliases);
             let repository = Repository { at: root.join(".git"), root: root.clone() };
-            assert_eq!(obeyed(&repository, None).unread.as_deref(), expected);
+            assert_eq!(find_git_inputs(&repository, None).unread.as_deref(), expected);
         }
     }
 
     #[test]
-    fn values_that_name_a_program_in_another_way() {
+    fn programs_in_unusual_values_are_found() {
         let place = tempfile::tempdir().unwrap();
-        let root = crate::fs::real(place.path()).unwrap();
+        let root = crate::fs::canonicalize(place.path()).unwrap();
         for (text, expected) in [
             ("[core]\nfsmonitor = sh watch\n", vec!["watch"]),
             ("[imap]\ntunnel = ./tun\n", vec!["tun"]),

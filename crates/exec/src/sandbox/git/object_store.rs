@@ -121,7 +121,7 @@ impl ObjectStore {
     /// Inflates the stream at `from`, unless it is too long.
     fn inflated(&self, from: &mut impl BufRead) -> Option<Vec<u8>> {
         let mut content = Vec::new();
-        let done = self.inflater.borrow_mut().run(from, |piece| {
+        let done = self.inflater.borrow_mut().inflate_stream(from, |piece| {
             content.extend_from_slice(piece);
             if content.len() <= MAX_OBJECT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
@@ -202,7 +202,7 @@ fn entry(from: &mut impl Read, at: u64, format: ObjectFormat) -> Option<PackedEn
             }
             PackedEntry::Before(at.checked_sub(distance).filter(|base| *base < at)?)
         }
-        7 => PackedEntry::Named((0..format.bytes()).map(|_| next()).collect::<Option<Vec<u8>>>()?),
+        7 => PackedEntry::Named((0..format.id_length()).map(|_| next()).collect::<Option<Vec<u8>>>()?),
         _ => PackedEntry::Whole(None),
     })
 }

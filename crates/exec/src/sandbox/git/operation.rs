@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::content::lines;
 use super::landing::LayerLanding;
-use super::paths::{parts, shown};
+use super::paths::{parts, display_path};
 use super::place::{ReplaceGuard, HostWriteFault, HostGitDir, HostWriteOutcome};
 use super::plan::{LandingItem, LandingJob, LandingPlan};
 use super::upper::{LandingContent, UpperEntryKind, OpaqueMark, ListingBudget, UnreadReason, UpperDir};
@@ -60,7 +60,7 @@ impl InProgressOperation {
             removals: Vec::new(),
             swept: Vec::new(),
             changed: (listing.changed, listing.changed),
-            wrong: listing.cut.then(|| format!("{} holds too much", shown(&dir))),
+            wrong: listing.cut.then(|| format!("{} holds too much", display_path(&dir))),
             lost: false,
             dir,
         };
@@ -70,7 +70,7 @@ impl InProgressOperation {
             here.insert(name);
         }
         if hidden {
-            let missing = host.names(&found.dir).into_iter().filter(|name| !here.contains(name));
+            let missing = host.list_names(&found.dir).into_iter().filter(|name| !here.contains(name));
             found.removals.extend(missing.map(|name| found.dir.join(name)));
         }
         if found.writes.is_empty() && found.removals.is_empty() && found.wrong.is_none() {
@@ -93,10 +93,10 @@ impl InProgressOperation {
             self.removals.push(path.clone());
             return self.swept.push(path);
         }
-        match upper.body(&path, allowed::ContentForm::State) {
+        match upper.read_content(&path, allowed::ContentForm::State) {
             Ok(LandingContent::Bytes(text)) if text.len() <= *room => {
                 *room -= text.len();
-                if let Err(wrong) = steps::check(dir, name, &text) {
+                if let Err(wrong) = steps::check_file(dir, name, &text) {
                     self.refuse(&path, wrong);
                 }
                 self.swept.push(path.clone());
@@ -110,21 +110,21 @@ impl InProgressOperation {
     }
 
     fn refuse(&mut self, path: &Path, wrong: &str) {
-        self.wrong.get_or_insert_with(|| format!("{} {wrong}", shown(path)));
+        self.wrong.get_or_insert_with(|| format!("{} {wrong}", display_path(path)));
     }
 
     /// Checks whether host and sandbox together have all files that git needs.
     fn complete(&mut self, host: &HostGitDir, hidden: bool) {
-        let needed = steps::needed(parts(&self.dir).last().copied().unwrap_or_default());
+        let needed = steps::required_files(parts(&self.dir).last().copied().unwrap_or_default());
         let lacks = |name: &&str| {
             let path = self.dir.join(name);
             let written = self.writes.iter().any(|(known, _)| *known == path);
-            !written && (hidden || self.removals.contains(&path) || !host.has(&path))
+            !written && (hidden || self.removals.contains(&path) || !host.exists(&path))
         };
         let Some(name) = needed.iter().find(|name| lacks(name)).map(|name| self.dir.join(name)) else {
             return;
         };
-        self.lost = !hidden && !host.has(&self.dir);
+        self.lost = !hidden && !host.exists(&self.dir);
         if !self.lost {
             self.refuse(&name, "is missing");
         }
@@ -137,7 +137,7 @@ impl OperationScope {
         let linked = git.parent().filter(|above| above.ends_with("worktrees")).and_then(Path::parent);
         let common = linked.unwrap_or(&git).to_owned();
         let head = git.join("HEAD");
-        let texts = [upper.small(&head, 1024), host.small(&head, 1024)];
+        let texts = [upper.read_small(&head, 1024), host.read_small(&head, 1024)];
         let branches = texts.into_iter().flatten().filter_map(|text| {
             let name = lines(&text).next()?.strip_prefix(b"ref: ")?;
             Some(PathBuf::from(std::str::from_utf8(name).ok()?))
@@ -147,7 +147,7 @@ impl OperationScope {
     }
 
     /// Returns true if this item must wait until the operation lands.
-    pub(super) fn holds(&self, item: &LandingItem) -> bool {
+    pub(super) fn blocks(&self, item: &LandingItem) -> bool {
         let own = item.path.strip_prefix(&self.git).is_ok_and(|below| match parts(below).as_slice() {
             [b"HEAD" | b"ORIG_HEAD" | b"index" | b"AUTO_MERGE" | b"SQUASH_MSG"] | [b"logs", b"HEAD"] => true,
             [b"CHERRY_PICK_HEAD" | b"REVERT_HEAD" | b"REBASE_HEAD"] => true,
@@ -168,7 +168,7 @@ impl OperationScope {
 impl LayerLanding<'_> {
     /// Lands the operations of `plan` that may land, and records the files that the others block. A git directory may
     /// have two, a pick in a rebase: they share HEAD and index, so they land together or not at all.
-    pub(super) fn operations(&mut self, plan: &mut LandingPlan) {
+    pub(super) fn land_operations(&mut self, plan: &mut LandingPlan) {
         let all = std::mem::take(&mut plan.operations);
         let mut contested = HashSet::new();
         let mut wrong = HashMap::new();
@@ -188,7 +188,7 @@ impl LayerLanding<'_> {
             let mut group = OperationScope::new(self.upper, self.host, &operation.dir);
             let known = wrong.get(&group.git).cloned();
             if known.is_none() && contested.contains(&group.git) {
-                self.report.conflict(shown(&operation.dir));
+                self.report.conflict(display_path(&operation.dir));
                 group.contested = true;
                 self.held.push(group);
             } else if let Some(why) = known.or_else(|| self.land(&operation).err()) {
@@ -202,7 +202,7 @@ impl LayerLanding<'_> {
 
     /// Reports that an operation stays in the sandbox, unless an earlier run has reported it.
     fn hold(&mut self, group: OperationScope, operation: &InProgressOperation, why: &str, items: &[LandingItem]) {
-        let newest = items.iter().filter(|item| group.holds(item)).map(|item| item.changed);
+        let newest = items.iter().filter(|item| group.blocks(item)).map(|item| item.changed);
         let newest = newest.fold(operation.changed.1, i128::max);
         let told =
             format!("an operation is in progress that cannot land ({why}); it goes on in the sandbox only");
@@ -214,9 +214,9 @@ impl LayerLanding<'_> {
 
     /// Returns true if another process continued the operation, or replaced it.
     fn is_contested(&self, operation: &InProgressOperation, group: &OperationScope, items: &[LandingItem]) -> bool {
-        let by_others = self.by_others(operation.changed.0);
-        let others = |path: &Path| self.host.look(path).is_some_and(|stat| by_others(path, &stat));
-        let files = self.host.names(&operation.dir);
+        let by_others = self.is_changed_by_others(operation.changed.0);
+        let others = |path: &Path| self.host.stat(path).is_some_and(|stat| by_others(path, &stat));
+        let files = self.host.list_names(&operation.dir);
         let decides = |item: &&LandingItem| {
             let name = item.path.strip_prefix(&group.git).unwrap_or(&item.path);
             let branch =
@@ -231,13 +231,13 @@ impl LayerLanding<'_> {
     /// Returns true if the host has a newer, different version of this item.
     fn is_overtaken(&self, item: &LandingItem) -> bool {
         let LandingJob::Write(form, Some(Ok(body))) = &item.job else { return false };
-        let by_others = self.ask(*form, body, item.changed);
-        self.host.look(&item.path).is_some_and(|stat| by_others(&item.path, &stat))
-            && !self.host.file(&item.path).is_some_and(|file| draft::same(&file, body))
+        let by_others = self.foreign_change_check(*form, body, item.changed);
+        self.host.stat(&item.path).is_some_and(|stat| by_others(&item.path, &stat))
+            && !self.host.open_file(&item.path).is_some_and(|file| draft::has_same_content(&file, body))
     }
 
     fn land(&mut self, operation: &InProgressOperation) -> Result<(), String> {
-        let by_others = self.by_others(operation.changed.0);
+        let by_others = self.is_changed_by_others(operation.changed.0);
         let mut ends = Vec::new();
         for (path, text) in &operation.writes {
             let change = ReplaceGuard { removal: allowed::RemovalScope::Never, by_others: &by_others };
@@ -267,7 +267,7 @@ impl LayerLanding<'_> {
                 Err(HostWriteFault::Locked) => "is locked by another git".to_owned(),
                 Err(HostWriteFault::Io(error)) => format!("cannot be written: {error}"),
             };
-            failed.get_or_insert_with(|| format!("{} {wrong}", shown(path)));
+            failed.get_or_insert_with(|| format!("{} {wrong}", display_path(path)));
         }
         failed.map_or(Ok(()), Err)
     }

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 
 use super::delta;
 use super::hash::{ObjectFormat, ObjectHasher};
-use super::inflate::{Inflater, wrong};
+use super::inflate::{Inflater, invalid_data};
 use super::packindex::PackIndex;
 
 /// The maximum memory for bases, and the maximum size of one.
@@ -20,9 +20,9 @@ const NONE: u32 = u32::MAX;
 
 /// Verifies the pack in `file`, of `size` bytes, with its index `index`. `room` is the remaining budget of inflated
 /// bytes. An `InvalidData` error means that it must not land.
-pub(super) fn check(file: &File, size: u64, index: &[u8], format: ObjectFormat, room: &mut u64) -> Result<()> {
-    let index = PackIndex::read(index, format).ok_or_else(wrong)?;
-    let end = size.checked_sub(format.bytes() as u64).ok_or_else(wrong)?;
+pub(super) fn check_pack(file: &File, size: u64, index: &[u8], format: ObjectFormat, room: &mut u64) -> Result<()> {
+    let index = PackIndex::read(index, format).ok_or_else(invalid_data)?;
+    let end = size.checked_sub(format.id_length() as u64).ok_or_else(invalid_data)?;
     let order = index.in_order();
     let links = DeltaTree::new(order.len());
     let from = BufReader::new(HashingReader { file, at: 0, end, hash: Some(ObjectHasher::new(format)) });
@@ -77,33 +77,33 @@ impl PackVerifier<'_> {
     fn first(&mut self) -> Result<()> {
         let mut start = [0; 12];
         self.from.read_exact(&mut start)?;
-        let count = u32::try_from(self.order.len()).map_err(|_| wrong())?;
+        let count = u32::try_from(self.order.len()).map_err(|_| invalid_data())?;
         if !start.starts_with(b"PACK\0\0\0\x02") || start[8..] != count.to_be_bytes() {
-            return Err(wrong());
+            return Err(invalid_data());
         }
         for number in 0..self.order.len() {
             if position(&self.from) != self.order[number].0 {
-                return Err(wrong());
+                return Err(invalid_data());
             }
             let head = self.head(number)?;
             self.links.kinds.push(head.kind);
             match head.base {
                 Some(base) => {
-                    let number_of = u32::try_from(number).map_err(|_| wrong())?;
+                    let number_of = u32::try_from(number).map_err(|_| invalid_data())?;
                     self.links.next[number] = std::mem::replace(&mut self.links.first[base], number_of);
                     self.skip(head.size)?;
                 }
-                None => self.whole(number, &head)?,
+                None => self.hash_whole_object(number, &head)?,
             }
         }
         let end = self.from.get_ref().end;
         if position(&self.from) != end || !self.from.fill_buf()?.is_empty() {
-            return Err(wrong());
+            return Err(invalid_data());
         }
-        let sum = self.from.get_mut().hash.take().map(ObjectHasher::end);
-        let mut told = vec![0; self.format.bytes()];
+        let sum = self.from.get_mut().hash.take().map(ObjectHasher::finish);
+        let mut told = vec![0; self.format.id_length()];
         self.file.read_exact_at(&mut told, end)?;
-        if sum.as_ref() == Some(&told) && self.index.pack == told { Ok(()) } else { Err(wrong()) }
+        if sum.as_ref() == Some(&told) && self.index.pack == told { Ok(()) } else { Err(invalid_data()) }
     }
 
     fn head(&mut self, number: usize) -> Result<PackEntryHeader> {
@@ -122,25 +122,25 @@ impl PackVerifier<'_> {
             3 => PackObjectKind::Blob,
             4 => PackObjectKind::Tag,
             6 | 7 => PackObjectKind::Delta,
-            _ => return Err(wrong()),
+            _ => return Err(invalid_data()),
         };
         let base = match code {
             6 => {
-                let place = self.order[number].0.checked_sub(self.distance()?).ok_or_else(wrong)?;
+                let place = self.order[number].0.checked_sub(self.distance()?).ok_or_else(invalid_data)?;
                 let found = self.order.binary_search_by_key(&place, |(place, _)| *place);
-                Some(found.ok().filter(|base| *base < number).ok_or_else(wrong)?)
+                Some(found.ok().filter(|base| *base < number).ok_or_else(invalid_data)?)
             }
             7 => {
-                let mut id = vec![0; self.format.bytes()];
+                let mut id = vec![0; self.format.id_length()];
                 self.from.read_exact(&mut id)?;
-                let which = self.index.find(&id).ok_or_else(wrong)?;
-                let place = self.index.place(which);
+                let which = self.index.find(&id).ok_or_else(invalid_data)?;
+                let place = self.index.offset(which);
                 let found = self.order.binary_search_by_key(&place, |(place, _)| *place);
-                Some(found.map_err(|_| wrong())?)
+                Some(found.map_err(|_| invalid_data())?)
             }
             _ => None,
         };
-        if byte & 0x80 != 0 && shift >= 57 { Err(wrong()) } else { Ok(PackEntryHeader { kind, size, base }) }
+        if byte & 0x80 != 0 && shift >= 57 { Err(invalid_data()) } else { Ok(PackEntryHeader { kind, size, base }) }
     }
 
     /// Reads the distance from this object back to its base.
@@ -150,37 +150,37 @@ impl PackVerifier<'_> {
         // ends: `value` grows by seven bits, and may not be long
         while byte & 0x80 != 0 {
             byte = one(&mut self.from)?;
-            value = value.checked_add(1).filter(|value| *value < 1 << 48).ok_or_else(wrong)?;
+            value = value.checked_add(1).filter(|value| *value < 1 << 48).ok_or_else(invalid_data)?;
             value = value << 7 | u64::from(byte & 0x7f);
         }
         Ok(value)
     }
 
     /// Hashes a complete object.
-    fn whole(&mut self, number: usize, head: &PackEntryHeader) -> Result<()> {
+    fn hash_whole_object(&mut self, number: usize, head: &PackEntryHeader) -> Result<()> {
         let mut hash = begun(self.format, head.kind, head.size);
         let (mut length, room) = (0_u64, &mut *self.room);
-        self.inflater.run(&mut self.from, |piece| {
-            hash.add(piece);
+        self.inflater.inflate_stream(&mut self.from, |piece| {
+            hash.update(piece);
             length += piece.len() as u64;
             if length <= head.size { spend(room, piece.len()) } else { ControlFlow::Break(()) }
         })?;
-        let is_named = hash.end() == self.index.id(self.order[number].1);
-        if length == head.size && is_named { Ok(()) } else { Err(wrong()) }
+        let is_named = hash.finish() == self.index.id(self.order[number].1);
+        if length == head.size && is_named { Ok(()) } else { Err(invalid_data()) }
     }
 
     /// Skips a delta, and charges the size of its result.
     fn skip(&mut self, size: u64) -> Result<()> {
         const START: usize = 20;
         let (mut length, mut start, room) = (0_u64, Vec::new(), &mut *self.room);
-        self.inflater.run(&mut self.from, |piece| {
+        self.inflater.inflate_stream(&mut self.from, |piece| {
             length += piece.len() as u64;
             start.extend(piece.iter().take(START.saturating_sub(start.len())));
             if length <= size { spend(room, piece.len()) } else { ControlFlow::Break(()) }
         })?;
         let result = delta::result_length(&start).and_then(|result| usize::try_from(result).ok());
         let fits = result.is_some_and(|result| result <= MEMORY && spend(self.room, result).is_continue());
-        if fits && length == size { Ok(()) } else { Err(wrong()) }
+        if fits && length == size { Ok(()) } else { Err(invalid_data()) }
     }
 
     /// Second pass: builds the deltas and hashes the results.
@@ -203,11 +203,11 @@ impl PackVerifier<'_> {
                 };
                 *next = self.links.next[number];
                 let change = self.inflated(number)?;
-                let made = delta::apply(base, &change, MEMORY.saturating_sub(held)).ok_or_else(wrong)?;
+                let made = delta::apply(base, &change, MEMORY.saturating_sub(held)).ok_or_else(invalid_data)?;
                 let mut hash = begun(self.format, kind, made.len() as u64);
-                hash.add(&made);
-                if hash.end() != self.index.id(self.order[number].1) {
-                    return Err(wrong());
+                hash.update(&made);
+                if hash.finish() != self.index.id(self.order[number].1) {
+                    return Err(invalid_data());
                 }
                 left -= 1;
                 held += made.len();
@@ -215,7 +215,7 @@ impl PackVerifier<'_> {
             }
         }
         // Cyclic deltas have no base.
-        if left == 0 { Ok(()) } else { Err(wrong()) }
+        if left == 0 { Ok(()) } else { Err(invalid_data()) }
     }
 
     /// Returns the content of an object, or of a delta.
@@ -223,9 +223,9 @@ impl PackVerifier<'_> {
         let source = HashingReader { at: self.order[number].0, hash: None, ..*self.from.get_ref() };
         self.from = BufReader::with_capacity(4096, source);
         let head = self.head(number)?;
-        let size = usize::try_from(head.size).ok().filter(|size| *size <= MEMORY).ok_or_else(wrong)?;
+        let size = usize::try_from(head.size).ok().filter(|size| *size <= MEMORY).ok_or_else(invalid_data)?;
         let (mut content, room) = (Vec::new(), &mut *self.room);
-        self.inflater.run(&mut self.from, |piece| {
+        self.inflater.inflate_stream(&mut self.from, |piece| {
             content.extend_from_slice(piece);
             if content.len() <= size { spend(room, piece.len()) } else { ControlFlow::Break(()) }
         })?;
@@ -253,7 +253,7 @@ fn begun(format: ObjectFormat, kind: PackObjectKind, size: u64) -> ObjectHasher 
         PackObjectKind::Delta => "",
     };
     let mut hash = ObjectHasher::new(format);
-    hash.add(format!("{name} {size}\0").as_bytes());
+    hash.update(format!("{name} {size}\0").as_bytes());
     hash
 }
 
@@ -277,7 +277,7 @@ impl Read for HashingReader<'_> {
         let got = self.file.read_at(&mut buffer[..most], self.at)?;
         self.at += got as u64;
         if let Some(hash) = &mut self.hash {
-            hash.add(&buffer[..got]);
+            hash.update(&buffer[..got]);
         }
         Ok(got)
     }

@@ -24,9 +24,9 @@ pub(super) struct PackIndex<'a> {
 impl<'a> PackIndex<'a> {
     /// Parses `bytes`, an index of version 2.
     pub(super) fn read(bytes: &'a [u8], format: ObjectFormat) -> Option<Self> {
-        let id = format.bytes();
+        let id = format.id_length();
         let body = bytes.get(..bytes.len().checked_sub(id)?)?;
-        if !bytes.starts_with(b"\xfftOc\0\0\0\x02") || bytes[body.len()..] != format.hash(body) {
+        if !bytes.starts_with(b"\xfftOc\0\0\0\x02") || bytes[body.len()..] != format.hash_bytes(body) {
             return None;
         }
         let count = number(bytes, 8 + FAN - 4).filter(|count| *count <= OBJECTS)?;
@@ -55,7 +55,7 @@ impl<'a> PackIndex<'a> {
     }
 
     /// Returns the offset of the object `number`.
-    pub(super) fn place(&self, number: usize) -> u64 {
+    pub(super) fn offset(&self, number: usize) -> u64 {
         self.places[number]
     }
 

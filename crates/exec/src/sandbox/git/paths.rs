@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Normalizes `path` relative to `base`: resolves `.` and `..` lexically. Returns `None` if it climbs above the root.
-pub(super) fn spelled(base: &Path, path: &Path) -> Option<PathBuf> {
+pub(super) fn normalize(base: &Path, path: &Path) -> Option<PathBuf> {
     let mut whole = PathBuf::new();
     for part in base.join(path).components() {
         match part {
@@ -28,7 +28,7 @@ pub(super) fn parts(path: &Path) -> Vec<&[u8]> {
 }
 
 /// Formats `path` for people: on one line, with a maximum length.
-pub(super) fn shown(path: &Path) -> String {
+pub(super) fn display_path(path: &Path) -> String {
     const LONGEST: usize = 200;
     let text = path.to_string_lossy();
     let mut plain: String = text

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::allowed::RemovalScope;
-use super::draft::{GitTempFile, lock, same, unique, write};
+use super::draft::{GitTempFile, take_lock, has_same_content, unique_name, write};
 use super::paths::parts;
 use super::sys;
 use super::upper::LandingContent;
@@ -70,8 +70,8 @@ pub(super) struct LandedMark(u64, u64, i128);
 
 impl LandedMark {
     #[expect(clippy::useless_conversion, reason = "the fields differ from one architecture to the next")]
-    pub(super) fn of(stat: &Stat) -> Self {
-        Self(u64::from(stat.st_dev), u64::from(stat.st_ino), sys::changed(stat))
+    pub(super) fn from_stat(stat: &Stat) -> Self {
+        Self(u64::from(stat.st_dev), u64::from(stat.st_ino), sys::change_time(stat))
     }
 }
 
@@ -90,7 +90,7 @@ impl HostGitDir {
     }
 
     /// Marks that a run sees this directory through its overlay meanwhile.
-    pub(super) fn seen(mut self) -> Self {
+    pub(super) fn visible_to_run(mut self) -> Self {
         self.is_seen = true;
         self
     }
@@ -99,41 +99,41 @@ impl HostGitDir {
     /// only checks that no other process holds the lock.
     pub(super) fn lock<'a>(&self, dir: BorrowedFd<'a>, name: &OsStr) -> Result<Option<GitTempFile<'a>>, HostWriteFault> {
         if !self.is_seen {
-            return lock(dir, name).map(Some);
+            return take_lock(dir, name).map(Some);
         }
         let mut lock = name.to_owned();
         lock.push(".lock");
-        match sys::look(dir, &lock)? {
+        match sys::stat_name(dir, &lock)? {
             Some(_) => Err(HostWriteFault::Locked),
             None => Ok(None),
         }
     }
 
     /// Returns the metadata of this name.
-    pub(super) fn look(&self, path: &Path) -> Option<Stat> {
-        let (dir, name) = self.parent(path).ok()?;
-        sys::look(dir.as_fd(), &name).ok().flatten()
+    pub(super) fn stat(&self, path: &Path) -> Option<Stat> {
+        let (dir, name) = self.open_parent(path).ok()?;
+        sys::stat_name(dir.as_fd(), &name).ok().flatten()
     }
 
     /// Returns true if the name exists.
-    pub(super) fn has(&self, path: &Path) -> bool {
-        self.look(path).is_some()
+    pub(super) fn exists(&self, path: &Path) -> bool {
+        self.stat(path).is_some()
     }
 
     /// Reads a small file.
-    pub(super) fn small(&self, path: &Path, limit: u64) -> Option<Vec<u8>> {
-        sys::small(self.dir.as_fd(), path, limit)
+    pub(super) fn read_small(&self, path: &Path, limit: u64) -> Option<Vec<u8>> {
+        sys::read_small_file(self.dir.as_fd(), path, limit)
     }
 
     /// Opens a file for reading.
-    pub(super) fn file(&self, path: &Path) -> Option<File> {
+    pub(super) fn open_file(&self, path: &Path) -> Option<File> {
         let file = File::from(sys::beneath(self.dir.as_fd(), path, sys::READ).ok()?);
         let stat = rustix::fs::fstat(&file).ok()?;
-        (sys::kind(&stat) == FileType::RegularFile).then_some(file)
+        (sys::file_type(&stat) == FileType::RegularFile).then_some(file)
     }
 
     /// Returns the names in a directory; none if it is not a directory.
-    pub(super) fn names(&self, path: &Path) -> Vec<OsString> {
+    pub(super) fn list_names(&self, path: &Path) -> Vec<OsString> {
         let mut names = Vec::new();
         if let Ok(dir) = sys::beneath(self.dir.as_fd(), path, sys::LIST) {
             let _ = sys::list(dir.as_fd(), |name, _| {
@@ -145,7 +145,7 @@ impl HostGitDir {
     }
 
     /// Creates a directory and its ancestors.
-    pub(super) fn make(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+    pub(super) fn create_directory(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
         match sys::beneath(self.dir.as_fd(), path, DIRECTORY) {
             Err(Errno::NOENT) => {}
             other => return other,
@@ -161,33 +161,33 @@ impl HostGitDir {
     }
 
     /// Opens the parent directory of `path`, and returns its file name.
-    pub(super) fn parent(&self, path: &Path) -> rustix::io::Result<(OwnedFd, OsString)> {
+    pub(super) fn open_parent(&self, path: &Path) -> rustix::io::Result<(OwnedFd, OsString)> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
         Ok((sys::beneath(self.dir.as_fd(), parent, DIRECTORY)?, name.to_owned()))
     }
 
     /// Adds a content-addressed file; an existing one is left alone. `fill` writes and may verify it. An error for
     /// invalid content leaves everything unchanged.
-    pub(super) fn add(
+    pub(super) fn add_new(
         &self,
         path: &Path,
         fill: impl FnOnce(&mut File) -> std::io::Result<()>,
     ) -> Result<HostWriteOutcome, HostWriteFault> {
         use std::io::ErrorKind::{AlreadyExists, InvalidData, UnexpectedEof};
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(HostWriteOutcome::Kept) };
-        let is_new = !self.has(parent);
-        let dir = match self.make(parent) {
+        let is_new = !self.exists(parent);
+        let dir = match self.create_directory(parent) {
             Err(Errno::LOOP | Errno::NOTDIR) => return Ok(HostWriteOutcome::Kept),
             other => other?,
         };
-        if sys::look(dir.as_fd(), name)?.is_some() {
+        if sys::stat_name(dir.as_fd(), name)?.is_some() {
             return Ok(HostWriteOutcome::Same);
         }
-        let mut draft = GitTempFile::new(dir.as_fd(), unique(), Mode::from_bits_truncate(0o444))?;
+        let mut draft = GitTempFile::new(dir.as_fd(), unique_name(), Mode::from_bits_truncate(0o444))?;
         if let Err(error) = fill(&mut draft.file) {
             drop(draft);
             if is_new {
-                let (above, name) = self.parent(parent)?;
+                let (above, name) = self.open_parent(parent)?;
                 let _ = rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR);
             }
             let wrong = matches!(error.kind(), InvalidData | UnexpectedEof);
@@ -196,7 +196,7 @@ impl HostGitDir {
         if parent.ends_with("pack") {
             rustix::fs::fdatasync(&draft.file)?;
         }
-        match draft.place(name, RenameFlags::NOREPLACE) {
+        match draft.rename_into_place(name, RenameFlags::NOREPLACE) {
             Err(HostWriteFault::Io(error)) if error.kind() == AlreadyExists => Ok(HostWriteOutcome::Same),
             other => Ok(HostWriteOutcome::Landed(other?)),
         }
@@ -205,9 +205,9 @@ impl HostGitDir {
     /// Replaces a file as git does: while a lock is held, a new file is renamed over it.
     pub(super) fn replace(&self, path: &Path, body: &LandingContent, change: &ReplaceGuard<'_>) -> Result<HostWriteOutcome, HostWriteFault> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(HostWriteOutcome::Kept) };
-        let dir = match self.make(parent) {
-            Err(Errno::NOTDIR) => match self.clear_way(parent, change)? {
-                HostWriteOutcome::Removed => self.make(parent)?,
+        let dir = match self.create_directory(parent) {
+            Err(Errno::NOTDIR) => match self.remove_blocking_file(parent, change)? {
+                HostWriteOutcome::Removed => self.create_directory(parent)?,
                 other => return Ok(other),
             },
             Err(Errno::LOOP) => return Ok(HostWriteOutcome::Kept),
@@ -218,7 +218,7 @@ impl HostGitDir {
             Some(put) => return Ok(put),
         }
         // Git does not take a file with this suffix for a reference.
-        let mut hidden = unique();
+        let mut hidden = unique_name();
         hidden.push(".lock");
         let mut draft = GitTempFile::new(dir.as_fd(), hidden, Mode::from_bits_truncate(0o644))?;
         write(&mut draft.file, body)?;
@@ -227,21 +227,21 @@ impl HostGitDir {
         }
         let _lock = self.lock(dir.as_fd(), name)?;
         // Under the lock, no other git changes the file.
-        if sys::look(dir.as_fd(), name)?.is_some_and(|stat| (change.by_others)(path, &stat)) {
+        if sys::stat_name(dir.as_fd(), name)?.is_some_and(|stat| (change.by_others)(path, &stat)) {
             return Ok(HostWriteOutcome::Conflict);
         }
-        Ok(HostWriteOutcome::Landed(draft.place(name, RenameFlags::empty())?))
+        Ok(HostWriteOutcome::Landed(draft.rename_into_place(name, RenameFlags::empty())?))
     }
 
     /// Appends to a file in place, as git does with a reflog.
     pub(super) fn append(&self, path: &Path, text: &[u8]) -> Result<HostWriteOutcome, HostWriteFault> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(sys::beneath(self.dir.as_fd(), path, flags)?);
-        if sys::kind(&rustix::fs::fstat(&file)?) != FileType::RegularFile {
+        if sys::file_type(&rustix::fs::fstat(&file)?) != FileType::RegularFile {
             return Ok(HostWriteOutcome::Kept);
         }
         file.write_all(text)?;
-        Ok(HostWriteOutcome::Landed(LandedMark::of(&rustix::fs::fstat(&file)?)))
+        Ok(HostWriteOutcome::Landed(LandedMark::from_stat(&rustix::fs::fstat(&file)?)))
     }
 
     /// Judges the file that `body` would replace. Returns `None` if it may be replaced.
@@ -253,9 +253,9 @@ impl HostGitDir {
         change: &ReplaceGuard<'_>,
     ) -> Result<Option<HostWriteOutcome>, HostWriteFault> {
         let Some(name) = path.file_name() else { return Ok(Some(HostWriteOutcome::Kept)) };
-        let Some(stat) = sys::look(dir, name)? else { return Ok(None) };
-        Ok(match sys::kind(&stat) {
-            FileType::RegularFile if self.file(path).is_some_and(|file| same(&file, body)) => Some(HostWriteOutcome::Same),
+        let Some(stat) = sys::stat_name(dir, name)? else { return Ok(None) };
+        Ok(match sys::file_type(&stat) {
+            FileType::RegularFile if self.open_file(path).is_some_and(|file| has_same_content(&file, body)) => Some(HostWriteOutcome::Same),
             FileType::RegularFile => (change.by_others)(path, &stat).then_some(HostWriteOutcome::Conflict),
             FileType::Directory if change.removal == RemovalScope::Tree => Some(self.remove_tree(path, change)?),
             _ => Some(HostWriteOutcome::Kept),

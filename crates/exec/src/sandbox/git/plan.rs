@@ -162,7 +162,7 @@ impl LandingPlan {
         }
         let verdict = allowed::judge(&parts);
         let opaque = if verdict == LandingVerdict::Keep { OpaqueMark::Stays } else { OpaqueMark::Clear };
-        if allowed::wanted(&parts) {
+        if allowed::is_required_directory(&parts) {
             self.wanted.push(path.to_owned());
         }
         self.directories.push((path.to_owned(), opaque));
@@ -171,10 +171,10 @@ impl LandingPlan {
     fn enter(&mut self, task: PendingUpperDir, waiting: &mut VecDeque<PendingUpperDir>) {
         let parts = parts(&task.path);
         match allowed::judge(&parts) {
-            LandingVerdict::InProgress if allowed::is_operation(&parts) => self.begun.push(task),
+            LandingVerdict::InProgress if allowed::is_operation_directory(&parts) => self.begun.push(task),
             LandingVerdict::InProgress | LandingVerdict::Junk => {}
             _ if parts.len() > DEPTH => self.kept.keep(task.path),
-            _ if allowed::is_store(&parts) => self.stores.push_back(task),
+            _ if allowed::is_object_store(&parts) => self.stores.push_back(task),
             _ => waiting.push_back(task),
         }
     }
@@ -186,10 +186,10 @@ impl LandingPlan {
             }
             LandingVerdict::Junk => self.dropped.push(path),
             LandingVerdict::InProgress | LandingVerdict::Private => {}
-            LandingVerdict::Template if !host.has(&path) => {}
+            LandingVerdict::Template if !host.exists(&path) => {}
             // As after a second `git init`.
             LandingVerdict::Template | LandingVerdict::Keep
-                if host.small(&path, SMALL).is_some_and(|text| upper.small(&path, SMALL) == Some(text)) => {}
+                if host.read_small(&path, SMALL).is_some_and(|text| upper.read_small(&path, SMALL) == Some(text)) => {}
             LandingVerdict::Template | LandingVerdict::Keep | LandingVerdict::Unknown | LandingVerdict::Worktree => self.kept.keep(path),
         }
     }
@@ -209,16 +209,16 @@ impl LandingPlan {
         let remove = |path, removal| LandingItem { path, removal, changed, job: LandingJob::Remove };
         match allowed::judge(&parts) {
             // Other references may need an object, so objects stay on the host, and the next command sees them again.
-            LandingVerdict::Land(..) | LandingVerdict::Unknown if allowed::in_store(&parts) => self.dropped.push(path),
+            LandingVerdict::Land(..) | LandingVerdict::Unknown if allowed::is_in_object_store(&parts) => self.dropped.push(path),
             LandingVerdict::Land(_, RemovalScope::Never) => self.kept.keep(path),
             LandingVerdict::Land(_, removal) => self.items.push(remove(path, removal)),
-            LandingVerdict::Worktree if parts.len() == allowed::repository(&parts) + 1 => {
-                let names = host.names(&path);
+            LandingVerdict::Worktree if parts.len() == allowed::repository_depth(&parts) + 1 => {
+                let names = host.list_names(&path);
                 self.items.extend(names.iter().map(|name| remove(path.join(name), RemovalScope::Tree)));
                 self.dropped.push(path);
             }
             LandingVerdict::Worktree => self.items.push(remove(path, RemovalScope::Tree)),
-            LandingVerdict::InProgress if allowed::is_operation(&parts) => self.items.push(remove(path, RemovalScope::Tree)),
+            LandingVerdict::InProgress if allowed::is_operation_directory(&parts) => self.items.push(remove(path, RemovalScope::Tree)),
             LandingVerdict::InProgress | LandingVerdict::Private => {}
             LandingVerdict::Junk => self.dropped.push(path),
             LandingVerdict::Template | LandingVerdict::Keep | LandingVerdict::Unknown => self.kept.keep(path),
@@ -229,7 +229,7 @@ impl LandingPlan {
     fn hidden(&mut self, task: &PendingUpperDir, listing: &UpperListing, host: &HostGitDir) -> HostDirFate {
         let names = parts(&task.path);
         let below = match task.below {
-            _ if allowed::in_store(&names) => HostDirFate::Shown,
+            _ if allowed::is_in_object_store(&names) => HostDirFate::Shown,
             HostDirFate::Shown if !listing.opaque => HostDirFate::Shown,
             HostDirFate::Shown | HostDirFate::Replaced if allowed::is_replaceable(&names) => HostDirFate::Replaced,
             HostDirFate::Shown | HostDirFate::Replaced | HostDirFate::Hidden => HostDirFate::Hidden,
@@ -238,7 +238,7 @@ impl LandingPlan {
             return below;
         }
         let here: HashSet<_> = listing.entries.iter().map(|(name, _)| name).collect();
-        let mut missing = host.names(&task.path);
+        let mut missing = host.list_names(&task.path);
         missing.retain(|name| !here.contains(name));
         if below == HostDirFate::Replaced {
             missing.into_iter().for_each(|name| self.gone(task.path.join(name), listing.changed, host));
@@ -258,7 +258,7 @@ impl LandingPlan {
                 item.path.ancestors().filter(|above| above.file_name().is_some_and(|name| name == "refs"))
             {
                 let packed = above.with_file_name("packed-refs");
-                if !known.contains(packed.as_path()) && upper.holds(&packed) {
+                if !known.contains(packed.as_path()) && upper.has_regular_file(&packed) {
                     missing.insert(packed);
                 }
             }
@@ -281,7 +281,7 @@ impl LandingPlan {
                 ContentCheck::Start => matches!(form, ContentForm::Index | ContentForm::Log) && held < HELD,
             };
             if hold {
-                let read = upper.body(&item.path, *form);
+                let read = upper.read_content(&item.path, *form);
                 match &read {
                     Ok(LandingContent::Bytes(bytes)) => memory += bytes.len(),
                     Ok(LandingContent::File(..)) => held += 1,

@@ -89,7 +89,7 @@ impl RoleReader {
     }
 
     /// Returns the role of `word`, the next one after `before`.
-    pub(super) fn role(&mut self, word: &UnexpandedWord, before: &[u8]) -> WordRole {
+    pub(super) fn next_role(&mut self, word: &UnexpandedWord, before: &[u8]) -> WordRole {
         if word.is_first {
             let place = match self.place {
                 ScriptPlace::Script => ScriptPlace::Later,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use gix_config::file::{Metadata, init::Options};
 
 use super::roles::is_inline;
-use super::shell_words::words;
+use super::shell_words::split_words;
 use super::sys;
 
 /// The maximum size of a configuration file.
@@ -42,7 +42,7 @@ pub(crate) struct GitSettings {
 impl GitSettings {
     /// Reads the values that git sees in the repository with the git directory `git`, for a user with this `home`. A
     /// linked working tree also has an `own` git directory.
-    pub(crate) fn of(git: &Path, own: Option<&Path>, home: Option<&Path>) -> Self {
+    pub(crate) fn load(git: &Path, own: Option<&Path>, home: Option<&Path>) -> Self {
         let mut settings = Self::default();
         let mut waiting: VecDeque<PathBuf> = scopes(git, home).into();
         waiting.extend(own.map(|own| own.join("config.worktree")));
@@ -86,11 +86,11 @@ impl GitSettings {
     ) {
         let Some(above) = file.parent() else { return };
         for value in values.iter().filter(|value| value.is_include()) {
-            let turns = turns(&value.value, above, home);
+            let turns = dotdot_directories(&value.value, above, home);
             // A link before a `..` leads elsewhere.
-            let real = crate::fs::real(&above.join(OsStr::from_bytes(&value.value)));
+            let real = crate::fs::canonicalize(&above.join(OsStr::from_bytes(&value.value)));
             waiting.extend(real.ok().filter(|_| !turns.is_empty()));
-            waiting.extend(expand(&value.value, above, home));
+            waiting.extend(expand_path(&value.value, above, home));
             self.turns.extend(turns);
         }
     }
@@ -119,7 +119,7 @@ fn scopes(git: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 fn read(file: &Path) -> Result<Option<Vec<u8>>, String> {
     let text = small(file).or_else(|| {
         // The file itself may be a link.
-        small(&crate::fs::real(file).ok()?)
+        small(&crate::fs::canonicalize(file).ok()?)
     });
     // A directory or a device is not configuration; a file that is too large may be.
     match rustix::fs::stat(file) {
@@ -135,8 +135,8 @@ fn read(file: &Path) -> Result<Option<Vec<u8>>, String> {
 }
 
 fn small(file: &Path) -> Option<Vec<u8>> {
-    let directory = sys::root(&crate::fs::real(file.parent()?).ok()?).ok()?;
-    sys::small(directory.as_fd(), Path::new(file.file_name()?), MAX_CONFIG)
+    let directory = sys::root(&crate::fs::canonicalize(file.parent()?).ok()?).ok()?;
+    sys::read_small_file(directory.as_fd(), Path::new(file.file_name()?), MAX_CONFIG)
 }
 
 fn is_file(mode: u32) -> bool {
@@ -166,7 +166,7 @@ fn parse(text: &[u8]) -> Option<Vec<GitValue>> {
 
 /// Returns the settings within a command: `git -c core.hooksPath=x commit`.
 fn inline(command: &[u8], nested: usize) -> Vec<GitValue> {
-    let words = words(command.strip_prefix(b"!").unwrap_or(command));
+    let words = split_words(command.strip_prefix(b"!").unwrap_or(command));
     let mut found = Vec::new();
     for pair in words.windows(2) {
         let (before, text) = (&pair[0].text, &pair[1].text);
@@ -189,16 +189,16 @@ fn inline(command: &[u8], nested: usize) -> Vec<GitValue> {
 
 /// Returns the directories that the path in a value leaves again by `..`: `sub/../x` is another file once `sub` is a
 /// link.
-pub(super) fn turns(value: &[u8], base: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+pub(super) fn dotdot_directories(value: &[u8], base: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let parts: Vec<&[u8]> = value.split(|&byte| byte == b'/').collect();
     let ups = (1..parts.len()).filter(|&at| parts[at] == b"..");
-    let before = ups.filter_map(|up| expand(&parts[..up].join(&b'/'), base, home));
+    let before = ups.filter_map(|up| expand_path(&parts[..up].join(&b'/'), base, home));
     before.filter(|path| !base.starts_with(path)).collect()
 }
 
 /// Expands the path in a value: `~/` is the home, `~name/` that of another user. A relative path is resolved against
 /// `base`.
-pub(super) fn expand(value: &[u8], base: &Path, home: Option<&Path>) -> Option<PathBuf> {
+pub(super) fn expand_path(value: &[u8], base: &Path, home: Option<&Path>) -> Option<PathBuf> {
     if value.is_empty() || value.contains(&0) {
         return None;
     }
@@ -219,7 +219,7 @@ pub(super) fn expand(value: &[u8], base: &Path, home: Option<&Path>) -> Option<P
 /// Returns the home directory of a user of this machine.
 fn home_of(user: &[u8]) -> Option<PathBuf> {
     let directory = sys::root(Path::new("/etc")).ok()?;
-    let users = sys::small(directory.as_fd(), Path::new("passwd"), MAX_CONFIG)?;
+    let users = sys::read_small_file(directory.as_fd(), Path::new("passwd"), MAX_CONFIG)?;
     let line =
         users.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(user)?.strip_prefix(b":"))?;
     let home = line.split(|&byte| byte == b':').nth(4)?;
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
-    fn values_of_all_scopes_and_of_all_that_they_include() {
+    fn values_of_all_scopes_and_includes_are_read() {
         let place = tempfile::tempdir().unwrap();
         let (git, home) = (place.path().join("w/.git"), place.path().join("home"));
         std::fs::create_dir_all(&git).unwrap();
@@ -242,7 +242,7 @@ mod tests {
         write(&place.path().join("w/one.conf"), "[includeIf \"onbranch:x\"]\npath = \"two words\"\n");
         write(&place.path().join("w/two words"), "[Filter \"x\"]\nClean = \"./a b\" c\n[alias]\nx\n");
         write(&home.join(".gitconfig"), "[include]\npath = ~/missing\n[core]\nfsmonitor = true\n");
-        let settings = GitSettings::of(&git, None, Some(&home));
+        let settings = GitSettings::load(&git, None, Some(&home));
         let has = |section: &str, key: &str, value: &str| {
             let wanted = GitValue { section: section.into(), key: key.into(), value: value.into() };
             assert!(settings.values.contains(&wanted), "{wanted:?} in {:?}", settings.values);
@@ -263,7 +263,7 @@ mod tests {
             ),
         ] {
             write(&git.join("config"), &text);
-            let unread = GitSettings::of(&git, None, Some(&home)).unread;
+            let unread = GitSettings::load(&git, None, Some(&home)).unread;
             assert!(unread.as_ref().is_some_and(|unread| unread.contains(why)), "{why}: {unread:?}");
         }
     }

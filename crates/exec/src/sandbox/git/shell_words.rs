@@ -18,7 +18,7 @@ pub(super) struct UnexpandedWord {
 }
 
 /// Splits a text into words. Comments and the `#!` of a first line are left out.
-pub(super) fn words(text: &[u8]) -> Vec<UnexpandedWord> {
+pub(super) fn split_words(text: &[u8]) -> Vec<UnexpandedWord> {
     let text = text.strip_prefix(b"#!").unwrap_or(text);
     let (mut words, mut quote, mut escaped, mut is_comment) = (Vec::new(), None, false, false);
     let mut word = UnexpandedWord { is_first: true, ..UnexpandedWord::default() };
@@ -70,7 +70,7 @@ pub(super) struct ShellVariables(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl ShellVariables {
     /// Records the assignments and the loops (`for NAME in …`) of `words`.
-    pub(super) fn take_in(&mut self, words: &[UnexpandedWord]) {
+    pub(super) fn record_assignments(&mut self, words: &[UnexpandedWord]) {
         for (at, UnexpandedWord { text, .. }) in words.iter().enumerate() {
             if let Some((name, value)) = assignment(text) {
                 self.0.push((name.to_vec(), value.to_vec()));
@@ -85,7 +85,7 @@ impl ShellVariables {
     }
 
     /// Returns the word as it is written, and with the values of its variables.
-    pub(super) fn spellings(&self, word: &[u8]) -> Vec<Vec<u8>> {
+    pub(super) fn expansions(&self, word: &[u8]) -> Vec<Vec<u8>> {
         let mut all = vec![word.to_vec()];
         let mut from = 0;
         for _ in 0..MAX_CHAIN {
@@ -127,7 +127,7 @@ pub(super) struct WordPiece<'a> {
 }
 
 /// Splits a word at the punctuation of shells and of other languages.
-pub(super) fn pieces(word: &[u8]) -> Vec<WordPiece<'_>> {
+pub(super) fn split_pieces(word: &[u8]) -> Vec<WordPiece<'_>> {
     let is_mark = |byte: &u8| b"=,:'\"`()[]{};|&<>".contains(byte) || byte.is_ascii_whitespace();
     let mut at = 0_usize;
     let piece = |text| {
@@ -147,7 +147,7 @@ mod tests {
             let marks = if word.is_first { "^" } else { "" }.to_owned();
             marks + if word.is_behind { ")" } else { "" } + &String::from_utf8_lossy(&word.text)
         };
-        words(text.as_bytes()).into_iter().map(show).collect()
+        split_words(text.as_bytes()).into_iter().map(show).collect()
     }
 
     #[test]
@@ -165,9 +165,9 @@ mod tests {
     #[test]
     fn a_word_has_the_values_of_its_variables() {
         let mut variables = ShellVariables::default();
-        variables.take_in(&words(b"S=a T=$S/b; for f in x/*.sh y; do . $f; done"));
+        variables.record_assignments(&split_words(b"S=a T=$S/b; for f in x/*.sh y; do . $f; done"));
         let spelled = |word: &str| {
-            let all = variables.spellings(word.as_bytes());
+            let all = variables.expansions(word.as_bytes());
             all.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect::<Vec<_>>()
         };
         assert_eq!(spelled("${T}.sh"), ["${T}.sh", "$S/b.sh", "a/b.sh"]);

@@ -3,7 +3,7 @@
 //! On the host, `git rebase --continue` executes these files. So they must not name a program, and only content that
 //! git itself writes is accepted.
 
-use super::content::{hex, is_name, lines};
+use super::content::{is_object_id, is_ref_name, lines};
 
 /// A fault of a file, as a clause that follows its name.
 pub(super) type ContentFault = &'static str;
@@ -31,7 +31,7 @@ const MERGING: &[&[u8]] = &[
 ];
 
 /// Checks the file `name` in the directory `dir` of an operation in progress.
-pub(super) fn check(dir: &[u8], name: &[u8], text: &[u8]) -> Result<(), ContentFault> {
+pub(super) fn check_file(dir: &[u8], name: &[u8], text: &[u8]) -> Result<(), ContentFault> {
     let fits = match dir {
         b"rebase-merge" => merging(name, text),
         b"rebase-apply" => applying(name, text),
@@ -47,7 +47,7 @@ pub(super) fn check(dir: &[u8], name: &[u8], text: &[u8]) -> Result<(), ContentF
 }
 
 /// Returns the files that git requires to recognize the operation.
-pub(super) fn needed(dir: &[u8]) -> &'static [&'static str] {
+pub(super) fn required_files(dir: &[u8]) -> &'static [&'static str] {
     match dir {
         b"rebase-merge" => &["head-name", "onto", "orig-head"],
         b"rebase-apply" => &["next", "last"],
@@ -71,16 +71,16 @@ fn merging(name: &[u8], text: &[u8]) -> Option<Result<(), ContentFault>> {
         b"reschedule-failed-exec" | b"no-reschedule-failed-exec" => one_of(text, &[b""]),
         b"cdate_is_adate" | b"ignore_date" => one_of(text, &[b""]),
         b"rewritten-list" => lines(text).all(is_pair),
-        b"rewritten-pending" => lines(text).all(hex),
+        b"rewritten-pending" => lines(text).all(is_object_id),
         b"current-fixups" => lines(text).all(|line| {
-            line.strip_prefix(b"fixup ").or_else(|| line.strip_prefix(b"squash ")).is_some_and(hex)
+            line.strip_prefix(b"fixup ").or_else(|| line.strip_prefix(b"squash ")).is_some_and(is_object_id)
         }),
         b"refs-to-delete" => {
-            lines(text).all(|line| line.strip_prefix(b"refs/rewritten/").is_some_and(is_name))
+            lines(text).all(|line| line.strip_prefix(b"refs/rewritten/").is_some_and(is_ref_name))
         }
         b"update-refs" => lines(text)
             .enumerate()
-            .all(|(number, line)| if number % 3 == 0 { is_branch(line) } else { hex(line) }),
+            .all(|(number, line)| if number % 3 == 0 { is_branch(line) } else { is_object_id(line) }),
         _ => return rebasing(name, text),
     };
     Some(sure(fits))
@@ -138,7 +138,7 @@ fn one_of(text: &[u8], known: &[&[u8]]) -> bool {
 }
 
 fn is_id(text: &[u8]) -> bool {
-    line(text).is_some_and(|line| line.is_empty() || hex(line))
+    line(text).is_some_and(|line| line.is_empty() || is_object_id(line))
 }
 
 fn is_number(text: &[u8]) -> bool {
@@ -147,11 +147,11 @@ fn is_number(text: &[u8]) -> bool {
 
 fn is_pair(line: &[u8]) -> bool {
     let mut ids = line.split(|byte| *byte == b' ');
-    ids.next().is_some_and(hex) && ids.next().is_some_and(hex) && ids.next().is_none()
+    ids.next().is_some_and(is_object_id) && ids.next().is_some_and(is_object_id) && ids.next().is_none()
 }
 
 fn is_branch(name: &[u8]) -> bool {
-    name.strip_prefix(b"refs/heads/").is_some_and(is_name)
+    name.strip_prefix(b"refs/heads/").is_some_and(is_ref_name)
 }
 
 /// Checks an option of a merge as git stores it: formerly with two dashes, now in quotes.
@@ -230,7 +230,7 @@ fn step(line: &[u8]) -> Result<(), ContentFault> {
     let Some(command) = parts.next().filter(|word| !word.starts_with(b"#")) else { return Ok(()) };
     let mut parts = parts.take_while(|word| *word != b"#").peekable();
     let commit = |word: Option<&[u8]>| word.is_some_and(is_short);
-    let label = |word: &[u8]| is_name(word) || is_short(word);
+    let label = |word: &[u8]| is_ref_name(word) || is_short(word);
     let fits = match command {
         b"exec" | b"x" => return Err("holds `exec`"),
         b"pick" | b"p" | b"edit" | b"e" | b"reword" | b"r" | b"squash" | b"s" | b"drop" | b"d"
@@ -244,7 +244,7 @@ fn step(line: &[u8]) -> Result<(), ContentFault> {
                 parts.next_if(|word| matches!(*word, b"-C" | b"-c")).is_none() || commit(parts.next());
             known && parts.peek().is_some() && parts.all(label)
         }
-        b"label" | b"l" => parts.next().is_some_and(is_name) && parts.next().is_none(),
+        b"label" | b"l" => parts.next().is_some_and(is_ref_name) && parts.next().is_none(),
         b"reset" | b"t" => match parts.next() {
             Some(b"[new") => parts.next() == Some(b"root]".as_slice()),
             first => first.is_some_and(label) && parts.next().is_none(),

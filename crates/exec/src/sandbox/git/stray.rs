@@ -22,8 +22,8 @@ use super::settings::MAX_CONFIG;
 use super::tip_links::TipGitlinks;
 use super::{Repository, discover, sys};
 use crate::sandbox::overlap::is_made;
-use crate::sandbox::plan::to_path;
-use crate::sandbox::set_aside::{reachable, set_aside, told};
+use crate::sandbox::plan::path_from_bytes;
+use crate::sandbox::set_aside::{with_reachable, set_aside, describe_set_aside};
 
 /// The maximum number of submodules.
 const MAX_MODULES: usize = 1_000;
@@ -79,13 +79,13 @@ impl PlantedFileWatch {
     }
 
     /// Treats the repositories of the working trees in `known` as the user's.
-    pub(crate) fn knowing(mut self, known: impl Iterator<Item = PathBuf>) -> Self {
+    pub(crate) fn trusting(mut self, known: impl Iterator<Item = PathBuf>) -> Self {
         self.known.extend(known);
         self
     }
 
     /// Begins a run: notes of earlier runs may be repeated.
-    pub(crate) fn begin(&self) {
+    pub(crate) fn begin_run(&self) {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
@@ -111,7 +111,7 @@ impl PlantedFileWatch {
         let (mut new, mut told) = (Vec::new(), BTreeSet::new());
         for (repository, links) in self.repositories.iter().zip(links.iter_mut()) {
             let known = links.found.len();
-            if !links.look(repository, &mut budget) {
+            if !links.scan(repository, &mut budget) {
                 told.insert(NOT_ALL_TREES.to_owned());
             }
             new.extend(empty_modules(repository));
@@ -150,7 +150,7 @@ impl PlantedFileWatch {
     }
 
     /// Encodes the locations, for [`recover`].
-    pub(crate) fn written(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         places.iter().flat_map(PlantLocation::written).collect()
     }
@@ -163,7 +163,7 @@ pub(crate) fn recover(written: &[u8], made_then: impl Fn(&Path) -> bool) -> Vec<
     let mut told = Vec::new();
     // ends: each step takes three fields of the text
     while let (Some(kind), Some(at), Some(rest)) = (fields.next(), fields.next(), fields.next()) {
-        let (at, of) = (to_path(at.to_vec()), to_path(rest.to_vec()));
+        let (at, of) = (path_from_bytes(at.to_vec()), path_from_bytes(rest.to_vec()));
         let when = String::from_utf8_lossy(rest).into_owned();
         let place = match kind {
             b"root" => PlantLocation::Root(at),
@@ -209,8 +209,8 @@ impl Repository {
         let mut trees = vec![self.root.clone()];
         let Ok(directory) = sys::root(&self.at.join("worktrees")) else { return trees };
         let _seen = sys::list(directory.as_fd(), |name, _| {
-            let pointer = sys::small(directory.as_fd(), &Path::new(name).join("gitdir"), POINTER);
-            let path = pointer.map(|text| to_path(text.trim_ascii_end().to_vec()));
+            let pointer = sys::read_small_file(directory.as_fd(), &Path::new(name).join("gitdir"), POINTER);
+            let path = pointer.map(|text| path_from_bytes(text.trim_ascii_end().to_vec()));
             let tree = path.and_then(|path| path.parent().map(Path::to_owned));
             trees.extend(tree.filter(|tree| tree.starts_with(&self.root) && *tree != self.root));
             if trees.len() < MAX_TREES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -222,13 +222,13 @@ impl Repository {
 /// Returns the paths of submodules of `repository` without a git directory.
 fn empty_modules(Repository { at, root }: &Repository) -> Vec<PlantLocation> {
     let Ok(git) = sys::root(at) else { return Vec::new() };
-    let read = |name: &str, most| sys::small(git.as_fd(), Path::new(name), most);
-    let Some(format) = read("config", MAX_CONFIG).and_then(|config| ObjectFormat::of(&config)) else {
+    let read = |name: &str, most| sys::read_small_file(git.as_fd(), Path::new(name), most);
+    let Some(format) = read("config", MAX_CONFIG).and_then(|config| ObjectFormat::from_config(&config)) else {
         return Vec::new();
     };
     let index = read("index", index::LARGEST).unwrap_or_default();
-    let links = HostIndexPaths::of(&index, format).links.into_iter().take(MAX_MODULES);
-    let places = links.map(|path| root.join(to_path(path)));
+    let links = HostIndexPaths::from_index(&index, format).links.into_iter().take(MAX_MODULES);
+    let places = links.map(|path| root.join(path_from_bytes(path)));
     let has_none = |place: &PathBuf| !sys::is_there(&place.join(".git"));
     places.filter(has_none).map(|place| PlantLocation::Module { at: place, of: at.clone() }).collect()
 }
@@ -264,7 +264,7 @@ impl PlantLocation {
             Self::Configuration { at, .. } if is_absent(at) => return None,
             Self::Configuration { at, .. } => at.parent()?,
         };
-        reachable(directory, || self.defuse_open())
+        with_reachable(directory, || self.defuse_open())
     }
 
     fn defuse_open(&self) -> Option<String> {
@@ -272,12 +272,12 @@ impl PlantLocation {
             Self::Root(root) => {
                 let head = root.join("HEAD");
                 let why = "git would take the directory for a repository and obey its configuration when you use git there";
-                discover::is_git(root).then(|| told(&head, set_aside(&head), why))
+                discover::is_git(root).then(|| describe_set_aside(&head, set_aside(&head), why))
             }
             Self::Bare(root) => {
                 let common = root.join("commondir");
                 let why = "git would follow it to another git directory when you use git there";
-                sys::is_there(&common).then(|| told(&common, set_aside(&common), why))
+                sys::is_there(&common).then(|| describe_set_aside(&common, set_aside(&common), why))
             }
             Self::Module { at, of } => {
                 let git = at.join(".git");
@@ -287,11 +287,11 @@ impl PlantLocation {
                     Some(_) => false,
                 };
                 let why = "git would walk into it from the repository above and obey its configuration when you use git there";
-                (!kept).then(|| told(&git, set_aside(&git), why))
+                (!kept).then(|| describe_set_aside(&git, set_aside(&git), why))
             }
             Self::Configuration { at, when } => {
                 let why = format!("it would take effect on this machine next time you {when}");
-                is_made(at).then(|| told(at, set_aside(at), &why))
+                is_made(at).then(|| describe_set_aside(at, set_aside(at), &why))
             }
         }
     }
@@ -304,7 +304,7 @@ fn is_absent(path: &Path) -> bool {
 /// Returns true if the pointer in `at` leads into the modules of the git directory `of`, whose configuration Toolgate
 /// has written.
 fn leads_to_modules(at: &Path, of: &Path) -> bool {
-    discover::pointer(at)
-        .and_then(|git| sys::real(&git).ok())
+    discover::read_git_pointer(at)
+        .and_then(|git| sys::canonical_path(&git).ok())
         .is_some_and(|git| git.strip_prefix(of).is_ok_and(|below| below.iter().any(|name| name == "modules")))
 }

@@ -30,7 +30,7 @@ pub(crate) fn root(path: &Path) -> Result<OwnedFd> {
 }
 
 /// Opens the directory `path` with `O_PATH`. It must be free of links and need not be readable.
-pub(crate) fn place(path: &Path) -> Result<OwnedFd> {
+pub(crate) fn open_path(path: &Path) -> Result<OwnedFd> {
     let flags = PEEK | OFlags::DIRECTORY;
     open(CWD, path, flags, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
 }
@@ -43,7 +43,7 @@ pub(crate) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Resul
 }
 
 /// Returns the real path of `path`. Only a name is resolved: the target is not opened.
-pub(super) fn real(path: &Path) -> Result<PathBuf> {
+pub(super) fn canonical_path(path: &Path) -> Result<PathBuf> {
     let fd = open(CWD, path, PEEK, ResolveFlags::NO_MAGICLINKS)?;
     let name = rustix::fs::readlinkat(CWD, format!("/proc/self/fd/{}", fd.as_raw_fd()), Vec::new())?;
     Ok(PathBuf::from(OsString::from_vec(name.into_bytes())))
@@ -69,7 +69,7 @@ fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, resolve: ResolveFlags) 
 }
 
 /// Returns the metadata of `name` in `dir`, if it exists.
-pub(super) fn look(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Stat>> {
+pub(super) fn stat_name(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Stat>> {
     match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
         Err(Errno::NOENT) => Ok(None),
@@ -79,7 +79,7 @@ pub(super) fn look(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Stat>> {
 
 /// Returns the kind of the file at `path`, whose directory may be unreadable. Links are not followed.
 pub(crate) fn kind_of(path: &Path) -> Option<FileType> {
-    rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| kind(&stat))
+    rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| file_type(&stat))
 }
 
 /// Returns true if `path` exists.
@@ -88,12 +88,12 @@ pub(crate) fn is_there(path: &Path) -> bool {
 }
 
 /// Returns the kind of file of a `stat`.
-pub(super) fn kind(stat: &Stat) -> FileType {
+pub(super) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
 /// Returns the change time in nanoseconds. Unlike the modification time, no program can set it.
-pub(super) fn changed(stat: &Stat) -> i128 {
+pub(super) fn change_time(stat: &Stat) -> i128 {
     i128::from(stat.st_ctime) * 1_000_000_000 + i128::from(stat.st_ctime_nsec)
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn list(
         let name = OsStr::from_bytes(name);
         let listed = match entry.file_type() {
             // Some file systems do not state the kind.
-            FileType::Unknown => look(dir, name).ok().flatten().map_or(FileType::Unknown, |stat| kind(&stat)),
+            FileType::Unknown => stat_name(dir, name).ok().flatten().map_or(FileType::Unknown, |stat| file_type(&stat)),
             listed => listed,
         };
         if each(name, listed).is_break() {
@@ -135,10 +135,10 @@ pub(crate) fn list(
 }
 
 /// Reads a small regular file beneath `dir`. Returns `None` if there is none, or if it is larger than `limit`.
-pub(super) fn small(dir: BorrowedFd<'_>, below: &Path, limit: u64) -> Option<Vec<u8>> {
+pub(super) fn read_small_file(dir: BorrowedFd<'_>, below: &Path, limit: u64) -> Option<Vec<u8>> {
     let file = File::from(beneath(dir, below, READ).ok()?);
     let stat = rustix::fs::fstat(file.as_fd()).ok()?;
-    if kind(&stat) != FileType::RegularFile || size(&stat) > limit {
+    if file_type(&stat) != FileType::RegularFile || size(&stat) > limit {
         return None;
     }
     let mut bytes = Vec::new();

@@ -47,10 +47,10 @@ type TreeAtPath = (PathBuf, Vec<u8>);
 impl TipGitlinks {
     /// Reads the new references of `repository`, and at most `budget` trees. Returns true if these were all of the
     /// new ones.
-    pub(super) fn look(&mut self, repository: &Repository, budget: &mut usize) -> bool {
+    pub(super) fn scan(&mut self, repository: &Repository, budget: &mut usize) -> bool {
         let Ok(git) = sys::root(&repository.at) else { return true };
-        let config = sys::small(git.as_fd(), Path::new("config"), MAX_CONFIG);
-        let Some(format) = config.and_then(|config| ObjectFormat::of(&config)) else { return true };
+        let config = sys::read_small_file(git.as_fd(), Path::new("config"), MAX_CONFIG);
+        let Some(format) = config.and_then(|config| ObjectFormat::from_config(&config)) else { return true };
         let mut new = tips(git.as_fd(), format);
         new.retain(|id| self.tips.insert(id.clone()));
         if new.is_empty() && self.waiting.is_empty() {
@@ -128,7 +128,7 @@ impl<'a> GitTreeEntry<'a> {
     fn first(tree: &'a [u8], format: ObjectFormat) -> Option<(Self, &'a [u8])> {
         let space = tree.iter().position(|&byte| byte == b' ')?;
         let end = tree.iter().position(|&byte| byte == 0).filter(|end| *end > space)?;
-        let (id, rest) = tree[end + 1..].split_at_checked(format.bytes())?;
+        let (id, rest) = tree[end + 1..].split_at_checked(format.id_length())?;
         // As git parses it: leading zeros are allowed, and bits beyond 16 are lost.
         let digit =
             |mode: u32, byte: &u8| mode.wrapping_shl(3).wrapping_add(u32::from(byte.wrapping_sub(b'0')));
@@ -144,8 +144,8 @@ fn tree_of(store: &ObjectStore, id: &[u8]) -> Option<Vec<u8>> {
         let (kind, content) = store.read(&id)?;
         let line = content.split(|&byte| byte == b'\n').next()?;
         match kind {
-            StoredObjectKind::Commit => return hash::id(line.strip_prefix(b"tree ")?),
-            StoredObjectKind::Tag => id = hash::id(line.strip_prefix(b"object ")?)?,
+            StoredObjectKind::Commit => return hash::parse_id(line.strip_prefix(b"tree ")?),
+            StoredObjectKind::Tag => id = hash::parse_id(line.strip_prefix(b"object ")?)?,
             StoredObjectKind::Tree => return Some(id),
         }
     }
@@ -158,26 +158,26 @@ fn tips(git: BorrowedFd<'_>, format: ObjectFormat) -> Vec<Vec<u8>> {
     let mut add = |text: &[u8]| {
         let word = text.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
         if tips.len() < MAX_TIPS && format.is_id(word) {
-            tips.extend(hash::id(word));
+            tips.extend(hash::parse_id(word));
         }
     };
     let mut waiting = VecDeque::from([PathBuf::from("refs")]);
     let mut left = MAX_TIPS * 2;
-    sys::small(git, Path::new("HEAD"), REFERENCE).iter().for_each(|head| add(head));
+    sys::read_small_file(git, Path::new("HEAD"), REFERENCE).iter().for_each(|head| add(head));
     // ends: only so many names are read
     while let Some(path) = waiting.pop_front() {
         let Ok(directory) = sys::beneath(git, &path, sys::LIST) else { continue };
         let _seen = sys::list(directory.as_fd(), |name, kind| {
             if kind == FileType::Directory {
                 waiting.push_back(path.join(name));
-            } else if let Some(text) = sys::small(directory.as_fd(), Path::new(name), REFERENCE) {
+            } else if let Some(text) = sys::read_small_file(directory.as_fd(), Path::new(name), REFERENCE) {
                 add(&text);
             }
             left = left.saturating_sub(1);
             if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     }
-    let packed = sys::small(git, Path::new("packed-refs"), PACKED_REFS).unwrap_or_default();
+    let packed = sys::read_small_file(git, Path::new("packed-refs"), PACKED_REFS).unwrap_or_default();
     packed.split(|&byte| byte == b'\n').for_each(add);
     tips
 }

@@ -10,7 +10,7 @@ pub(super) const LONGEST: usize = 4096;
 const IGNORED: [(u32, u32); 4] = [(0x200c, 0x200f), (0x202a, 0x202e), (0x206a, 0x206f), (0xfeff, 0xfeff)];
 
 /// Returns true if every component of `path` is allowed in a working tree.
-pub(super) fn is_plain(path: &[u8]) -> bool {
+pub(super) fn is_safe_tree_path(path: &[u8]) -> bool {
     !path.contains(&0) && path.split(|byte| *byte == b'/').all(is_part)
 }
 

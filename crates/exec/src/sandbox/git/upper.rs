@@ -72,7 +72,7 @@ pub(super) enum LandingContent {
 
 impl LandingContent {
     /// Reads the complete content. Returns `None` if the file has shrunk, or cannot be read.
-    pub(super) fn whole(self) -> Option<Vec<u8>> {
+    pub(super) fn read_all(self) -> Option<Vec<u8>> {
         match self {
             Self::Bytes(bytes) => Some(bytes),
             Self::File(file, size) => {
@@ -107,7 +107,7 @@ impl UpperDir {
     }
 
     /// Returns the change times of the directory and of its `info`, which no program can set.
-    pub(super) fn times(&self) -> Result<[i128; 2]> {
+    pub(super) fn change_times(&self) -> Result<[i128; 2]> {
         let time = |stat: Stat| i128::from(stat.st_ctime) * 1_000_000_000 + i128::from(stat.st_ctime_nsec);
         let info = statat(&self.dir, "info", AtFlags::SYMLINK_NOFOLLOW);
         let info = info.map_or_else(
@@ -130,7 +130,7 @@ impl UpperDir {
     /// Lists the entries of `path`, up to the limits of `room`.
     pub(super) fn list(&self, path: &Path, room: ListingBudget) -> Result<UpperListing> {
         let dir = sys::beneath(self.dir.as_fd(), path, sys::LIST)?;
-        let changed = sys::changed(&rustix::fs::fstat(&dir)?);
+        let changed = sys::change_time(&rustix::fs::fstat(&dir)?);
         let (mut names, mut letters, mut cut) = (Vec::new(), 0, false);
         sys::list(dir.as_fd(), |name, _| {
             letters += path.as_os_str().len() + 1 + name.len();
@@ -155,25 +155,25 @@ impl UpperDir {
     }
 
     /// Returns the change time of this name.
-    pub(super) fn changed(&self, path: &Path) -> Option<i128> {
+    pub(super) fn change_time(&self, path: &Path) -> Option<i128> {
         let found = sys::beneath(self.dir.as_fd(), path, sys::PEEK).ok()?;
-        Some(sys::changed(&rustix::fs::fstat(&found).ok()?))
+        Some(sys::change_time(&rustix::fs::fstat(&found).ok()?))
     }
 
     /// Returns true if there is a regular file of this name that is not a whiteout.
-    pub(super) fn holds(&self, path: &Path) -> bool {
+    pub(super) fn has_regular_file(&self, path: &Path) -> bool {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
         sys::beneath(self.dir.as_fd(), parent, sys::LIST)
             .is_ok_and(|dir| matches!(kind(dir.as_fd(), name), Some(UpperEntryKind::File(_))))
     }
 
     /// Reads a small file.
-    pub(super) fn small(&self, path: &Path, limit: u64) -> Option<Vec<u8>> {
-        sys::small(self.dir.as_fd(), path, limit)
+    pub(super) fn read_small(&self, path: &Path, limit: u64) -> Option<Vec<u8>> {
+        sys::read_small_file(self.dir.as_fd(), path, limit)
     }
 
     /// Reads or opens a file of this form.
-    pub(super) fn body(&self, path: &Path, form: ContentForm) -> std::result::Result<LandingContent, UnreadReason> {
+    pub(super) fn read_content(&self, path: &Path, form: ContentForm) -> std::result::Result<LandingContent, UnreadReason> {
         let file = match sys::beneath(self.dir.as_fd(), path, sys::READ) {
             Ok(file) => File::from(file),
             Err(Errno::NOENT) => return Err(UnreadReason::Gone),
@@ -193,13 +193,13 @@ impl UpperDir {
         match form.check() {
             ContentCheck::Whole => {
                 let mut bytes = Vec::new();
-                file.take(form.limit()).read_to_end(&mut bytes).map_err(fault)?;
+                file.take(form.size_limit()).read_to_end(&mut bytes).map_err(fault)?;
                 Ok(LandingContent::Bytes(bytes))
             }
             ContentCheck::Start => {
                 let mut start = [0; 4];
                 let got = file.read_at(&mut start, 0).map_err(fault)?;
-                if form.begins(&start[..got]) { Ok(LandingContent::File(file, size)) } else { Err(UnreadReason::Unfit) }
+                if form.is_valid_start(&start[..got]) { Ok(LandingContent::File(file, size)) } else { Err(UnreadReason::Unfit) }
             }
         }
     }
@@ -210,7 +210,7 @@ impl UpperDir {
     }
 
     /// Removes a directory if it is empty, otherwise lets the host's show through it again.
-    pub(super) fn let_through(&self, path: &Path, opaque: OpaqueMark) {
+    pub(super) fn remove_or_unhide(&self, path: &Path, opaque: OpaqueMark) {
         self.unlink(path, AtFlags::REMOVEDIR);
         if opaque == OpaqueMark::Clear
             && let Ok(dir) = sys::beneath(self.dir.as_fd(), path, sys::LIST)
@@ -247,14 +247,14 @@ pub(super) enum OpaqueMark {
 
 fn kind(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Option<UpperEntryKind> {
     // `None`: the file was removed meanwhile.
-    let stat = sys::look(dir, name).ok().flatten()?;
-    Some(match sys::kind(&stat) {
+    let stat = sys::stat_name(dir, name).ok().flatten()?;
+    Some(match sys::file_type(&stat) {
         FileType::Directory => UpperEntryKind::Directory,
-        FileType::CharacterDevice if stat.st_rdev == 0 => UpperEntryKind::Whiteout(sys::changed(&stat)),
+        FileType::CharacterDevice if stat.st_rdev == 0 => UpperEntryKind::Whiteout(sys::change_time(&stat)),
         FileType::RegularFile if stat.st_size == 0 && is_whiteout(dir, name) => {
-            UpperEntryKind::Whiteout(sys::changed(&stat))
+            UpperEntryKind::Whiteout(sys::change_time(&stat))
         }
-        FileType::RegularFile => UpperEntryKind::File(sys::changed(&stat)),
+        FileType::RegularFile => UpperEntryKind::File(sys::change_time(&stat)),
         _ => UpperEntryKind::Other,
     })
 }
@@ -273,10 +273,10 @@ fn marked(file: BorrowedFd<'_>, mark: &str) -> Option<u8> {
 fn fits(stat: &Stat, form: ContentForm) -> bool {
     let size = sys::size(stat);
     let written = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
-    sys::kind(stat) == FileType::RegularFile
-        && size <= form.limit()
+    sys::file_type(stat) == FileType::RegularFile
+        && size <= form.size_limit()
         && (size < SPARSE || written >= size / 8)
         // Only objects are ever hard-linked, by a clone on the same disk. Any other linked file may belong to another
         // program.
-        && (stat.st_nlink <= 1 || form.is_forever())
+        && (stat.st_nlink <= 1 || form.is_content_addressed())
 }

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_by_their_use() {
+    fn values_are_classified_by_use() {
         for (expected, names) in [
             (
                 ValueUse::Runs,

@@ -11,7 +11,7 @@ use super::sys;
 const MAX_ENTRIES: usize = 2_000;
 
 /// Replaces every expansion in the word by `*` or `?`. Returns `None` if there is none.
-pub(super) fn pattern(word: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn to_pattern(word: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut rest = word;
     // ends: each turn takes at least a byte
@@ -44,7 +44,7 @@ pub(super) fn pattern(word: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Splits a pattern: the directory before its first `*` or `?`, the name with it, and the rest.
-pub(super) fn parts(pattern: &[u8]) -> (&[u8], &[u8], &[u8]) {
+pub(super) fn split_pattern(pattern: &[u8]) -> (&[u8], &[u8], &[u8]) {
     let first = pattern.iter().position(|byte| b"*?".contains(byte)).unwrap_or(pattern.len());
     let begin = pattern[..first].iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
     let end = pattern[first..].iter().position(|&byte| byte == b'/').map_or(pattern.len(), |at| first + at);
@@ -76,9 +76,9 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
 }
 
 /// Returns the entries of a directory whose names match the pattern.
-pub(super) fn entries(directory: &Path, pattern: &[u8]) -> Vec<PathBuf> {
+pub(super) fn matching_entries(directory: &Path, pattern: &[u8]) -> Vec<PathBuf> {
     let (mut found, mut left) = (Vec::new(), MAX_ENTRIES);
-    let Ok(real) = crate::fs::real(directory) else { return found };
+    let Ok(real) = crate::fs::canonicalize(directory) else { return found };
     let Ok(open) = sys::root(&real) else { return found };
     let _seen = sys::list(open.as_fd(), |name, _| {
         if fits(pattern, name.as_bytes()) {
@@ -105,11 +105,11 @@ mod tests {
             ("h.{sh,py}", Some("h.*")),
             ("h.[sx]h", Some("h.*h")),
         ] {
-            let found = pattern(word.as_bytes());
+            let found = to_pattern(word.as_bytes());
             assert_eq!(found.as_deref(), expected.map(str::as_bytes), "{word}");
         }
-        assert_eq!(parts(b"a/b*/c"), (&b"a/"[..], &b"b*"[..], &b"/c"[..]));
-        assert_eq!(parts(b"h.?"), (&b""[..], &b"h.?"[..], &b""[..]));
+        assert_eq!(split_pattern(b"a/b*/c"), (&b"a/"[..], &b"b*"[..], &b"/c"[..]));
+        assert_eq!(split_pattern(b"h.?"), (&b""[..], &b"h.?"[..], &b""[..]));
     }
 
     #[test]

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
 use super::roles::{DirectoryUse, RoleReader, ScriptPlace, WordRole, is_inline};
-use super::settings::{expand, turns};
-use super::shell_words::{ShellVariables, UnexpandedWord, WordPiece, assignment, pieces, words};
+use super::settings::{expand_path, dotdot_directories};
+use super::shell_words::{ShellVariables, UnexpandedWord, WordPiece, assignment, split_pieces, split_words};
 use super::wildcard;
-use crate::sandbox::look::is_of_others;
+use crate::sandbox::look::is_third_party;
 
 /// The nesting depth to which scripts are read (`sh -c 'sh -c …'`).
 const MAX_NESTED: usize = 3;
@@ -50,17 +50,17 @@ pub(super) struct NamedPaths {
 
 impl CommandText<'_> {
     /// Returns the files that a command in the configuration names.
-    pub(super) fn of_value(self) -> NamedPaths {
+    pub(super) fn paths_of_command(self) -> NamedPaths {
         self.named(TextUse::Value)
     }
 
     /// Returns the files that a hook names.
-    pub(super) fn of_hook(self) -> NamedPaths {
+    pub(super) fn paths_of_hook(self) -> NamedPaths {
         self.named(TextUse::Hook)
     }
 
     /// Returns the files that a value of unknown use names: only words that look like paths count.
-    pub(super) fn of_setting(self) -> NamedPaths {
+    pub(super) fn paths_of_setting(self) -> NamedPaths {
         self.named(TextUse::Setting)
     }
 
@@ -106,13 +106,13 @@ struct CommandReader<'a> {
 
 impl CommandReader<'_> {
     fn read(&mut self, text: &[u8], bases: &[PathBuf], outer: &ShellVariables, nested: usize) {
-        let words = words(text);
+        let words = split_words(text);
         let mut variables = outer.clone();
-        variables.take_in(&words);
+        variables.record_assignments(&words);
         let bases = self.entered(&words, bases);
         let (mut roles, mut before, mut above) = (RoleReader::new(), [].as_slice(), None);
         for word in &words {
-            let role = roles.role(word, before);
+            let role = roles.next_role(word, before);
             if nested > 0 && is_inline(before) {
                 self.read(&word.text, &bases, &variables, nested - 1);
             }
@@ -127,7 +127,7 @@ impl CommandReader<'_> {
                 self.take(PathWord { text, is_behind: false, missing: true }, &bases);
             }
             if modules.is_empty() && self.found.files.len() < MAX_NAMED {
-                for text in variables.spellings(&word.text) {
+                for text in variables.expansions(&word.text) {
                     self.word(&UnexpandedWord { text, ..word.clone() }, role, &bases);
                 }
                 self.joined(&word.text, &mut above, &bases);
@@ -141,7 +141,7 @@ impl CommandReader<'_> {
         let mut all = bases.to_vec();
         for pair in words.windows(2).filter(|pair| pair[0].text == b"cd") {
             all.extend(bases.iter().filter_map(|base| {
-                let path = expand(without_variable(&pair[1].text), base, self.home)?;
+                let path = expand_path(without_variable(&pair[1].text), base, self.home)?;
                 path.starts_with(base).then_some(path)
             }));
         }
@@ -164,11 +164,11 @@ impl CommandReader<'_> {
             self.take(PathWord { text, is_behind, missing }, bases);
         }
         let is_file = |base: &PathBuf| {
-            let path = expand(without_variable(text), base, self.home);
+            let path = expand_path(without_variable(text), base, self.home);
             path.as_deref().and_then(kind).is_some_and(|kind| kind != FileType::Directory)
         };
         if !bases.iter().any(is_file) {
-            pieces(text).into_iter().for_each(|piece| self.piece(piece, bases));
+            split_pieces(text).into_iter().for_each(|piece| self.piece(piece, bases));
         }
         if self.of == TextUse::Setting {
             return;
@@ -226,14 +226,14 @@ impl CommandReader<'_> {
         if self.of == TextUse::Setting {
             return;
         }
-        for WordPiece { text, .. } in pieces(word) {
+        for WordPiece { text, .. } in split_pieces(word) {
             let part = Path::new(OsStr::from_bytes(text));
             let below = above.take().map(|above| above.join(part)).filter(|_| part.is_relative());
             match below.as_deref().and_then(kind) {
                 Some(FileType::Directory) => *above = below,
                 Some(_) => self.found.files.extend(below.filter(|path| !self.found.files.contains(path))),
                 None => {
-                    let mut here = bases.iter().filter_map(|base| expand(text, base, self.home));
+                    let mut here = bases.iter().filter_map(|base| expand_path(text, base, self.home));
                     *above = here.find(|path| kind(path) == Some(FileType::Directory));
                 }
             }
@@ -247,16 +247,16 @@ impl CommandReader<'_> {
     fn search_path(&mut self, directories: &[u8], words: &[UnexpandedWord], bases: &[PathBuf]) {
         let mut roles = RoleReader::new();
         let programs: Vec<&[u8]> =
-            words.iter().filter(|word| roles.role(word, b"").is_program).map(|word| &word.text[..]).collect();
+            words.iter().filter(|word| roles.next_role(word, b"").is_program).map(|word| &word.text[..]).collect();
         for entry in directories.split(|&byte| byte == b':') {
             let is_variable = entry.starts_with(b"$") && !entry.contains(&b'/');
             let entry = if entry.is_empty() { b"." } else { without_variable(entry) };
             if is_variable || entry.is_empty() || !is_plain(entry) {
                 continue;
             }
-            for path in bases.iter().filter_map(|base| expand(entry, base, self.home)).collect::<Vec<_>>() {
+            for path in bases.iter().filter_map(|base| expand_path(entry, base, self.home)).collect::<Vec<_>>() {
                 // Package managers write there in ordinary work.
-                if path.iter().any(is_of_others) {
+                if path.iter().any(is_third_party) {
                     continue;
                 }
                 let names = programs.iter().filter(|name| !name.contains(&b'/') && is_plain(name));
@@ -285,16 +285,16 @@ impl CommandReader<'_> {
     fn pattern(&mut self, text: &[u8], bases: &[PathBuf]) {
         let is_word = |byte: &u8| !byte.is_ascii_whitespace() && !b";|&<>'\"`".contains(byte);
         let word = Some(without_variable(text)).filter(|word| word.iter().all(is_word));
-        let Some(pattern) = word.and_then(wildcard::pattern) else { return };
-        let (above, name, rest) = wildcard::parts(&pattern);
+        let Some(pattern) = word.and_then(wildcard::to_pattern) else { return };
+        let (above, name, rest) = wildcard::split_pattern(&pattern);
         let above = if above.is_empty() { b"." } else { above };
         let rest = rest.strip_prefix(b"/").unwrap_or(rest);
-        for directory in bases.iter().filter_map(|base| expand(above, base, self.home)).collect::<Vec<_>>() {
+        for directory in bases.iter().filter_map(|base| expand_path(above, base, self.home)).collect::<Vec<_>>() {
             let is_small = self.is_small(&directory);
             let is_any = name.iter().all(|&byte| byte == b'*');
             // Each file is reported; a protected directory needs no list.
             if is_small && self.of == TextUse::Hook || !is_small && !is_any {
-                let found = wildcard::entries(&directory, name).into_iter();
+                let found = wildcard::matching_entries(&directory, name).into_iter();
                 let found =
                     found.map(|path| if rest.is_empty() { path } else { path.join(OsStr::from_bytes(rest)) });
                 self.found
@@ -311,7 +311,7 @@ impl CommandReader<'_> {
         if role == DirectoryUse::Plain || word.is_empty() || !is_plain(word) {
             return;
         }
-        for path in bases.iter().filter_map(|base| expand(word, base, self.home)).collect::<Vec<_>>() {
+        for path in bases.iter().filter_map(|base| expand_path(word, base, self.home)).collect::<Vec<_>>() {
             let is_there = match kind(&path) {
                 Some(FileType::Directory) => true,
                 None => false,
@@ -357,10 +357,10 @@ impl CommandReader<'_> {
     }
 
     fn take_path(&mut self, word: &[u8], base: &Path, missing: bool) {
-        let Some(path) = expand(word, base, self.home) else { return };
-        let turns = turns(word, base, self.home);
+        let Some(path) = expand_path(word, base, self.home) else { return };
+        let turns = dotdot_directories(word, base, self.home);
         // A link before a `..` leads elsewhere.
-        let real = crate::fs::real(&base.join(OsStr::from_bytes(word))).ok().filter(|_| !turns.is_empty());
+        let real = crate::fs::canonicalize(&base.join(OsStr::from_bytes(word))).ok().filter(|_| !turns.is_empty());
         for path in std::iter::once(path).chain(real) {
             let is_taken = match kind(&path) {
                 Some(FileType::Directory) => false,
@@ -379,7 +379,7 @@ impl CommandReader<'_> {
 /// Returns true if a path without a suffix lies where builds and package managers write: `rm -rf target/debug` runs
 /// nothing there.
 fn is_built(word: &[u8]) -> bool {
-    let is_output = |name: &[u8]| BUILT.contains(&name) || is_of_others(OsStr::from_bytes(name));
+    let is_output = |name: &[u8]| BUILT.contains(&name) || is_third_party(OsStr::from_bytes(name));
     !has_suffix(word) && word.split(|&byte| byte == b'/').any(is_output)
 }
 
@@ -478,7 +478,7 @@ mod tests {
     /// Returns the files and directories (marked by a `/`) that a text names below the tree.
     fn named(text: &str, of: TextUse) -> Vec<String> {
         let place = tempfile::tempdir().unwrap();
-        let root = crate::fs::real(place.path()).unwrap();
+        let root = crate::fs::canonicalize(place.path()).unwrap();
         for file in FILES {
             std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             std::fs::write(root.join(file), "").unwrap();
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_files_or_would_be() {
+    fn existing_and_possible_files_are_named() {
         check(
             &[
                 ("sh watch", &["watch"]),
@@ -643,13 +643,13 @@ mod tests {
     #[test]
     fn a_directory_that_a_path_leaves_is_named() {
         let place = tempfile::tempdir().unwrap();
-        let root = crate::fs::real(place.path()).unwrap();
+        let root = crate::fs::canonicalize(place.path()).unwrap();
         std::fs::create_dir_all(root.join("evil/deep")).unwrap();
         std::fs::write(root.join("w.sh"), "").unwrap();
         std::fs::write(root.join("evil/w.sh"), "").unwrap();
         std::os::unix::fs::symlink("evil/deep", root.join("sub")).unwrap();
         let bases = [root.clone()];
-        let found = CommandText { text: b"sh sub/../w.sh", bases: &bases, home: None }.of_value();
+        let found = CommandText { text: b"sh sub/../w.sh", bases: &bases, home: None }.paths_of_command();
         assert_eq!(found.files, [root.join("w.sh"), root.join("evil/w.sh")]);
         assert!(found.turns.contains(&root.join("sub")), "{:?}", found.turns);
     }

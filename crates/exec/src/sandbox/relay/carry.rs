@@ -15,7 +15,7 @@ const BUFFER: usize = 32 << 10;
 
 /// Forwards until both ends are closed, or one of them fails. When the run of `channel` is over, data that it has
 /// sent is still delivered within a short time.
-pub(super) fn carry(inner: TcpStream, outer: TcpStream, channel: &OwnedFd) {
+pub(super) fn forward_bytes(inner: TcpStream, outer: TcpStream, channel: &OwnedFd) {
     let ready = |stream: &TcpStream| {
         // Disables Nagle's algorithm: the sender decides about batching.
         stream.set_nodelay(true)?;
@@ -130,7 +130,7 @@ mod tests {
         };
         let ((program, inner), (host, outer)) = (pair(), pair());
         let (run, channel) = UnixStream::pair().unwrap();
-        let carries = spawn(move || carry(inner, outer, &channel.into()));
+        let carries = spawn(move || forward_bytes(inner, outer, &channel.into()));
         (program, host, run, carries)
     }
 
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_with_its_run() {
+    fn forwarding_ends_with_its_run() {
         let (_program, host, run, carries) = carried();
         drop(run);
         carries.join().unwrap();

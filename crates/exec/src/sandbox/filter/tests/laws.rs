@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::{Strategy, any, prop_assert_eq, prop_oneof, proptest};
 
-use super::super::super::bpf::machine::{SeccompCall, is_sound, run};
+use super::super::super::bpf::machine::{SeccompCall, is_valid, run};
 use super::super::calls::{LAST, arch};
-use super::super::policy::{SyscallAction, ArgCondition, FilterTable, SyscallRule, ArgWord, policy};
-use super::super::{FilterRules, filter, value};
+use super::super::policy::{SyscallAction, ArgCondition, FilterTable, SyscallRule, ArgWord, filter_table};
+use super::super::{FilterRules, compile_filter, value};
 use super::{ALLOW, FULL};
 
 /// Interprets the table directly.
@@ -54,7 +54,7 @@ fn any_argument() -> impl Strategy<Value = u64> {
 
 fn any_calls() -> impl Strategy<Value = Vec<SeccompCall>> {
     let strictest = FilterRules { namespaces: false, landlock: false, root: true, recorded: true, ..FULL };
-    let ruled: Vec<u32> = policy(strictest).keys().map(|call| call.0).collect();
+    let ruled: Vec<u32> = filter_table(strictest).keys().map(|call| call.0).collect();
     let number = prop_oneof![8 => proptest::sample::select(ruled), 4 => 0..=LAST, 1 => any::<u32>()];
     let call = (number, proptest::array::uniform6(any_argument()));
     proptest::collection::vec(call.prop_map(|(number, args)| SeccompCall { number, arch: arch::NAME, args }), 1..64)
@@ -75,7 +75,7 @@ fn stricter(rules: FilterRules) -> [FilterRules; 6] {
 proptest! {
     #[test]
     fn the_program_says_what_the_table_says(rules in any_rules(), calls in any_calls()) {
-        let (program, policy) = (filter(rules), policy(rules));
+        let (program, policy) = (compile_filter(rules), filter_table(rules));
         for told in calls {
             prop_assert_eq!(run(&program, &told).answer, value(by_table(&policy, &told)), "{:x?}", told);
         }
@@ -83,7 +83,7 @@ proptest! {
 
     #[test]
     fn stricter_rules_allow_nothing_new(rules in any_rules(), calls in any_calls()) {
-        let (program, stricter) = (filter(rules), stricter(rules).map(filter));
+        let (program, stricter) = (compile_filter(rules), stricter(rules).map(compile_filter));
         for told in calls {
             if run(&program, &told).answer != ALLOW {
                 let allows = stricter.iter().position(|program| run(program, &told).answer == ALLOW);
@@ -97,7 +97,7 @@ proptest! {
         let changed = [
             libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_sendto, libc::SYS_sendmsg, libc::SYS_sendmmsg,
         ];
-        let [without, with] = [false, true].map(|brokered| filter(FilterRules { brokered, ..rules }));
+        let [without, with] = [false, true].map(|brokered| compile_filter(FilterRules { brokered, ..rules }));
         for told in calls.iter().filter(|told| !changed.contains(&told.number.into())) {
             prop_assert_eq!(run(&without, told).answer, run(&with, told).answer, "{:x?}", told);
         }
@@ -120,8 +120,8 @@ fn all_rules() -> impl Iterator<Item = FilterRules> {
 #[test]
 fn every_program_is_sound_and_answers_every_number() {
     for rules in all_rules() {
-        let (program, policy) = (filter(rules), policy(rules));
-        assert!(is_sound(&program), "{rules:?}");
+        let (program, policy) = (compile_filter(rules), filter_table(rules));
+        assert!(is_valid(&program), "{rules:?}");
         assert!(program.len() < 400, "{rules:?}: {} instructions", program.len());
         for number in 0..600 {
             let told = SeccompCall { number, arch: arch::NAME, args: [0; 6] };
@@ -134,7 +134,7 @@ fn every_program_is_sound_and_answers_every_number() {
 #[test]
 fn no_number_has_two_names() {
     for rules in all_rules() {
-        let policy = policy(rules);
+        let policy = filter_table(rules);
         let numbers: BTreeSet<u32> = policy.keys().map(|call| call.0).collect();
         assert_eq!(numbers.len(), policy.len());
     }

@@ -3,18 +3,18 @@
 use std::fmt::Write;
 
 use super::super::FilterRules;
-use super::super::policy::{SyscallAction, ArgCondition, FilterTable, SyscallRule, ArgWord, policy};
+use super::super::policy::{SyscallAction, ArgCondition, FilterTable, SyscallRule, ArgWord, filter_table};
 use super::FULL;
 
 /// The snapshots contain the calls of this architecture; others have fewer.
 const LISTED: bool = cfg!(target_arch = "x86_64");
 
 #[test]
-fn the_table_reads_so() {
+fn usual_table_matches_its_snapshot() {
     if !LISTED {
         return;
     }
-    insta::assert_snapshot!(listing(policy(FULL)), @"
+    insta::assert_snapshot!(listing(filter_table(FULL)), @"
     ioctl
         arg1 is 0x5412: EPERM
         arg1 is 0x541c: EPERM
@@ -67,12 +67,12 @@ fn the_table_reads_so() {
 }
 
 #[test]
-fn the_strictest_table_has_this_too() {
+fn strictest_table_matches_its_snapshot() {
     if !LISTED {
         return;
     }
     let strictest = FilterRules { namespaces: false, landlock: false, root: true, recorded: true, ..FULL };
-    let (mut more, less) = (policy(strictest), policy(FULL));
+    let (mut more, less) = (filter_table(strictest), filter_table(FULL));
     more.retain(|call, rules| less.get(call) != Some(rules));
     insta::assert_snapshot!(listing(more), @"
     open

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use super::support::{GitOverlayLab, blob};
+use super::support::{GitOverlayLab, loose_blob};
 use crate::sandbox::git::LandedChanges;
 
 const EVIL: &str = "[core]\n\tfsmonitor = touch ran; false\n\thooksPath = evil\n\tsshCommand = touch ran\n";
@@ -15,13 +15,13 @@ const EXEC: &str = "an operation is in progress that cannot land (rebase-merge/g
 /// Asserts that the planted file stays in the sandbox, and is reported under the name `kept`.
 fn stays(kept: &str, plant: impl Fn(&GitOverlayLab)) {
     let lab = GitOverlayLab::with_commit();
-    lab.host("git branch x; git worktree add -q wt -b wt");
-    let (layer, before) = (lab.layer(), lab.state());
+    lab.run_on_host("git branch x; git worktree add -q wt -b wt");
+    let (layer, before) = (lab.layer(), lab.host_git_state());
     plant(&lab);
     let landed = layer.finish();
     assert_eq!(landed, LandedChanges { kept_back: vec![kept.to_owned()], ..LandedChanges::default() });
-    assert_eq!(lab.state(), before, "{kept}");
-    lab.host("git status; git log; git branch -a; cd wt && git status");
+    assert_eq!(lab.host_git_state(), before, "{kept}");
+    lab.run_on_host("git status; git log; git branch -a; cd wt && git status");
     assert!(!lab.tree.join("ran").exists() && !lab.tree.join("wt/ran").exists());
 }
 
@@ -114,20 +114,20 @@ fn links_pipes_and_devices_stay() {
 fn links_on_the_host_are_not_followed() {
     let lab = GitOverlayLab::with_commit();
     let id = lab.id();
-    lab.host("mv .git/refs ../refs; ln -s ../../refs .git/refs; mv .git/objects ../objects; ln -s ../../objects .git/objects");
+    lab.run_on_host("mv .git/refs ../refs; ln -s ../../refs .git/refs; mv .git/objects ../objects; ln -s ../../objects .git/objects");
     let layer = lab.layer();
     lab.plant("refs/heads/new", format!("{id}\n"));
     lab.plant("logs/HEAD", "");
-    lab.host("ln -sf /dev/null .git/logs/HEAD");
+    lab.run_on_host("ln -sf /dev/null .git/logs/HEAD");
     let kept = ["logs/HEAD", "refs/heads/new"];
     let mut layer = layer;
     assert_eq!(layer.land().kept_back, kept);
-    let (path, content) = blob(b"x");
+    let (path, content) = loose_blob(b"x");
     lab.plant(&path, content);
-    let before = lab.host("find . .. | sort");
+    let before = lab.run_on_host("find . .. | sort");
     let landed = layer.finish();
     assert_eq!((landed.landed, landed.kept_back), (0, vec![path]));
-    assert_eq!(lab.host("find . .. | sort"), before);
+    assert_eq!(lab.run_on_host("find . .. | sort"), before);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_deep_or_wide_tree_ends() {
 #[test]
 fn many_long_names_are_not_held() {
     let lab = GitOverlayLab::with_commit();
-    let (before, layer) = (lab.state(), lab.layer());
+    let (before, layer) = (lab.host_git_state(), lab.layer());
     let deep = format!("{}/", "d".repeat(250)).repeat(12);
     std::fs::create_dir_all(lab.upper.join(&deep)).unwrap();
     for number in 0..4_500 {
@@ -173,7 +173,7 @@ fn many_long_names_are_not_held() {
     let landed = layer.finish();
     let told = "there are too many files, or their names are too long: nothing landed";
     assert_eq!(landed, LandedChanges { faults: vec![told.to_owned()], ..LandedChanges::default() });
-    assert_eq!(lab.state(), before);
+    assert_eq!(lab.host_git_state(), before);
     assert!(lab.upper.join("refs/heads/new").exists());
 }
 
@@ -190,13 +190,13 @@ fn of_many_names_few_are_noted() {
 }
 
 #[test]
-fn many_longer_works_do_not_land() {
+fn too_many_operations_do_not_land() {
     let lab = GitOverlayLab::with_commit();
-    let (before, layer) = (lab.state(), lab.layer());
+    let (before, layer) = (lab.host_git_state(), lab.layer());
     for number in 0..40 {
         lab.plant(&format!("worktrees/w{number}/rebase-merge/git-rebase-todo"), "noop\n");
     }
-    assert_eq!((layer.finish().faults.len(), lab.state()), (1, before));
+    assert_eq!((layer.finish().faults.len(), lab.host_git_state()), (1, before));
 }
 
 #[test]
@@ -219,8 +219,8 @@ fn setuid_and_execute_bits_do_not_land() {
 #[test]
 fn an_attack_from_inside_changes_nothing() {
     let lab = GitOverlayLab::with_commit();
-    let (before, layer) = (lab.state(), lab.layer());
-    lab.inside(
+    let (before, layer) = (lab.host_git_state(), lab.layer());
+    lab.run_inside(
         "cp -r .git evil; printf '[core]\\n\\tfsmonitor = touch ran\\n' >> evil/config; echo ../evil > .git/commondir
         printf '#!/bin/sh\\ntouch ran\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit
         git config -f .git/config core.fsmonitor 'touch ran'; echo / > .git/objects/info/alternates
@@ -231,7 +231,7 @@ fn an_attack_from_inside_changes_nothing() {
     );
     let landed = layer.finish();
     assert_eq!((landed.landed, landed.faults), (0, vec![EXEC.to_owned()]), "{:?}", landed.kept_back);
-    assert_eq!(lab.state(), before);
-    lab.host("git status; git log; git commit -q --allow-empty -m two; git fsck");
+    assert_eq!(lab.host_git_state(), before);
+    lab.run_on_host("git status; git log; git commit -q --allow-empty -m two; git fsck");
     assert!(!lab.tree.join("ran").exists());
 }

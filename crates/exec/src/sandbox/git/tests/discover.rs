@@ -4,8 +4,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::support::GitOverlayLab;
-use crate::sandbox::git::{DiscoveredRepositories, Repository, is_git, outer_repositories, repositories};
-use crate::sandbox::look::look;
+use crate::sandbox::git::{DiscoveredRepositories, Repository, is_git, outer_repositories, find_repositories};
+use crate::sandbox::look::scan_roots;
 
 fn found(lab: &GitOverlayLab, tree: &Path) -> (Vec<String>, Vec<String>) {
     let name = |path: &Path| path.strip_prefix(&lab.base).unwrap().display().to_string();
@@ -18,8 +18,8 @@ fn found(lab: &GitOverlayLab, tree: &Path) -> (Vec<String>, Vec<String>) {
 /// Discovers repositories as a survey does.
 fn discovered(root: &Path) -> DiscoveredRepositories {
     let deny = policy::DenyRead::new(std::iter::empty::<&str>(), None).unwrap();
-    let seen = look([root.to_owned()], &[], &deny);
-    let mut found = repositories(&seen.trees, &[root.to_owned()]);
+    let seen = scan_roots([root.to_owned()], &[], &deny);
+    let mut found = find_repositories(&seen.trees, &[root.to_owned()]);
     found.cut |= seen.cut;
     found
 }
@@ -31,7 +31,7 @@ fn strings<const N: usize>(texts: [&str; N]) -> Vec<String> {
 #[test]
 fn repositories_worktrees_and_submodules_are_found() {
     let lab = GitOverlayLab::with_commit();
-    lab.host(
+    lab.run_on_host(
         "git init -q a/b/nested; git init -q 1/2/3/4; git init -q 1/2/3/4/5; git clone -q . ../other
         git submodule add -q ../other lib/sub; git commit -qm sub; git worktree add -q wt; git worktree add -q ../out
         git -C ../out submodule update -q --init; git init -q node_modules/x",
@@ -66,14 +66,14 @@ fn repositories_worktrees_and_submodules_are_found() {
 #[test]
 fn a_relative_way_back_is_understood() {
     let lab = GitOverlayLab::with_commit();
-    lab.host("git worktree add -q ../out; echo ../../../../out/.git > .git/worktrees/out/gitdir; echo gitdir: ../tree/.git/worktrees/out > ../out/.git");
+    lab.run_on_host("git worktree add -q ../out; echo ../../../../out/.git > .git/worktrees/out/gitdir; echo gitdir: ../tree/.git/worktrees/out > ../out/.git");
     assert_eq!(found(&lab, &lab.base.join("out")).0, ["tree/.git of out"]);
 }
 
 #[test]
 fn a_pointer_that_lies_is_only_a_pointer() {
     let lab = GitOverlayLab::with_commit();
-    lab.host("git worktree add -q ../out; git clone -q . ../mine; rm -rf ../mine/.git; mkdir ../mine/fake");
+    lab.run_on_host("git worktree add -q ../out; git clone -q . ../mine; rm -rf ../mine/.git; mkdir ../mine/fake");
     let mine = lab.base.join("mine");
     let believed = |pointer: &str| {
         std::fs::write(mine.join(".git"), pointer).unwrap();
@@ -106,20 +106,20 @@ fn a_git_directory_in_the_root_needs_no_proof() {
         "git init -q one; mv one/.git data; ln -s ../data one/.git",
         "git clone -q --bare . data; mkdir one; echo 'gitdir: ../data' > one/.git",
     ] {
-        lab.host(&format!("rm -rf one data; {make}"));
+        lab.run_on_host(&format!("rm -rf one data; {make}"));
         let (repositories, pointers) = found(&lab, &lab.tree);
         assert_eq!(repositories, ["tree/.git of tree", "tree/data of tree/one"], "{make}");
         assert_eq!(pointers, ["tree/one/.git"]);
     }
     // A directory that is not a git directory is not protected as one, even if a pointer names it.
-    lab.host("rm -rf one data; mkdir one src; echo 'gitdir: ../src' > one/.git");
+    lab.run_on_host("rm -rf one data; mkdir one src; echo 'gitdir: ../src' > one/.git");
     assert_eq!(found(&lab, &lab.tree).0, ["tree/.git of tree"]);
 }
 
 #[test]
 fn a_repository_too_many_is_closed_and_what_is_none_takes_no_place() {
     let lab = GitOverlayLab::new();
-    lab.host("i=0; while [ $i -lt 40 ]; do mkdir -p a$i/.git; git init -q d$i; i=$((i+1)); done");
+    lab.run_on_host("i=0; while [ $i -lt 40 ]; do mkdir -p a$i/.git; git init -q d$i; i=$((i+1)); done");
     let found = discovered(&lab.tree);
     // 40 that are no repositories, and 8 of the 40 that are: the tree itself has no repository here.
     assert_eq!((found.repositories.len(), found.closed.len(), found.cut), (32, 48, false));
@@ -129,19 +129,19 @@ fn a_repository_too_many_is_closed_and_what_is_none_takes_no_place() {
 #[test]
 fn a_git_directory_without_a_working_tree_here_is_found() {
     let lab = GitOverlayLab::with_commit();
-    lab.host("git init -q --bare a/remote.git; git init -q --separate-git-dir=gd ../elsewhere; mkdir c; touch c/HEAD");
+    lab.run_on_host("git init -q --bare a/remote.git; git init -q --separate-git-dir=gd ../elsewhere; mkdir c; touch c/HEAD");
     let mut bare = discovered(&lab.tree).bare;
     bare.sort();
     assert_eq!(bare, [lab.tree.join("a/remote.git"), lab.tree.join("gd")]);
     // A repository that has a layer needs nothing else.
-    lab.host("git clone -q --bare . .bare; git -C .bare worktree add -q ../wt -b wt");
+    lab.run_on_host("git clone -q --bare . .bare; git -C .bare worktree add -q ../wt -b wt");
     assert_eq!(discovered(&lab.tree).bare.len(), 2);
 }
 
 #[test]
 fn repositories_above_are_found() {
     let lab = GitOverlayLab::with_commit();
-    lab.host("mkdir -p sub/deep; git worktree add -q ../out; mkdir ../out/sub");
+    lab.run_on_host("mkdir -p sub/deep; git worktree add -q ../out; mkdir ../out/sub");
     let above = |root: &str| outer_repositories(&lab.base.join(root), |above| above.starts_with(&lab.base));
     let of = |root: &str| vec![Repository { at: lab.git(), root: lab.base.join(root) }];
     assert_eq!(above("tree/sub/deep"), of("tree"));
@@ -162,7 +162,7 @@ fn whatever_git_could_take_for_a_repository_is_one() {
         ("mkdir HEAD objects refs", false),
         ("touch HEAD; mkdir objects", false),
     ] {
-        lab.host(&format!("rm -rf d; mkdir d; cd d; {make}"));
+        lab.run_on_host(&format!("rm -rf d; mkdir d; cd d; {make}"));
         assert_eq!(is_git(&lab.tree.join("d")), expected, "{make}");
     }
 }

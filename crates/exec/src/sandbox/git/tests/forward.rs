@@ -1,8 +1,8 @@
 //! Tests of references that the host moved during a run.
 
-use super::overlay::clean;
+use super::overlay::assert_all_landed;
 use super::support::GitOverlayLab;
-use crate::sandbox::git::forward::tail;
+use crate::sandbox::git::forward::reflog_tail;
 
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
@@ -16,7 +16,7 @@ fn log(steps: &[(&str, &str)]) -> String {
 #[test]
 fn a_history_goes_on_from_the_last_entry() {
     let ends = |host: &str, sandbox: &str| {
-        let tail = tail(host.as_bytes(), sandbox.as_bytes())?;
+        let tail = reflog_tail(host.as_bytes(), sandbox.as_bytes())?;
         Some(format!(
             "{} {}",
             &String::from_utf8_lossy(tail.from)[..1],
@@ -41,10 +41,10 @@ fn a_history_goes_on_from_the_last_entry() {
 /// The host commits `outside`, then the sandbox, which has not read the repository before, runs `inside`.
 fn both(lab: &GitOverlayLab, outside: &str, inside: &str) -> crate::sandbox::git::LandedChanges {
     let layer = lab.layer();
-    let mut running = lab.begin(&format!("pause\n{inside}"));
-    lab.host(outside);
-    running.next();
-    running.end();
+    let mut running = lab.begin_paused(&format!("pause\n{inside}"));
+    lab.run_on_host(outside);
+    running.continue_to_pause();
+    running.continue_to_end();
     layer.finish()
 }
 
@@ -59,17 +59,17 @@ fn a_commit_on_top_of_the_hosts_lands() {
         &format!("{OUTSIDE}; git commit -q --amend -m outside --date=2001-01-01"),
     ] {
         let lab = GitOverlayLab::with_commit();
-        clean(&both(&lab, outside, INSIDE));
+        assert_all_landed(&both(&lab, outside, INSIDE));
         assert_eq!(
-            lab.host("git log --format=%s; git status --porcelain"),
+            lab.run_on_host("git log --format=%s; git status --porcelain"),
             "inside\noutside\none\n",
             "{outside}"
         );
-        let reflog = lab.host("git reflog --format=%gs");
-        assert_eq!(reflog, lab.host("git reflog main --format=%gs"));
+        let reflog = lab.run_on_host("git reflog --format=%gs");
+        assert_eq!(reflog, lab.run_on_host("git reflog main --format=%gs"));
         assert!(reflog.starts_with("commit: inside\ncommit"), "{reflog}");
-        assert_eq!(lab.left(), [""; 0]);
-        lab.check();
+        assert_eq!(lab.leftover_files(), [""; 0]);
+        lab.assert_repository_sound();
     }
 }
 
@@ -77,13 +77,13 @@ fn a_commit_on_top_of_the_hosts_lands() {
 fn what_the_host_has_staged_stays() {
     let lab = GitOverlayLab::with_commit();
     let layer = lab.layer();
-    let running = lab.begin(INSIDE);
-    lab.host("echo s > staged; git add staged");
-    running.end();
+    let running = lab.begin_paused(INSIDE);
+    lab.run_on_host("echo s > staged; git add staged");
+    running.continue_to_end();
     let landed = layer.finish();
     assert_eq!((landed.conflicts, landed.faults), (vec!["index".to_owned()], vec![]));
-    assert_eq!(lab.host("git diff --cached --name-status"), "D\tinside\nA\tstaged\n");
-    assert_eq!(lab.host("git log --format=%s"), "inside\none\n");
+    assert_eq!(lab.run_on_host("git diff --cached --name-status"), "D\tinside\nA\tstaged\n");
+    assert_eq!(lab.run_on_host("git log --format=%s"), "inside\none\n");
 }
 
 #[test]
@@ -91,30 +91,30 @@ fn two_runs_from_one_base_are_told() {
     for pack in ["true", "git pack-refs --all"] {
         let lab = GitOverlayLab::with_commit();
         let layer = lab.layer();
-        let running = lab.begin(INSIDE);
+        let running = lab.begin_paused(INSIDE);
         let id = std::fs::read_to_string(lab.upper.join("refs/heads/main")).unwrap().trim().to_owned();
-        lab.host(&format!("{OUTSIDE}; {pack}"));
-        running.end();
+        lab.run_on_host(&format!("{OUTSIDE}; {pack}"));
+        running.continue_to_end();
         let landed = layer.finish();
         let told = format!("refs/heads/main (in the sandbox: {id}; git merge {id} brings it in)");
         assert_eq!((landed.conflicts, landed.faults), (vec!["index".to_owned(), told], vec![]));
         assert_eq!(
-            lab.host("git log --format=%s; git reflog --format=%gs"),
+            lab.run_on_host("git log --format=%s; git reflog --format=%gs"),
             "outside\none\ncommit: outside\ncommit (initial): one\n"
         );
-        lab.host(&format!("rm inside; git merge -q --no-edit {id}; git fsck"));
-        assert_eq!(lab.host("cat inside outside; git status --porcelain"), "i\no\n");
+        lab.run_on_host(&format!("rm inside; git merge -q --no-edit {id}; git fsck"));
+        assert_eq!(lab.run_on_host("cat inside outside; git status --porcelain"), "i\no\n");
     }
 }
 
 #[test]
 fn a_reset_on_the_host_is_not_undone() {
     let lab = GitOverlayLab::with_commit();
-    lab.host("echo 2 > f; git commit -qam two; echo 3 > f; git commit -qam three");
+    lab.run_on_host("echo 2 > f; git commit -qam two; echo 3 > f; git commit -qam three");
     let layer = lab.layer();
-    let running = lab.begin(INSIDE);
-    lab.host("git reset -q --hard HEAD~1");
-    running.end();
+    let running = lab.begin_paused(INSIDE);
+    lab.run_on_host("git reset -q --hard HEAD~1");
+    running.continue_to_end();
     assert_eq!(layer.finish().conflicts.len(), 2);
-    assert_eq!(lab.host("git log --format=%s"), "two\none\n");
+    assert_eq!(lab.run_on_host("git log --format=%s"), "two\none\n");
 }

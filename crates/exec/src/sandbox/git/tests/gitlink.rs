@@ -12,9 +12,9 @@ const EVIL: &str =
 /// Runs `before` on the host, then `script` in the sandbox. Returns the result of landing.
 fn after(before: &str, script: &str) -> (GitOverlayLab, LandedChanges) {
     let lab = GitOverlayLab::with_commit();
-    lab.host(before);
+    lab.run_on_host(before);
     let layer = lab.layer();
-    lab.inside(script);
+    lab.run_inside(script);
     let landed = layer.finish();
     (lab, landed)
 }
@@ -22,14 +22,14 @@ fn after(before: &str, script: &str) -> (GitOverlayLab, LandedChanges) {
 fn stays(before: &str, script: &str) {
     let (lab, landed) = after(before, script);
     assert!(landed.kept_back == KEPT || landed.more_kept_back > 0, "{script} {landed:?}");
-    assert!(!lab.host("git ls-files -s").contains("160000 "), "{script}");
-    assert!(!lab.left().is_empty(), "the next run still has it");
+    assert!(!lab.run_on_host("git ls-files -s").contains("160000 "), "{script}");
+    assert!(!lab.leftover_files().is_empty(), "the next run still has it");
 }
 
 fn lands(before: &str, script: &str) {
     let (lab, landed) = after(before, script);
     assert_eq!(landed.kept_back, [""; 0], "{script}");
-    assert!(lab.host("git ls-files -s").contains("160000 "), "{script}");
+    assert!(lab.run_on_host("git ls-files -s").contains("160000 "), "{script}");
 }
 
 #[test]
@@ -37,21 +37,21 @@ fn no_hook_is_checked_out() {
     let lab = GitOverlayLab::with_commit();
     let layer = lab.layer();
     // Git rejects such a path, so the bytes are changed afterwards: the same length, and a checksum of zeros.
-    lab.inside(
+    lab.run_inside(
         "mkdir -p agit/hooks; printf '#!/bin/sh\\ntouch ran\\n' > agit/hooks/post-index-change; git add --chmod=+x agit
         sed -i 's,agit/hooks,.git/hooks,' .git/index; truncate -s -20 .git/index; head -c 20 /dev/zero >> .git/index; rm -r agit",
     );
     assert_eq!(layer.finish().kept_back, KEPT);
-    lab.host("git restore .; git status");
+    lab.run_on_host("git restore .; git status");
     assert!(!lab.git().join("hooks/post-index-change").exists());
 }
 
 #[test]
 fn a_lie_about_trees_is_not_committed() {
     let lab = GitOverlayLab::with_commit();
-    let (old, layer) = (lab.host("git rev-parse HEAD^{tree}"), lab.layer());
+    let (old, layer) = (lab.run_on_host("git rev-parse HEAD^{tree}"), lab.layer());
     // The index says 2, but its tree cache says that nothing has changed.
-    lab.inside(
+    lab.run_inside(
         "git write-tree; cp .git/index ../old; echo 2 > f; git add f
         perl -0777 -e 'my ($n, $o) = map { open my $f, \"<\", $_; binmode $f; <$f> } @ARGV;
             my $at = index $o, \"TREE\"; my $end = index $n, \"TREE\"; $end = length($n) - 20 if $end < 0;
@@ -59,16 +59,16 @@ fn a_lie_about_trees_is_not_committed() {
         cp ../lies .git/index",
     );
     layer.finish();
-    lab.host("git commit -qm two");
-    assert_ne!(lab.host("git rev-parse HEAD^{tree}"), old);
-    assert_eq!(lab.host("git show HEAD:f"), "2\n");
+    lab.run_on_host("git commit -qm two");
+    assert_ne!(lab.run_on_host("git rev-parse HEAD^{tree}"), old);
+    assert_eq!(lab.run_on_host("git show HEAD:f"), "2\n");
 }
 
 #[test]
 fn a_split_index_stays() {
     let (lab, landed) = after("true", "git update-index --split-index; echo 2 > f; git commit -qam two");
     assert_eq!(landed.kept_back, KEPT);
-    assert_eq!(lab.host("git log --format=%s"), "two\none\n");
+    assert_eq!(lab.run_on_host("git log --format=%s"), "two\none\n");
 }
 
 #[test]
@@ -96,11 +96,11 @@ fn a_repository_of_the_run_is_not_entered() {
 #[test]
 fn a_link_in_the_way_of_modules_is_seen() {
     let lab = GitOverlayLab::with_commit();
-    lab.host(&format!(
+    lab.run_on_host(&format!(
         "{EVIL}; mkdir .git/modules; mv sub/.git evil; ln -s ../../evil .git/modules/x; rm -r sub"
     ));
     let layer = lab.layer();
-    lab.inside("mkdir sub; echo gitdir: ../.git/modules/x > sub/.git; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub");
+    lab.run_inside("mkdir sub; echo gitdir: ../.git/modules/x > sub/.git; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub");
     assert_eq!(layer.finish().kept_back, KEPT);
 }
 
@@ -119,10 +119,10 @@ fn other_repositories_that_are_harmless_land() {
 #[test]
 fn a_submodule_in_a_worktree_lands() {
     let lab = GitOverlayLab::with_commit();
-    lab.host("git clone -q . ../other");
+    lab.run_on_host("git clone -q . ../other");
     let layer = lab.layer();
-    lab.inside("git worktree add -q wt -b wt; cd wt; git submodule add -q ../../other s; git commit -qm sub");
+    lab.run_inside("git worktree add -q wt -b wt; cd wt; git submodule add -q ../../other s; git commit -qm sub");
     let landed = layer.finish();
     assert_eq!((landed.kept_back, landed.faults), (vec!["config".to_owned()], vec![]));
-    assert_eq!(lab.host("cd wt; git status --porcelain; git ls-files -s | grep -c 160000"), "1\n");
+    assert_eq!(lab.run_on_host("cd wt; git status --porcelain; git ls-files -s | grep -c 160000"), "1\n");
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{XattrFlags, setxattr};
 
-use super::support::{GitOverlayLab, blob, plant};
+use super::support::{GitOverlayLab, loose_blob, plant};
 use crate::sandbox::git::LandedChanges;
 
 fn landed(number: usize) -> LandedChanges {
@@ -34,18 +34,18 @@ fn objects_are_never_replaced_nor_removed() {
     let lab = GitOverlayLab::with_commit();
     let id = lab.id();
     let object = format!("objects/{}/{}", &id[..2], &id[2..]);
-    let before = lab.state();
+    let before = lab.host_git_state();
     lab.plant(&object, b"\x78\x01evil");
-    let other = lab.host("git rev-parse HEAD^{tree}");
+    let other = lab.run_on_host("git rev-parse HEAD^{tree}");
     whiteout(&lab, &format!("objects/{}/{}", &other[..2], other[2..].trim()));
     assert_eq!(lab.layer().finish(), LandedChanges::default());
-    assert_eq!((lab.state(), lab.left()), (before, vec![]));
+    assert_eq!((lab.host_git_state(), lab.leftover_files()), (before, vec![]));
 }
 
 #[test]
 fn an_object_is_read_only() {
     let lab = GitOverlayLab::with_commit();
-    let (path, content) = blob(b"x");
+    let (path, content) = loose_blob(b"x");
     lab.plant(&path, content);
     assert_eq!(lab.layer().finish(), landed(1));
     assert_eq!(std::fs::metadata(lab.git().join(path)).unwrap().mode() & 0o7777, 0o444);
@@ -55,10 +55,10 @@ fn an_object_is_read_only() {
 fn what_is_the_same_is_no_conflict() {
     let lab = GitOverlayLab::with_commit();
     let layer = lab.layer();
-    lab.host("git commit -q --allow-empty -m two");
+    lab.run_on_host("git commit -q --allow-empty -m two");
     lab.plant("refs/heads/main", format!("{}\n", lab.id()));
     assert_eq!(layer.finish(), LandedChanges::default());
-    assert_eq!(lab.left(), [""; 0]);
+    assert_eq!(lab.leftover_files(), [""; 0]);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_change_of_the_host_wins_also_over_an_earlier_run() {
     lab.plant("refs/heads/main", format!("{first}\n"));
     // A leftover of an earlier run is older than the host's change.
     std::thread::sleep(std::time::Duration::from_millis(20));
-    lab.host("git commit -q --allow-empty -m two");
+    lab.run_on_host("git commit -q --allow-empty -m two");
     let conflict = format!("refs/heads/main (in the sandbox: {first}; git merge {first} brings it in)");
     assert_eq!(lab.layer().finish(), LandedChanges { conflicts: vec![conflict], ..LandedChanges::default() });
     assert_ne!(lab.id(), first);
@@ -101,7 +101,7 @@ fn a_lock_of_another_git_is_respected() {
     std::fs::write(lab.git().join("refs/heads/x.lock"), "").unwrap();
     let told = lab.layer().finish();
     assert_eq!((told.landed, told.faults), (0, vec!["refs/heads/x is locked by another git".to_owned()]));
-    assert_eq!(lab.left(), ["refs/heads/x"], "it may land next time");
+    assert_eq!(lab.leftover_files(), ["refs/heads/x"], "it may land next time");
     std::fs::remove_file(lab.git().join("refs/heads/x.lock")).unwrap();
     assert_eq!(lab.layer().finish(), landed(1));
 }
@@ -109,8 +109,8 @@ fn a_lock_of_another_git_is_respected() {
 #[test]
 fn deletions_land_where_they_may() {
     let lab = GitOverlayLab::with_commit();
-    lab.host("git branch a; git branch b/c; touch .git/MERGE_HEAD; git pack-refs; echo x > .git/hooks/mine");
-    lab.host("git branch d; git branch e/f");
+    lab.run_on_host("git branch a; git branch b/c; touch .git/MERGE_HEAD; git pack-refs; echo x > .git/hooks/mine");
+    lab.run_on_host("git branch d; git branch e/f");
     let layer = lab.layer();
     for path in
         ["refs/heads/d", "refs/heads/e", "MERGE_HEAD", "packed-refs", "index", "HEAD", "config", "hooks/mine"]
@@ -120,14 +120,14 @@ fn deletions_land_where_they_may() {
     let told = layer.finish();
     assert_eq!((told.landed, told.faults), (3, vec![]));
     assert_eq!(told.kept_back, ["HEAD", "config", "hooks/mine", "index", "packed-refs"]);
-    assert_eq!(lab.host("git branch --format='%(refname:short)'"), "a\nb/c\nmain\n");
-    lab.check();
+    assert_eq!(lab.run_on_host("git branch --format='%(refname:short)'"), "a\nb/c\nmain\n");
+    lab.assert_repository_sound();
 }
 
 #[test]
 fn references_are_not_lost_when_packed_ones_cannot_land() {
     let lab = GitOverlayLab::with_commit();
-    lab.host("git branch a");
+    lab.run_on_host("git branch a");
     let layer = lab.layer();
     lab.plant("packed-refs", "nonsense");
     whiteout(&lab, "refs/heads/a");
@@ -148,9 +148,9 @@ fn nothing_refers_to_objects_that_could_not_land() {
     }
     lab.plant("refs/heads/new", lab.id());
     lab.plant("rebase-apply/next", "1");
-    let (path, content) = blob(b"x");
+    let (path, content) = loose_blob(b"x");
     lab.plant(&path, content);
-    lab.host(&format!("mkdir .git/{0}; chmod 555 .git/{0}", &path[..10]));
+    lab.run_on_host(&format!("mkdir .git/{0}; chmod 555 .git/{0}", &path[..10]));
     let told = lab.layer().finish();
     assert_eq!((told.landed, told.faults.len()), (0, 2), "{told:?}");
     assert!(!lab.git().join("refs/heads/new").exists());
@@ -159,18 +159,18 @@ fn nothing_refers_to_objects_that_could_not_land() {
 #[test]
 fn what_git_could_work_out_itself_does_not_land() {
     let lab = GitOverlayLab::with_commit();
-    let before = lab.state();
+    let before = lab.host_git_state();
     for name in ["info/commit-graph", "info/commit-graphs/commit-graph-chain", "pack/multi-pack-index"] {
         lab.plant(&format!("objects/{name}"), "lies");
     }
     assert_eq!(lab.layer().finish(), LandedChanges::default());
-    assert_eq!((lab.state(), lab.left()), (before, vec![]));
+    assert_eq!((lab.host_git_state(), lab.leftover_files()), (before, vec![]));
 }
 
 #[test]
-fn the_exclude_that_a_run_is_given_is_nobodys_business() {
+fn exclude_file_of_a_run_is_not_reported() {
     let lab = GitOverlayLab::with_commit();
-    let before = lab.state();
+    let before = lab.host_git_state();
     let (mut layer, given) = (lab.layer(), lab.upper.join("info/exclude"));
     lab.plant("info/exclude", "ours\n");
     assert!(crate::sandbox::git::upper::UpperDir::open(&lab.upper).unwrap().is_empty().unwrap());
@@ -180,7 +180,7 @@ fn the_exclude_that_a_run_is_given_is_nobodys_business() {
     lab.plant("refs/heads/x", lab.id());
     assert_eq!(layer.finish(), landed(1));
     std::fs::remove_file(lab.git().join("refs/heads/x")).unwrap();
-    assert_eq!((lab.state(), lab.left()), (before, vec!["info/exclude".to_owned()]));
+    assert_eq!((lab.host_git_state(), lab.leftover_files()), (before, vec!["info/exclude".to_owned()]));
     let layer = lab.layer();
     std::fs::remove_file(&given).unwrap();
     whiteout(&lab, "info/exclude");

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::support::GitOverlayLab;
-use crate::sandbox::git::content::{is_head, is_log, is_reference, is_rerere};
-use crate::sandbox::git::forward::tail;
+use crate::sandbox::git::content::{is_head, is_reflog, is_reference, is_rerere};
+use crate::sandbox::git::forward::reflog_tail;
 use crate::sandbox::git::hash::ObjectFormat;
 
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -12,7 +12,7 @@ const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 
 #[test]
 fn a_history_is_as_git_writes_it() {
-    let fits = |text: &str| is_log(text.as_bytes(), ObjectFormat::Sha1);
+    let fits = |text: &str| is_reflog(text.as_bytes(), ObjectFormat::Sha1);
     for good in [
         String::new(),
         format!("{A} {B} n <a@b> 1 +0000\n"),
@@ -44,7 +44,7 @@ fn a_history_is_as_git_writes_it() {
 #[test]
 fn no_git_directory_is_built_from_histories() {
     let lab = GitOverlayLab::with_commit();
-    let (before, layer) = (lab.state(), lab.layer());
+    let (before, layer) = (lab.host_git_state(), lab.layer());
     for place in ["logs/refs/heads/x", "modules/x/logs/refs/heads/y", "modules/logs/refs/z"] {
         lab.plant(&format!("{place}/config"), "[core]\n\tfsmonitor = touch ran\n");
         lab.plant(&format!("{place}/hooks/pre-commit"), "#!/bin/sh\ntouch ran\n");
@@ -55,18 +55,18 @@ fn no_git_directory_is_built_from_histories() {
     let landed = layer.finish();
     // The empty configuration of a submodule, and two submodules whose names match nothing in them.
     assert!(landed.landed <= 3, "{landed:?}");
-    let after = lab.state();
+    let after = lab.host_git_state();
     let new: Vec<&str> = after.lines().filter(|line| !before.contains(line)).collect();
     for name in ["hooks", "commondir", "fsmonitor"] {
         assert!(!new.iter().any(|line| line.contains(name)), "{new:?}");
     }
-    assert_eq!(lab.host("grep -rl fsmonitor .git --include=config || true"), "");
+    assert_eq!(lab.run_on_host("grep -rl fsmonitor .git --include=config || true"), "");
 }
 
 #[test]
 fn holes_do_not_land() {
     let lab = GitOverlayLab::with_commit();
-    let (before, layer) = (lab.state(), lab.layer());
+    let (before, layer) = (lab.host_git_state(), lab.layer());
     for name in ["logs/refs/heads/x", "COMMIT_EDITMSG", "refs/heads/x"] {
         lab.plant(name, "");
         std::fs::OpenOptions::new().write(true).open(lab.upper.join(name)).unwrap().set_len(1000).unwrap();
@@ -79,7 +79,7 @@ fn holes_do_not_land() {
     );
     std::fs::remove_file(lab.git().join("COMMIT_EDITMSG")).unwrap();
     assert_eq!(
-        lab.state(),
+        lab.host_git_state(),
         before
             .lines()
             .filter(|line| !line.contains("EDITMSG"))
@@ -91,10 +91,10 @@ fn holes_do_not_land() {
 #[test]
 fn a_history_of_the_host_may_be_odd() {
     let lab = GitOverlayLab::with_commit();
-    lab.host("(echo odd; cat .git/logs/HEAD) > log; mv log .git/logs/HEAD");
-    let landed = lab.run("git commit -q --allow-empty -m two");
+    lab.run_on_host("(echo odd; cat .git/logs/HEAD) > log; mv log .git/logs/HEAD");
+    let landed = lab.run_and_land("git commit -q --allow-empty -m two");
     assert_eq!(landed.kept_back, [""; 0]);
-    assert!(lab.host("cat .git/logs/HEAD").starts_with("odd\n"));
+    assert!(lab.run_on_host("cat .git/logs/HEAD").starts_with("odd\n"));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_long_history_is_looked_at_once() {
     let host = format!("{}\n", format!("{A} ").repeat(50_000));
     let sandbox = format!("{}x\n", format!("{A} ").repeat(100_000));
     let begun = Instant::now();
-    assert_eq!(tail(host.as_bytes(), sandbox.as_bytes()), None);
+    assert_eq!(reflog_tail(host.as_bytes(), sandbox.as_bytes()), None);
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::support::GitOverlayLab;
 use crate::sandbox::git::hash::ObjectFormat;
-use crate::sandbox::git::index::{HostIndexPaths, check};
-use crate::sandbox::git::tracked::is_plain;
+use crate::sandbox::git::index::{HostIndexPaths, check_index};
+use crate::sandbox::git::tracked::is_safe_tree_path;
 
 /// Builds an index of version 2 with these modes, flags and paths.
 fn index(format: ObjectFormat, entries: &[(u32, u16, &[u8])]) -> Vec<u8> {
@@ -15,7 +15,7 @@ fn index(format: ObjectFormat, entries: &[(u32, u16, &[u8])]) -> Vec<u8> {
         let start = index.len();
         index.extend([0; 24]);
         index.extend(mode.to_be_bytes());
-        index.extend(vec![0; 12 + format.bytes()]);
+        index.extend(vec![0; 12 + format.id_length()]);
         index.extend((flags | u16::try_from(path.len().min(0xfff)).unwrap()).to_be_bytes());
         index.extend(*path);
         let end = start + (index.len() - start) / 8 * 8 + 8;
@@ -25,13 +25,13 @@ fn index(format: ObjectFormat, entries: &[(u32, u16, &[u8])]) -> Vec<u8> {
 }
 
 fn sealed(mut index: Vec<u8>, format: ObjectFormat) -> Vec<u8> {
-    let sum = format.hash(&index);
+    let sum = format.hash_bytes(&index);
     index.extend(sum);
     index
 }
 
 fn fits(index: &[u8], format: ObjectFormat) -> bool {
-    check(index.to_vec(), format, &HostIndexPaths::default()).is_some()
+    check_index(index.to_vec(), format, &HostIndexPaths::default()).is_some()
 }
 
 fn one(mode: u32, path: &[u8]) -> bool {
@@ -42,7 +42,7 @@ fn one(mode: u32, path: &[u8]) -> bool {
 fn paths_are_those_that_git_takes() {
     for good in ["a", "a/b", ".gitignore", ".gitx", "git", "git~2", "a.git/b", "...", "ü", ".github/x", "a b"]
     {
-        assert!(is_plain(good.as_bytes()) && one(0o100_644, good.as_bytes()), "{good}");
+        assert!(is_safe_tree_path(good.as_bytes()) && one(0o100_644, good.as_bytes()), "{good}");
     }
     for bad in [
         "",
@@ -72,9 +72,9 @@ fn paths_are_those_that_git_takes() {
         ".git\\hooks",
         "a\\.git",
     ] {
-        assert!(!is_plain(bad.as_bytes()) && !one(0o100_644, bad.as_bytes()), "{bad}");
+        assert!(!is_safe_tree_path(bad.as_bytes()) && !one(0o100_644, bad.as_bytes()), "{bad}");
     }
-    assert!(!is_plain(b"a\0b") && !one(0o100_644, &[b'a'; 5000]) && one(0o100_644, &[b'a'; 4096]));
+    assert!(!is_safe_tree_path(b"a\0b") && !one(0o100_644, &[b'a'; 5000]) && one(0o100_644, &[b'a'; 4096]));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn what_follows_the_entries_does_not_land() {
         with.extend(name);
         with.extend(u32::try_from(content.len()).unwrap().to_be_bytes());
         with.extend(content);
-        check(sealed(with, ObjectFormat::Sha1), ObjectFormat::Sha1, &HostIndexPaths::default()).map(|checked| checked.bytes)
+        check_index(sealed(with, ObjectFormat::Sha1), ObjectFormat::Sha1, &HostIndexPaths::default()).map(|checked| checked.bytes)
     };
     let plain = index(ObjectFormat::Sha1, &[(0o100_644, 0, b"a")]);
     for name in [b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"] {
@@ -129,14 +129,14 @@ fn what_follows_the_entries_does_not_land() {
 fn a_file_cannot_be_hidden() {
     let hidden = index(ObjectFormat::Sha1, &[(0o100_644, 0x8000, b"a")]);
     let shown = index(ObjectFormat::Sha1, &[(0o100_644, 0, b"a")]);
-    let checked = |known: &HostIndexPaths| check(hidden.clone(), ObjectFormat::Sha1, known).unwrap().bytes;
+    let checked = |known: &HostIndexPaths| check_index(hidden.clone(), ObjectFormat::Sha1, known).unwrap().bytes;
     assert_eq!(checked(&HostIndexPaths::default()), shown);
-    assert_eq!(checked(&HostIndexPaths::of(&hidden, ObjectFormat::Sha1)), hidden, "the host has it so");
+    assert_eq!(checked(&HostIndexPaths::from_index(&hidden, ObjectFormat::Sha1)), hidden, "the host has it so");
     let lab = GitOverlayLab::with_commit();
     let layer = lab.layer();
-    lab.inside("git update-index --skip-worktree f");
+    lab.run_inside("git update-index --skip-worktree f");
     assert_eq!(layer.finish().landed, 1);
-    assert_eq!(lab.host("git ls-files -v"), "H f\n");
+    assert_eq!(lab.run_on_host("git ls-files -v"), "H f\n");
 }
 
 /// Every version that git writes, in both formats.
@@ -145,12 +145,12 @@ fn what_git_writes_lands() {
     for format in ["sha1", "sha256"] {
         for version in [2, 3, 4] {
             let lab = GitOverlayLab::new();
-            lab.host(&format!("git init -q --object-format={format} .; git config index.version {version}"));
+            lab.run_on_host(&format!("git init -q --object-format={format} .; git config index.version {version}"));
             let make = "mkdir -p a/b c; echo 1 > a/b/x; echo 2 > a/b/xyz; echo 3 > a/c; echo 4 > c/d; ln -s x l
                 git add .; git update-index --chmod=+x c/d; echo 5 > n; git add -N n; git commit -qm one; echo 6 > o";
-            let landed = lab.run(make);
+            let landed = lab.run_and_land(make);
             assert_eq!((landed.kept_back, landed.faults), (vec![], vec![]), "{format} {version}");
-            assert_eq!(lab.left(), [""; 0]);
+            assert_eq!(lab.leftover_files(), [""; 0]);
         }
     }
 }
@@ -158,10 +158,10 @@ fn what_git_writes_lands() {
 #[test]
 fn a_sparse_index_lands_where_the_host_is_sparse() {
     let lab = GitOverlayLab::with_commit();
-    lab.host("mkdir a b; echo 1 > a/x; echo 2 > b/y; git add .; git commit -qm two; git sparse-checkout set --sparse-index a; git config advice.sparseIndexExpanded false");
-    let landed = lab.run("echo 3 > a/x; git commit -qam three");
+    lab.run_on_host("mkdir a b; echo 1 > a/x; echo 2 > b/y; git add .; git commit -qm two; git sparse-checkout set --sparse-index a; git config advice.sparseIndexExpanded false");
+    let landed = lab.run_and_land("echo 3 > a/x; git commit -qam three");
     assert_eq!(landed.kept_back, [""; 0]);
-    assert!(lab.host("git ls-files --sparse -t").contains("S b/"));
+    assert!(lab.run_on_host("git ls-files --sparse -t").contains("S b/"));
 }
 
 proptest! {
@@ -171,8 +171,8 @@ proptest! {
         let mut index = vec![b'D', b'I', b'R', b'C', 0, 0, 0, version, 0, 0, 0, count];
         index.extend(bytes);
         index.extend([0; 20]);
-        let _ = check(index.clone(), ObjectFormat::Sha1, &HostIndexPaths::default());
-        let _ = check(index, ObjectFormat::Sha256, &HostIndexPaths::default());
+        let _ = check_index(index.clone(), ObjectFormat::Sha1, &HostIndexPaths::default());
+        let _ = check_index(index, ObjectFormat::Sha256, &HostIndexPaths::default());
     }
 
     /// Law: a valid index with a few changed bytes is rejected, or still contains only plain paths.
@@ -183,9 +183,9 @@ proptest! {
         index[7] = if short { 4 } else { 2 };
         let length = index.len();
         changes.into_iter().for_each(|(at, byte)| index[at % length] = byte);
-        if let Some(checked) = check(sealed(index, ObjectFormat::Sha1), ObjectFormat::Sha1, &HostIndexPaths::default()) {
-            prop_assert!(checked.links.iter().all(|link| is_plain(link)));
-            let again = check(checked.bytes.clone(), ObjectFormat::Sha1, &HostIndexPaths::default()).map(|again| again.bytes);
+        if let Some(checked) = check_index(sealed(index, ObjectFormat::Sha1), ObjectFormat::Sha1, &HostIndexPaths::default()) {
+            prop_assert!(checked.links.iter().all(|link| is_safe_tree_path(link)));
+            let again = check_index(checked.bytes.clone(), ObjectFormat::Sha1, &HostIndexPaths::default()).map(|again| again.bytes);
             prop_assert_eq!(again, Some(checked.bytes));
         }
     }

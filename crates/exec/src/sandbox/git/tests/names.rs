@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use crate::sandbox::git::allowed::{ContentForm, RemovalScope, LandingVerdict, in_store, judge, repository, wanted};
-use crate::sandbox::git::content::{is_packed, is_reference};
+use crate::sandbox::git::allowed::{ContentForm, RemovalScope, LandingVerdict, is_in_object_store, judge, repository_depth, is_required_directory};
+use crate::sandbox::git::content::{is_packed_refs, is_reference};
 use crate::sandbox::git::paths::parts;
 
 fn verdict(path: &str) -> LandingVerdict {
@@ -86,12 +86,12 @@ fn every_name_has_its_verdict() {
 
 #[test]
 fn the_place_of_objects_is_known() {
-    let store = |path: &str| in_store(&parts(path.as_ref()));
+    let store = |path: &str| is_in_object_store(&parts(path.as_ref()));
     assert!(
         store("objects/ab") && store("modules/a/b/objects") && store("worktrees/w/modules/a/objects/pack")
     );
     assert!(!store("refs/heads/objects/x") && !store("modules/objects/refs/heads/x"));
-    assert!(wanted(&parts("refs/heads".as_ref())) && !wanted(&parts("refs/heads/x".as_ref())));
+    assert!(is_required_directory(&parts("refs/heads".as_ref())) && !is_required_directory(&parts("refs/heads/x".as_ref())));
 }
 
 #[test]
@@ -103,10 +103,10 @@ fn contents_are_what_git_writes() {
     {
         assert!(!is_reference(bad.as_bytes()), "{bad}");
     }
-    assert!(is_packed(
+    assert!(is_packed_refs(
         format!("# pack-refs with: peeled fully-peeled sorted \n{ID} refs/tags/t\n^{ID}\n").as_bytes()
     ));
-    assert!(is_packed(b"") && !is_packed(format!("{ID} HEAD\n").as_bytes()) && !is_packed(b"\n\n"));
+    assert!(is_packed_refs(b"") && !is_packed_refs(format!("{ID} HEAD\n").as_bytes()) && !is_packed_refs(b"\n\n"));
 }
 
 /// A name with many possible readings is judged quickly.
@@ -114,7 +114,7 @@ fn contents_are_what_git_writes() {
 fn forty_submodules_take_no_time() {
     for name in ["modules/".repeat(60), "modules/worktrees/".repeat(30), "worktrees/w/modules/".repeat(20)] {
         assert!(matches!(verdict(&name), LandingVerdict::Unknown | LandingVerdict::Worktree));
-        assert!(!wanted(&parts(name.as_ref())) && !in_store(&parts(name.as_ref())));
+        assert!(!is_required_directory(&parts(name.as_ref())) && !is_in_object_store(&parts(name.as_ref())));
         assert_eq!(verdict(&format!("{name}x/HEAD")), LandingVerdict::Land(ContentForm::Head, RemovalScope::Never));
     }
 }
@@ -132,7 +132,7 @@ fn the_repository_of_a_name_is_known() {
         ("modules/a/worktrees/w", 2),
         ("modules/a/logs/refs/heads/config", 2),
     ] {
-        assert_eq!(repository(&parts(path.as_ref())), git, "{path}");
+        assert_eq!(repository_depth(&parts(path.as_ref())), git, "{path}");
     }
 }
 

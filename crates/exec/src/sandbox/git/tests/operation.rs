@@ -1,6 +1,6 @@
 //! Tests of operations that stop halfway in the sandbox: the host continues them, or does not see them.
 
-use super::overlay::{CLASH, clean};
+use super::overlay::{CLASH, assert_all_landed};
 use super::support::GitOverlayLab;
 use crate::sandbox::git::LandedChanges;
 
@@ -20,26 +20,26 @@ fn held(landed: &LandedChanges, why: &str) {
 fn stops_and_lands(script: &str, next: &str, subjects: &str) {
     for by_host in [true, false] {
         let lab = GitOverlayLab::with_commit();
-        lab.host(LONG);
-        clean(&lab.run(&format!("{script} && exit 1 || true; git status | head -9")));
-        assert_ne!(lab.host(STATES), "", "{script}");
-        assert_eq!(lab.left(), [""; 0], "{script}");
-        let status = lab.host("git status");
-        assert_eq!(lab.inside("GIT_OPTIONAL_LOCKS=0 git status"), status);
+        lab.run_on_host(LONG);
+        assert_all_landed(&lab.run_and_land(&format!("{script} && exit 1 || true; git status | head -9")));
+        assert_ne!(lab.run_on_host(STATES), "", "{script}");
+        assert_eq!(lab.leftover_files(), [""; 0], "{script}");
+        let status = lab.run_on_host("git status");
+        assert_eq!(lab.run_inside("GIT_OPTIONAL_LOCKS=0 git status"), status);
         if by_host {
-            lab.host(next);
+            lab.run_on_host(next);
         } else {
-            clean(&lab.run(next));
-            assert_eq!(lab.left(), [""; 0], "{script}: {next}");
+            assert_all_landed(&lab.run_and_land(next));
+            assert_eq!(lab.leftover_files(), [""; 0], "{script}: {next}");
         }
-        assert_eq!(lab.host(STATES), "", "{script}: {next}");
-        assert_eq!(lab.host("git log --format=%s"), subjects, "{script}: {next}");
+        assert_eq!(lab.run_on_host(STATES), "", "{script}: {next}");
+        assert_eq!(lab.run_on_host("git log --format=%s"), subjects, "{script}: {next}");
         assert_eq!(
-            lab.inside("export GIT_OPTIONAL_LOCKS=0; git log --format=%s; git status"),
-            lab.host("git log --format=%s; git status")
+            lab.run_inside("export GIT_OPTIONAL_LOCKS=0; git log --format=%s; git status"),
+            lab.run_on_host("git log --format=%s; git status")
         );
-        assert_eq!(lab.host("git status --porcelain -uno; cat .git/HEAD | cut -c-16"), "ref: refs/heads/\n");
-        lab.check();
+        assert_eq!(lab.run_on_host("git status --porcelain -uno; cat .git/HEAD | cut -c-16"), "ref: refs/heads/\n");
+        lab.assert_repository_sound();
     }
 }
 
@@ -95,52 +95,52 @@ fn picks_and_patches_that_stopped_go_on_anywhere() {
 #[test]
 fn a_rebase_goes_on_from_stop_to_stop() {
     let lab = GitOverlayLab::with_commit();
-    lab.host(&format!("{CLASH}; echo m3 > f; git commit -qam main3"));
-    clean(&lab.run("git rebase -q side || true"));
-    clean(&lab.run(&format!("{SOLVED} git rebase --continue || true")));
-    assert_eq!((lab.left(), lab.host("cat .git/rebase-merge/msgnum")), (vec![], "2\n".to_owned()));
-    lab.host("echo m3 > f; git add f; git rebase --continue");
-    assert_eq!(lab.inside("git log --format=%s; git status --porcelain"), "main3\nmain2\nside\none\n");
+    lab.run_on_host(&format!("{CLASH}; echo m3 > f; git commit -qam main3"));
+    assert_all_landed(&lab.run_and_land("git rebase -q side || true"));
+    assert_all_landed(&lab.run_and_land(&format!("{SOLVED} git rebase --continue || true")));
+    assert_eq!((lab.leftover_files(), lab.run_on_host("cat .git/rebase-merge/msgnum")), (vec![], "2\n".to_owned()));
+    lab.run_on_host("echo m3 > f; git add f; git rebase --continue");
+    assert_eq!(lab.run_inside("git log --format=%s; git status --porcelain"), "main3\nmain2\nside\none\n");
 }
 
 #[test]
-fn what_is_left_of_another_goes() {
+fn leftovers_of_another_operation_are_removed() {
     let lab = GitOverlayLab::with_commit();
-    lab.host(&format!("{LONG}; git rebase -q --signoff side || true"));
+    lab.run_on_host(&format!("{LONG}; git rebase -q --signoff side || true"));
     assert!(lab.git().join("rebase-merge/signoff").exists());
-    clean(&lab.run("git rebase --abort; git rebase -q side || true"));
+    assert_all_landed(&lab.run_and_land("git rebase --abort; git rebase -q side || true"));
     assert!(!lab.git().join("rebase-merge/signoff").exists() && lab.git().join("rebase-merge/done").exists());
-    assert_eq!(lab.left(), [""; 0]);
-    lab.host(&format!("{SOLVED} git rebase --continue"));
-    assert_eq!(lab.host("git log --format=%B | grep Signed || true"), "");
+    assert_eq!(lab.leftover_files(), [""; 0]);
+    lab.run_on_host(&format!("{SOLVED} git rebase --continue"));
+    assert_eq!(lab.run_on_host("git log --format=%B | grep Signed || true"), "");
 }
 
 #[test]
 fn a_squash_and_a_stash_go_on_too() {
     let lab = GitOverlayLab::with_commit();
-    lab.host(&format!(
+    lab.run_on_host(&format!(
         "{CLASH}; git branch mid; echo m3 > f; git commit -qam main3; echo 4 > g; git add g; git commit -qm g"
     ));
     let squash = "GIT_SEQUENCE_EDITOR=\"sed -i '/main3/s/^pick/squash/'\" git rebase -i --update-refs --autostash side";
-    clean(&lab.run(&format!("echo dirty > g; {squash} || true")));
-    clean(&lab.run(&format!("{SOLVED} git rebase --continue || true")));
-    let files = lab.host("ls .git/rebase-merge");
+    assert_all_landed(&lab.run_and_land(&format!("echo dirty > g; {squash} || true")));
+    assert_all_landed(&lab.run_and_land(&format!("{SOLVED} git rebase --continue || true")));
+    let files = lab.run_on_host("ls .git/rebase-merge");
     for name in ["autostash", "current-fixups", "message-squash", "update-refs"] {
         assert!(files.contains(name), "{name} in {files}");
     }
-    lab.host("echo m3 > f; git add f; git rebase --continue");
-    assert_eq!(lab.host("git log --format=%s; cat g; git stash list"), "g\nmain2\nside\none\ndirty\n");
-    assert_eq!(lab.host("git log -1 --format=%s mid"), "main2\n");
+    lab.run_on_host("echo m3 > f; git add f; git rebase --continue");
+    assert_eq!(lab.run_on_host("git log --format=%s; cat g; git stash list"), "g\nmain2\nside\none\ndirty\n");
+    assert_eq!(lab.run_on_host("git log -1 --format=%s mid"), "main2\n");
 }
 
 #[test]
-fn in_a_linked_worktree_too() {
+fn operations_land_in_a_linked_worktree() {
     let lab = GitOverlayLab::with_commit();
-    lab.host(LONG);
-    clean(&lab.run("git checkout -q side; git worktree add -q wt main; cd wt; git rebase -q side || true"));
-    assert_eq!(lab.left(), [""; 0]);
-    lab.host("cd wt; echo both > f; git add f; git rebase --continue");
-    assert_eq!(lab.host("git log --format=%s main"), "main3\nmain2\nside\none\n");
+    lab.run_on_host(LONG);
+    assert_all_landed(&lab.run_and_land("git checkout -q side; git worktree add -q wt main; cd wt; git rebase -q side || true"));
+    assert_eq!(lab.leftover_files(), [""; 0]);
+    lab.run_on_host("cd wt; echo both > f; git add f; git rebase --continue");
+    assert_eq!(lab.run_on_host("git log --format=%s main"), "main3\nmain2\nside\none\n");
 }
 
 const SEEN: &str =
@@ -149,125 +149,125 @@ const SEEN: &str =
 #[test]
 fn what_runs_commands_goes_on_in_the_sandbox_only() {
     let lab = GitOverlayLab::with_commit();
-    lab.host(LONG);
-    let (before, layer) = (lab.host(SEEN), lab.layer());
+    lab.run_on_host(LONG);
+    let (before, layer) = (lab.run_on_host(SEEN), lab.layer());
     let inside =
-        lab.inside("git branch new; git rebase -q -x 'touch ran' side >&2 || true; git status; git reflog");
+        lab.run_inside("git branch new; git rebase -q -x 'touch ran' side >&2 || true; git status; git reflog");
     held(&layer.finish(), "rebase-merge/git-rebase-todo holds `exec`");
-    assert_eq!(lab.host(SEEN), before);
-    lab.host("git rev-parse new");
-    assert_eq!(lab.inside("export GIT_OPTIONAL_LOCKS=0; git status; git reflog"), inside, "it goes on");
+    assert_eq!(lab.run_on_host(SEEN), before);
+    lab.run_on_host("git rev-parse new");
+    assert_eq!(lab.run_inside("export GIT_OPTIONAL_LOCKS=0; git status; git reflog"), inside, "it goes on");
     // An unrelated run does not report it.
     let layer = lab.layer();
-    lab.inside("git branch newer");
-    clean(&layer.finish());
-    assert_eq!(lab.host(SEEN), before);
-    clean(&lab.run(&format!("{SOLVED} git rebase --continue; rm ran")));
+    lab.run_inside("git branch newer");
+    assert_all_landed(&layer.finish());
+    assert_eq!(lab.run_on_host(SEEN), before);
+    assert_all_landed(&lab.run_and_land(&format!("{SOLVED} git rebase --continue; rm ran")));
     assert_eq!(
-        (lab.left(), lab.host("git log --format=%s")),
+        (lab.leftover_files(), lab.run_on_host("git log --format=%s")),
         (vec![], "main3\nmain2\nside\none\n".to_owned())
     );
 }
 
 #[test]
-fn two_works_share_their_fate() {
+fn two_operations_land_together_or_not_at_all() {
     let lab = GitOverlayLab::with_commit();
-    lab.host(LONG);
-    let (before, layer) = (lab.host(SEEN), lab.layer());
-    lab.inside("git rebase -q side || true; mkdir .git/sequencer; echo x y > .git/sequencer/todo; git rev-parse HEAD > .git/sequencer/head");
+    lab.run_on_host(LONG);
+    let (before, layer) = (lab.run_on_host(SEEN), lab.layer());
+    lab.run_inside("git rebase -q side || true; mkdir .git/sequencer; echo x y > .git/sequencer/todo; git rev-parse HEAD > .git/sequencer/head");
     held(&layer.finish(), "sequencer/todo holds `exec`");
-    assert_eq!(lab.host(SEEN), before);
-    clean(&lab.run("rm -r .git/sequencer"));
-    assert_eq!((lab.left(), lab.host(STATES)), (vec![], "rebase-merge\n".to_owned()));
+    assert_eq!(lab.run_on_host(SEEN), before);
+    assert_all_landed(&lab.run_and_land("rm -r .git/sequencer"));
+    assert_eq!((lab.leftover_files(), lab.run_on_host(STATES)), (vec![], "rebase-merge\n".to_owned()));
 }
 
 #[test]
 fn a_branch_does_not_move_without_its_index() {
     let lab = GitOverlayLab::with_commit();
-    lab.host(&format!("{LONG}; git checkout -q side"));
-    let (before, layer) = (lab.host(SEEN), lab.layer());
+    lab.run_on_host(&format!("{LONG}; git checkout -q side"));
+    let (before, layer) = (lab.run_on_host(SEEN), lab.layer());
     // The first is picked, the second is not. Then a line is added that git does not write.
-    lab.inside("git cherry-pick main main~1 || true; git pack-refs --all; echo 'exec touch ran' >> .git/sequencer/todo");
+    lab.run_inside("git cherry-pick main main~1 || true; git pack-refs --all; echo 'exec touch ran' >> .git/sequencer/todo");
     held(&layer.finish(), "sequencer/todo holds `exec`");
-    assert_eq!(lab.host(SEEN).replace("packed-refs\n", ""), before);
-    lab.check();
-    clean(&lab.run("git cherry-pick --quit; git reset -q --hard"));
-    assert_eq!((lab.left(), lab.host("git log --format=%s")), (vec![], "main3\nside\none\n".to_owned()));
+    assert_eq!(lab.run_on_host(SEEN).replace("packed-refs\n", ""), before);
+    lab.assert_repository_sound();
+    assert_all_landed(&lab.run_and_land("git cherry-pick --quit; git reset -q --hard"));
+    assert_eq!((lab.leftover_files(), lab.run_on_host("git log --format=%s")), (vec![], "main3\nside\none\n".to_owned()));
 }
 
 #[test]
-fn a_work_that_the_host_went_on_with_is_the_hosts() {
+fn operation_continued_by_the_host_stays_the_hosts() {
     let lab = GitOverlayLab::with_commit();
-    lab.host(&format!("{LONG}; git rebase -q side || true"));
+    lab.run_on_host(&format!("{LONG}; git rebase -q side || true"));
     for (host, end) in
         [("git rebase --abort", "main3\nmain2\none\n"), ("git rebase --skip", "main3\nside\none\n")]
     {
         let layer = lab.layer();
         let running = lab
-            .begin("GIT_SEQUENCE_EDITOR=\"sed -i '1ibreak'\" git rebase --edit-todo; echo b > f; git add f");
-        lab.host(&format!("git checkout -q -f HEAD -- f; {host}"));
-        running.end();
+            .begin_paused("GIT_SEQUENCE_EDITOR=\"sed -i '1ibreak'\" git rebase --edit-todo; echo b > f; git add f");
+        lab.run_on_host(&format!("git checkout -q -f HEAD -- f; {host}"));
+        running.continue_to_end();
         let landed = layer.finish();
         assert!(landed.conflicts.contains(&"rebase-merge".to_owned()), "{landed:?}");
-        assert_eq!((&landed.faults, lab.left()), (&vec![], vec![]));
-        assert_eq!(lab.host(&format!("{STATES}; git log --format=%s main")), end);
+        assert_eq!((&landed.faults, lab.leftover_files()), (&vec![], vec![]));
+        assert_eq!(lab.run_on_host(&format!("{STATES}; git log --format=%s main")), end);
         assert_eq!(
-            lab.inside("export GIT_OPTIONAL_LOCKS=0; git status; git log"),
-            lab.host("git status; git log")
+            lab.run_inside("export GIT_OPTIONAL_LOCKS=0; git status; git log"),
+            lab.run_on_host("git status; git log")
         );
-        lab.host("git checkout -q -f main; git rebase -q side || true");
+        lab.run_on_host("git checkout -q -f main; git rebase -q side || true");
         if !end.contains("side") {
-            assert_eq!(lab.host(STATES), "rebase-merge\n");
+            assert_eq!(lab.run_on_host(STATES), "rebase-merge\n");
         }
     }
 }
 
 #[test]
-fn a_work_begun_twice_is_the_hosts() {
+fn operation_begun_on_both_sides_stays_the_hosts() {
     let lab = GitOverlayLab::with_commit();
-    lab.host(LONG);
+    lab.run_on_host(LONG);
     let layer = lab.layer();
-    let running = lab.begin("git rebase -q side || true");
-    lab.host("git checkout -q -f side; git cherry-pick main~1 main || true");
-    let before = lab.host("git status");
-    running.end();
+    let running = lab.begin_paused("git rebase -q side || true");
+    lab.run_on_host("git checkout -q -f side; git cherry-pick main~1 main || true");
+    let before = lab.run_on_host("git status");
+    running.continue_to_end();
     let landed = layer.finish();
     assert!(landed.conflicts.contains(&"rebase-merge".to_owned()), "{landed:?}");
-    assert_eq!((lab.left(), lab.host("git status")), (vec![], before));
-    lab.host("git cherry-pick --abort");
-    assert_eq!(lab.host(STATES), "");
+    assert_eq!((lab.leftover_files(), lab.run_on_host("git status")), (vec![], before));
+    lab.run_on_host("git cherry-pick --abort");
+    assert_eq!(lab.run_on_host(STATES), "");
 }
 
 #[test]
-fn a_yield_lands_it_and_the_end_takes_it_away() {
+fn operation_lands_on_yield_and_is_removed_when_it_ends() {
     let lab = GitOverlayLab::with_commit();
-    lab.host(LONG);
+    lab.run_on_host(LONG);
     let mut layer = lab.layer();
     let mut running =
-        lab.begin(&format!("git rebase -q side || true\npause\n{SOLVED} git rebase --continue"));
-    clean(&layer.land());
+        lab.begin_paused(&format!("git rebase -q side || true\npause\n{SOLVED} git rebase --continue"));
+    assert_all_landed(&layer.land());
     assert_eq!(
-        lab.host(&format!("{STATES}; git status | head -1")),
+        lab.run_on_host(&format!("{STATES}; git status | head -1")),
         "rebase-merge\ninteractive rebase in progress; onto ".to_owned()
-            + &lab.host("git rev-parse --short side")
+            + &lab.run_on_host("git rev-parse --short side")
     );
     assert_eq!(layer.land(), LandedChanges::default());
-    running.next();
-    clean(&layer.land());
-    running.end();
+    running.continue_to_pause();
+    assert_all_landed(&layer.land());
+    running.continue_to_end();
     assert_eq!(layer.finish(), LandedChanges::default());
-    assert_eq!((lab.left(), lab.host(STATES)), (vec![], String::new()));
-    assert_eq!(lab.host("git log --format=%s; git status --porcelain"), "main3\nmain2\nside\none\n");
+    assert_eq!((lab.leftover_files(), lab.run_on_host(STATES)), (vec![], String::new()));
+    assert_eq!(lab.run_on_host("git log --format=%s; git status --porcelain"), "main3\nmain2\nside\none\n");
 }
 
 /// Nothing that is planted next to a rebase lands.
 #[test]
-fn planted_works_stay() {
+fn planted_operations_stay() {
     let lab = GitOverlayLab::with_commit();
-    lab.host(LONG);
-    lab.inside("git rebase -q side || true");
-    lab.host("cp -r ../upper/rebase-merge ../good; rm -r ../upper/*");
-    let before = lab.state();
+    lab.run_on_host(LONG);
+    lab.run_inside("git rebase -q side || true");
+    lab.run_on_host("cp -r ../upper/rebase-merge ../good; rm -r ../upper/*");
+    let before = lab.host_git_state();
     for (name, text) in [
         ("git-rebase-todo", "  \tx touch ran\n"),
         ("git-rebase-todo", "pick 0123456 x\nexec\ttouch ran"),
@@ -284,17 +284,17 @@ fn planted_works_stay() {
         ("unheard-of", ""),
     ] {
         let layer = lab.layer();
-        lab.host("rm -rf ../upper/*; cp -r ../good ../upper/rebase-merge");
+        lab.run_on_host("rm -rf ../upper/*; cp -r ../good ../upper/rebase-merge");
         lab.plant(&format!("rebase-merge/{name}"), text);
         lab.plant("HEAD", lab.id());
         lab.plant("MERGE_MSG", "x");
         let landed = layer.finish();
         assert_eq!((landed.landed, landed.faults.len()), (0, 1), "{name}: {landed:?}");
         assert!(landed.faults[0].contains(&format!("(rebase-merge/{name} ")), "{landed:?}");
-        assert_eq!(lab.state(), before, "{name}");
+        assert_eq!(lab.host_git_state(), before, "{name}");
     }
-    lab.host("rm -rf ../upper/*; cp -r ../good ../upper/rebase-merge; ln -s /etc/passwd ../upper/rebase-merge/message-fixup");
+    lab.run_on_host("rm -rf ../upper/*; cp -r ../good ../upper/rebase-merge; ln -s /etc/passwd ../upper/rebase-merge/message-fixup");
     assert_eq!(lab.layer().finish().landed, 0);
-    lab.host("rm -rf ../upper/*; mkdir ../upper/rebase-apply; echo 1 > ../upper/rebase-apply/next");
-    assert_eq!((lab.layer().finish().conflicts, lab.state()), (vec!["rebase-apply".to_owned()], before));
+    lab.run_on_host("rm -rf ../upper/*; mkdir ../upper/rebase-apply; echo 1 > ../upper/rebase-apply/next");
+    assert_eq!((lab.layer().finish().conflicts, lab.host_git_state()), (vec!["rebase-apply".to_owned()], before));
 }

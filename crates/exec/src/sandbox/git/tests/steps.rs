@@ -2,17 +2,17 @@
 
 use proptest::prelude::*;
 
-use crate::sandbox::git::steps::check;
+use crate::sandbox::git::steps::check_file;
 
 const ID: &str = "0123456789abcdef0123456789abcdef01234567";
 
 fn fits(path: &str, text: &str) -> bool {
     let (dir, name) = path.split_once('/').unwrap();
-    check(dir.as_bytes(), name.as_bytes(), text.as_bytes()).is_ok()
+    check_file(dir.as_bytes(), name.as_bytes(), text.as_bytes()).is_ok()
 }
 
 #[test]
-fn steps_are_those_of_git() {
+fn todo_lines_are_accepted_as_git_writes_them() {
     for good in [
         "",
         "\n",
@@ -68,7 +68,7 @@ fn steps_are_those_of_git() {
 }
 
 #[test]
-fn files_are_those_of_git() {
+fn operation_files_are_accepted_as_git_writes_them() {
     for (path, text) in [
         ("rebase-merge/update-refs", format!("refs/heads/a\n{ID}\n{ID}\nrefs/heads/b\n{ID}\n{ID}\n")),
         ("rebase-merge/rewritten-list", format!("{ID} {ID}\n{ID} {ID}\n")),

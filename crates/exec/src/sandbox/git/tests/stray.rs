@@ -17,16 +17,16 @@ fn watch(lab: &GitOverlayLab) -> PlantedFileWatch {
 
 /// Runs `script` as a command of the session of `strays`, and returns the notes after it.
 fn run(lab: &GitOverlayLab, strays: &PlantedFileWatch, script: &str) -> Vec<String> {
-    strays.begin();
+    strays.begin_run();
     let layer = lab.layer();
-    lab.inside(script);
+    lab.run_inside(script);
     let landed = layer.finish();
     strays.defuse(&BTreeSet::new(), landed.landed > 0)
 }
 
 /// Asserts that the user can continue to work without running anything that a command has created.
 fn is_harmless(lab: &GitOverlayLab, work: &str) {
-    lab.host(&format!("{work}; git status"));
+    lab.run_on_host(&format!("{work}; git status"));
     assert!(!lab.base.join("ran").exists(), "{work}");
 }
 
@@ -69,7 +69,7 @@ fn a_repository_is_renamed_where_another_branch_names_one() {
     // Loose objects, and packed ones.
     for pack in ["true", "git gc -q"] {
         let lab = GitOverlayLab::with_commit();
-        lab.host(&format!("git switch -qc feat; {link}; git switch -q main; rmdir x || true; {pack}"));
+        lab.run_on_host(&format!("git switch -qc feat; {link}; git switch -q main; rmdir x || true; {pack}"));
         let strays = watch(&lab);
         let told = run(&lab, &strays, EVIL);
         assert!(told.iter().any(|told| told.contains("x/.git` was renamed to")), "{told:?}");
@@ -82,8 +82,8 @@ fn a_repository_is_renamed_where_another_branch_names_one() {
 #[test]
 fn a_repository_of_the_user_stays_and_is_told() {
     let lab = GitOverlayLab::with_commit();
-    lab.host("git init -q x; git -C x commit -q --allow-empty -m x");
-    let strays = watch(&lab).knowing(std::iter::once(lab.tree.join("x")));
+    lab.run_on_host("git init -q x; git -C x commit -q --allow-empty -m x");
+    let strays = watch(&lab).trusting(std::iter::once(lab.tree.join("x")));
     let told = run(&lab, &strays, "git add x; git commit -qm x");
     assert!(told.iter().any(|told| told.starts_with("WARNING: a command has made a commit")), "{told:?}");
     assert!(lab.tree.join("x/.git").exists());
@@ -98,7 +98,7 @@ fn a_sentence_is_said_once_in_a_run() {
     let missing = vec![(at.clone(), "use git here".to_owned())];
     let strays = PlantedFileWatch::new(std::iter::empty::<&PathBuf>(), &[], missing, vec!["left".to_owned()]);
     assert_eq!(strays.defuse(&BTreeSet::new(), false), ["left"]);
-    lab.host("echo > my.conf");
+    lab.run_on_host("echo > my.conf");
     assert_eq!(strays.defuse(&BTreeSet::new(), false).len(), 1);
     assert!(!at.exists() && strays.defuse(&BTreeSet::new(), false).is_empty());
 }
@@ -108,7 +108,7 @@ fn a_root_becomes_no_repository_whatever_its_mode() {
     let lab = GitOverlayLab::new();
     let strays = PlantedFileWatch::new(std::iter::once(&lab.tree), &[], Vec::new(), Vec::new());
     for mode in ["755", "644", "000"] {
-        lab.host(&format!("mkdir -p objects refs; echo 'ref: refs/heads/x' > HEAD; chmod {mode} ."));
+        lab.run_on_host(&format!("mkdir -p objects refs; echo 'ref: refs/heads/x' > HEAD; chmod {mode} ."));
         let told = strays.defuse(&BTreeSet::new(), false);
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(&lab.tree, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -119,7 +119,7 @@ fn a_root_becomes_no_repository_whatever_its_mode() {
 #[test]
 fn an_older_directory_does_not_disguise_a_repository() {
     let lab = GitOverlayLab::with_commit();
-    lab.host("mkdir olddir; touch olddir/x");
+    lab.run_on_host("mkdir olddir; touch olddir/x");
     std::thread::sleep(std::time::Duration::from_millis(50));
     let script = format!(
         "{EVIL}; git add x; git commit -qm x; rm olddir/x; cp -r x/.git/. olddir; rm -rf x/.git; mv olddir x/.git

@@ -39,7 +39,7 @@ impl GitOverlayLab {
 
     pub(super) fn with_commit() -> Self {
         let lab = Self::new();
-        lab.host("git init -q . && echo 1 > f && git add f && git commit -qm one");
+        lab.run_on_host("git init -q . && echo 1 > f && git add f && git commit -qm one");
         lab
     }
 
@@ -59,7 +59,7 @@ impl GitOverlayLab {
     }
 
     /// Runs a script on the host and returns its output.
-    pub(super) fn host(&self, script: &str) -> String {
+    pub(super) fn run_on_host(&self, script: &str) -> String {
         let output = self.command("sh").args(["-ec", script]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{script}\n{said}\n{}", String::from_utf8_lossy(&output.stderr));
@@ -78,7 +78,7 @@ impl GitOverlayLab {
     }
 
     /// Runs a script in the overlay and returns its output.
-    pub(super) fn inside(&self, script: &str) -> String {
+    pub(super) fn run_inside(&self, script: &str) -> String {
         let output = self.overlay(script).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{script}\n{said}\n{}", String::from_utf8_lossy(&output.stderr));
@@ -86,7 +86,7 @@ impl GitOverlayLab {
     }
 
     /// Starts a script that prints `here` and waits for a line of input at each `pause`.
-    pub(super) fn begin(&self, script: &str) -> PausedScript {
+    pub(super) fn begin_paused(&self, script: &str) -> PausedScript {
         let script = format!("pause() {{ echo here; read -r _; }}\n{script}\npause");
         let mut command = self.overlay(&script);
         // A process group of its own, so that all of it can be stopped.
@@ -98,25 +98,25 @@ impl GitOverlayLab {
     }
 
     /// Runs `script` to its end and lands its changes. Asserts that host and sandbox then have the same view.
-    pub(super) fn run(&self, script: &str) -> LandedChanges {
+    pub(super) fn run_and_land(&self, script: &str) -> LandedChanges {
         let layer = self.layer();
-        let inside = self.inside(&format!("({script}\n) >&2\n{VIEW}"));
+        let inside = self.run_inside(&format!("({script}\n) >&2\n{VIEW}"));
         let landed = layer.finish();
-        assert_eq!(self.host(VIEW), inside, "{script}\n{landed:?}\n{}", self.left().join("\n"));
-        assert_eq!(self.inside(VIEW), inside, "the next run: {script}");
-        self.check();
+        assert_eq!(self.run_on_host(VIEW), inside, "{script}\n{landed:?}\n{}", self.leftover_files().join("\n"));
+        assert_eq!(self.run_inside(VIEW), inside, "the next run: {script}");
+        self.assert_repository_sound();
         landed
     }
 
     /// Asserts that the host's repository is consistent.
-    pub(super) fn check(&self) {
-        let said = self.host("git fsck --no-dangling 2>&1; find .git -name '*.lock' -o -name 'tmp_obj*'");
+    pub(super) fn assert_repository_sound(&self) {
+        let said = self.run_on_host("git fsck --no-dangling 2>&1; find .git -name '*.lock' -o -name 'tmp_obj*'");
         assert_eq!(said, "", "fsck");
     }
 
     /// Returns the files left in the upper directory.
-    pub(super) fn left(&self) -> Vec<String> {
-        let found = self.host("cd ../upper; find . ! -type d -o -empty | sed 's,^\\./,,' | sort");
+    pub(super) fn leftover_files(&self) -> Vec<String> {
+        let found = self.run_on_host("cd ../upper; find . ! -type d -o -empty | sed 's,^\\./,,' | sort");
         found.lines().filter(|line| *line != ".").map(str::to_owned).collect()
     }
 
@@ -126,12 +126,12 @@ impl GitOverlayLab {
     }
 
     /// Returns all files below the host's git directory with their content.
-    pub(super) fn state(&self) -> String {
-        self.host("find .git -type f -exec sha256sum {} + | sort; find .git ! -type f | sort")
+    pub(super) fn host_git_state(&self) -> String {
+        self.run_on_host("find .git -type f -exec sha256sum {} + | sort; find .git ! -type f | sort")
     }
 
     pub(super) fn id(&self) -> String {
-        self.host("git rev-parse HEAD").trim().to_owned()
+        self.run_on_host("git rev-parse HEAD").trim().to_owned()
     }
 }
 
@@ -155,25 +155,25 @@ impl PausedScript {
         }
     }
 
-    pub(super) fn group(&self) -> Pid {
+    pub(super) fn process_group(&self) -> Pid {
         Pid::from_child(&self.0)
     }
 
     /// Continues to the next `pause`.
-    pub(super) fn next(&mut self) {
+    pub(super) fn continue_to_pause(&mut self) {
         self.0.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
         self.wait();
     }
 
     /// Continues to the end.
-    pub(super) fn end(mut self) {
+    pub(super) fn continue_to_end(mut self) {
         drop(self.0.stdin.take());
         self.0.wait().unwrap();
     }
 }
 
 /// Stops a process group while `work` runs.
-pub(super) fn stopped<T>(group: Pid, work: impl FnOnce() -> T) -> T {
+pub(super) fn while_stopped<T>(group: Pid, work: impl FnOnce() -> T) -> T {
     // It may have exited.
     let _ = kill_process_group(group, Signal::STOP);
     let done = work();
@@ -182,9 +182,9 @@ pub(super) fn stopped<T>(group: Pid, work: impl FnOnce() -> T) -> T {
 }
 
 /// Returns the path and the file content of a loose blob.
-pub(super) fn blob(content: &[u8]) -> (String, Vec<u8>) {
+pub(super) fn loose_blob(content: &[u8]) -> (String, Vec<u8>) {
     let whole = [format!("blob {}\0", content.len()).as_bytes(), content].concat();
-    let id: String = ObjectFormat::Sha1.hash(&whole).iter().map(|byte| format!("{byte:02x}")).collect();
+    let id: String = ObjectFormat::Sha1.hash_bytes(&whole).iter().map(|byte| format!("{byte:02x}")).collect();
     (format!("objects/{}/{}", &id[..2], &id[2..]), deflated(&whole))
 }
 
