@@ -449,7 +449,7 @@ fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twic
             }
         }
         let file = journal(&home);
-        journal::verify(&file).unwrap();
+        journal::verify_journal(&file).unwrap();
         let records = records(&file);
         let answered = answers(&records);
         assert!(!answered.is_empty() && answered.iter().all(|(_, times)| *times == 1), "{answered:?}");

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use toolgate_journal::{JournalEntry, Journal, JournalFault, Redactor, SessionId, verify};
+use toolgate_journal::{JournalEntry, Journal, JournalFault, Redactor, SessionId, verify_journal};
 
 const WRITES: usize = 20_000;
 
@@ -31,7 +31,7 @@ fn main() -> Result<(), JournalFault> {
     journal.flush()?;
     println!("flush: {:?}", start.elapsed());
     let start = Instant::now();
-    let verified = verify(journal.path())?;
+    let verified = verify_journal(journal.path())?;
     println!("verify: {} records in {:?}", verified.records, start.elapsed());
     Ok(())
 }

@@ -76,7 +76,7 @@ pub(crate) struct SealedLine {
 }
 
 /// Builds the line for an entry that is already JSON. `head` is the hash of the previous line.
-pub(crate) fn seal(head: &str, seq: u64, at: &str, entry: &[u8]) -> SealedLine {
+pub(crate) fn seal_line(head: &str, seq: u64, at: &str, entry: &[u8]) -> SealedLine {
     let mut line = Vec::with_capacity(entry.len() + FRAME);
     line.extend_from_slice(format!("{{\"seq\":{seq},\"at\":\"{at}\",").as_bytes());
     // The entry without its braces.
@@ -90,7 +90,7 @@ pub(crate) fn seal(head: &str, seq: u64, at: &str, entry: &[u8]) -> SealedLine {
 }
 
 /// Parses and verifies a line without its newline. It must have the number `seq` and follow the hash `head`.
-pub(crate) fn open(head: &str, seq: u64, line: &[u8]) -> Result<JournalRecord, LineFlaw> {
+pub(crate) fn parse_line(head: &str, seq: u64, line: &[u8]) -> Result<JournalRecord, LineFlaw> {
     let value = serde_json::from_slice(line).map_err(|error| LineFlaw::NotJson { reason: error.to_string() })?;
     let Value::Object(mut members) = value else {
         return Err(LineFlaw::NotJson { reason: "it is another value".to_owned() });

@@ -22,7 +22,7 @@ pub(crate) struct JournalDirectory(OwnedFd);
 
 impl JournalDirectory {
     /// Opens the directory, and creates it if it is missing.
-    pub(crate) fn make(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open_or_create(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let directory = Self::open(path)?;
         let stat = rustix::fs::fstat(&directory.0)?;
@@ -42,13 +42,13 @@ impl JournalDirectory {
     }
 
     /// Creates a file for appending; it must not exist.
-    pub(crate) fn create(&self, name: &str) -> io::Result<File> {
+    pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
         let flags = appending() | OFlags::CREATE | OFlags::EXCL;
         Ok(File::from(rustix::fs::openat(&self.0, name, flags, PRIVATE)?))
     }
 
     /// Opens a file for reading and appending. The file must belong to the current user, and grant others no access.
-    pub(crate) fn reopen(&self, name: &str) -> io::Result<File> {
+    pub(crate) fn open_for_append(&self, name: &str) -> io::Result<File> {
         let file = rustix::fs::openat(&self.0, name, appending(), Mode::empty()).map_err(worded)?;
         let stat = regular(&file)?;
         if stat.st_uid != rustix::process::geteuid().as_raw() {
@@ -61,14 +61,14 @@ impl JournalDirectory {
     }
 
     /// Opens a file for reading.
-    pub(crate) fn read(&self, name: &str) -> io::Result<File> {
+    pub(crate) fn open_for_reading(&self, name: &str) -> io::Result<File> {
         let file = rustix::fs::openat(&self.0, name, reading(), Mode::empty()).map_err(worded)?;
         regular(&file)?;
         Ok(File::from(file))
     }
 
     /// Returns the file names in the directory. Names that are not UTF-8 cannot be journals and are skipped.
-    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
+    pub(crate) fn file_names(&self) -> io::Result<Vec<String>> {
         let entries = rustix::fs::Dir::read_from(&self.0)?;
         let mut names = Vec::new();
         // ends: a directory is finite, and MAX_NAMES
@@ -85,7 +85,7 @@ impl JournalDirectory {
 }
 
 /// Opens any file for reading.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open_for_reading(path: &Path) -> io::Result<File> {
     let file = rustix::fs::open(path, reading(), Mode::empty()).map_err(worded)?;
     regular(&file)?;
     Ok(File::from(file))
@@ -99,7 +99,7 @@ pub(crate) enum LockOwner {
 }
 
 /// Tries to lock a file for as long as it is open.
-pub(crate) fn lock(file: &File) -> io::Result<LockOwner> {
+pub(crate) fn try_lock(file: &File) -> io::Result<LockOwner> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(LockOwner::Ours),
         Err(Errno::WOULDBLOCK) => Ok(LockOwner::Theirs(holder(file))),
@@ -154,7 +154,7 @@ pub(crate) fn is_locked(file: &File) -> bool {
 /// Returns whether a process writes to the journal at `path`, if the kernel tells.
 #[must_use]
 pub fn is_in_use(path: &Path) -> bool {
-    open(path).is_ok_and(|file| is_locked(&file))
+    open_for_reading(path).is_ok_and(|file| is_locked(&file))
 }
 
 /// Returns the process that has the file locked, if the kernel tells.
@@ -168,7 +168,7 @@ fn holders(file: &File) -> Option<Vec<u32>> {
     let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
     let ours = format!("{major:02x}:{minor:02x}:{}", stat.st_ino);
     let mut locks = String::new();
-    open(Path::new("/proc/locks")).ok()?.take(MAX_LOCKS).read_to_string(&mut locks).ok()?;
+    open_for_reading(Path::new("/proc/locks")).ok()?.take(MAX_LOCKS).read_to_string(&mut locks).ok()?;
     // 1: FLOCK  ADVISORY  WRITE 4711 fe:00:2883586 0 EOF
     let rows = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let holders = rows.filter_map(|row| match row[..] {

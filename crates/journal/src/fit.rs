@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::chain::{FRAME, MAX_LINE};
 use crate::entry::JournalEntry;
-use crate::walk::{EntryVisitor, walk};
+use crate::walk::{EntryVisitor, visit_entry};
 
 const MAX_ENTRY: usize = MAX_LINE - FRAME;
 /// Maximum text lengths, tried in order until the entry fits.
@@ -14,14 +14,14 @@ const MAX_ITEM: usize = 8 << 10;
 const MAX_LIST: usize = 1_000;
 
 /// Serialises the entry as JSON that fits a line.
-pub(crate) fn json(mut entry: JournalEntry) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn to_bounded_json(mut entry: JournalEntry) -> serde_json::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec(&entry)?;
     for cap in CAPS {
         if bytes.len() <= MAX_ENTRY {
             break;
         }
         let rest = if cap == CAPS[CAPS.len() - 1] { ListTruncation::Cut } else { ListTruncation::Keep };
-        walk(&mut entry, &mut EntryTruncator { cap, rest });
+        visit_entry(&mut entry, &mut EntryTruncator { cap, rest });
         bytes = serde_json::to_vec(&entry)?;
     }
     debug_assert!(bytes.len() <= MAX_ENTRY, "{} bytes with the last cap", bytes.len());
@@ -41,13 +41,13 @@ enum ListTruncation {
 }
 
 impl EntryVisitor for EntryTruncator {
-    fn text(&mut self, text: &mut String) {
+    fn visit_text(&mut self, text: &mut String) {
         if text.len() > self.cap {
             *text = shorten(text, self.cap);
         }
     }
 
-    fn value(&mut self, value: &mut Value) {
+    fn visit_value(&mut self, value: &mut Value) {
         self.inside(value);
         let length = serde_json::to_vec(value).map_or(0, |json| json.len());
         if matches!(self.rest, ListTruncation::Cut) && length > MAX_ITEM {
@@ -55,7 +55,7 @@ impl EntryVisitor for EntryTruncator {
         }
     }
 
-    fn list<T>(&mut self, list: &mut Vec<T>) {
+    fn visit_list<T>(&mut self, list: &mut Vec<T>) {
         if matches!(self.rest, ListTruncation::Cut) {
             list.truncate(MAX_LIST);
         }
@@ -66,7 +66,7 @@ impl EntryTruncator {
     // ends: the redactor has limited the depth of values
     fn inside(&mut self, value: &mut Value) {
         match value {
-            Value::String(text) => self.text(text),
+            Value::String(text) => self.visit_text(text),
             Value::Array(values) => values.iter_mut().for_each(|value| self.inside(value)),
             Value::Object(members) => members.values_mut().for_each(|value| self.inside(value)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn long_texts_keep_their_ends() {
         let text = format!("begin{}end", "é".repeat(9 << 20));
-        let bytes = json(JournalEntry::Diff { text: text.clone() }).unwrap();
+        let bytes = to_bounded_json(JournalEntry::Diff { text: text.clone() }).unwrap();
         let JournalEntry::Diff { text: cut } = serde_json::from_slice(&bytes).unwrap() else { panic!() };
         let (head, rest) = cut.split_once("\n[left out: ").unwrap();
         let (missing, tail) = rest.split_once(" bytes]\n").unwrap();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_too_long_fits_in_the_end() {
+    fn any_entry_is_truncated_to_fit() {
         let picture = ImageDigest { mime: "\u{1}".repeat(1_500), sha256: "\u{1}".repeat(1_500), bytes: 0 };
         let step = JournalPlanStep { step: "\u{1}".repeat(1_500), status: "\u{1}".repeat(1_500) };
         let numbers = json!({"a": vec![-1.234_567_890_123_45e-300; 800_000]});
@@ -111,14 +111,14 @@ mod tests {
             JournalEntry::Said { wire: "chat".to_owned(), items: vec![numbers] },
             JournalEntry::Said { wire: "chat".to_owned(), items: vec![json!("x".repeat(9_000)); 2_000] },
         ] {
-            let bytes = json(entry).unwrap();
+            let bytes = to_bounded_json(entry).unwrap();
             assert!(bytes.len() <= MAX_ENTRY && !bytes.is_empty());
         }
     }
 
     #[test]
-    fn what_fits_is_left_alone() {
+    fn entry_that_fits_is_unchanged() {
         let entry = JournalEntry::Notice { text: "x".repeat(MAX_ENTRY - 100) };
-        assert_eq!(serde_json::from_slice::<JournalEntry>(&json(entry.clone()).unwrap()).unwrap(), entry);
+        assert_eq!(serde_json::from_slice::<JournalEntry>(&to_bounded_json(entry.clone()).unwrap()).unwrap(), entry);
     }
 }

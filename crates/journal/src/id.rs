@@ -33,7 +33,7 @@ impl SessionId {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let chance = began.wrapping_add(count.wrapping_mul(0x9e_3779)) & 0xfff;
         let now = UtcTimestamp::now();
-        Self(format!("{}-{:03x}{chance:03x}", now.compact(), now.parts()))
+        Self(format!("{}-{:03x}{chance:03x}", now.to_compact(), now.subsecond_parts()))
     }
 
     /// Returns the id as text.
@@ -49,7 +49,7 @@ impl SessionId {
     }
 
     /// Returns the session of a journal file name, if it is one.
-    pub(crate) fn of_file(name: &str) -> Option<Self> {
+    pub(crate) fn from_file_name(name: &str) -> Option<Self> {
         name.strip_suffix(ENDING)?.parse().ok()
     }
 }
@@ -85,7 +85,7 @@ mod tests {
         assert!(names.len() > 60, "{names:?}");
         for name in names {
             assert_eq!(name.as_str().parse::<SessionId>().unwrap(), name);
-            assert_eq!(SessionId::of_file(&name.file_name()), Some(name));
+            assert_eq!(SessionId::from_file_name(&name.file_name()), Some(name));
         }
     }
 
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_a_path_is_no_name() {
+    fn text_that_could_be_a_path_is_no_session_id() {
         assert!("20261116-213602-4f9a1c".parse::<SessionId>().is_ok());
         for text in [
             "",

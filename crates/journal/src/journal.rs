@@ -81,14 +81,14 @@ impl Journal {
     pub fn create(directory: &Path, id: &SessionId, redactor: Redactor) -> Result<Self, JournalFault> {
         let path = directory.join(id.file_name());
         let unusable = |source| JournalFault::Unusable { path: directory.to_owned(), source };
-        let directory = JournalDirectory::make(directory).map_err(unusable)?;
-        let file = directory.create(&id.file_name()).map_err(|source| match source.kind() {
+        let directory = JournalDirectory::open_or_create(directory).map_err(unusable)?;
+        let file = directory.create_file(&id.file_name()).map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => JournalFault::Exists { path: path.clone() },
             _ => JournalFault::Unusable { path: path.clone(), source },
         })?;
-        own(&path, &file)?;
+        lock_for_writing(&path, &file)?;
         let end = AppendPosition { seq: 1, head: START.to_owned(), length: 0, is_ragged: false };
-        Ok(Self::over(LockedJournalFile { path, directory, file }, redactor, end))
+        Ok(Self::start(LockedJournalFile { path, directory, file }, redactor, end))
     }
 
     /// Reopens the journal of an earlier session: verifies all of it, and drops a torn tail.
@@ -99,18 +99,18 @@ impl Journal {
     pub fn reopen(directory: &Path, id: &SessionId, redactor: Redactor) -> Result<ReopenedJournal, JournalFault> {
         let path = directory.join(id.file_name());
         let unusable = |source| JournalFault::Unusable { path: path.clone(), source };
-        let directory = JournalDirectory::make(directory).map_err(unusable)?;
-        let file = directory.reopen(&id.file_name()).map_err(unusable)?;
-        own(&path, &file)?;
-        let mut lines = JournalReader::of(path.clone(), file.try_clone().map_err(unusable)?);
+        let directory = JournalDirectory::open_or_create(directory).map_err(unusable)?;
+        let file = directory.open_for_append(&id.file_name()).map_err(unusable)?;
+        lock_for_writing(&path, &file)?;
+        let mut lines = JournalReader::from_file(path.clone(), file.try_clone().map_err(unusable)?);
         let records = lines.by_ref().collect::<Result<Vec<JournalRecord>, JournalFault>>()?;
-        let (torn, length) = (lines.torn(), lines.offset());
+        let (torn, length) = (lines.torn_tail(), lines.offset());
         if torn.is_some() {
             file.set_len(length).and_then(|()| file.sync_all()).map_err(unusable)?;
         }
         let seq = records.len() as u64 + 1;
-        let end = AppendPosition { seq, head: lines.head().to_owned(), length, is_ragged: false };
-        let journal = Self::over(LockedJournalFile { path, directory, file }, redactor, end);
+        let end = AppendPosition { seq, head: lines.head_hash().to_owned(), length, is_ragged: false };
+        let journal = Self::start(LockedJournalFile { path, directory, file }, redactor, end);
         Ok(ReopenedJournal { journal, records, torn })
     }
 
@@ -128,15 +128,15 @@ impl Journal {
             return Err(JournalFault::Unknown);
         }
         let unwritten = |source| JournalFault::Unwritten { path: self.path.clone(), source };
-        let entry = fit::json(self.redactor.entry(entry)).map_err(|error| unwritten(error.into()))?;
+        let entry = fit::to_bounded_json(self.redactor.redact_entry(entry)).map_err(|error| unwritten(error.into()))?;
         let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        let sealed = chain::seal(&end.head, end.seq, &UtcTimestamp::now().rfc3339(), &entry);
+        let sealed = chain::seal_line(&end.head, end.seq, &UtcTimestamp::now().to_rfc3339(), &entry);
         self.append(&mut end, &sealed.line).map_err(unwritten)?;
         let seq = end.seq;
         end.seq += 1;
         end.head = sealed.hash;
         drop(end);
-        self.syncer.written();
+        self.syncer.note_write();
         Ok(seq)
     }
 
@@ -157,7 +157,7 @@ impl Journal {
         &self.path
     }
 
-    fn over(opened: LockedJournalFile, redactor: Redactor, end: AppendPosition) -> Self {
+    fn start(opened: LockedJournalFile, redactor: Redactor, end: AppendPosition) -> Self {
         let file = Arc::new(opened.file);
         let syncer = FileSyncer::new(Arc::clone(&file), opened.directory);
         Self { path: opened.path, file, redactor, end: Mutex::new(end), syncer }
@@ -193,8 +193,8 @@ impl std::fmt::Debug for Journal {
     }
 }
 
-fn own(path: &Path, file: &File) -> Result<(), JournalFault> {
-    match file::lock(file) {
+fn lock_for_writing(path: &Path, file: &File) -> Result<(), JournalFault> {
+    match file::try_lock(file) {
         Ok(LockOwner::Ours) => Ok(()),
         Ok(LockOwner::Theirs(by)) => Err(JournalFault::InUse { path: path.to_owned(), by }),
         Err(source) => Err(JournalFault::Unusable { path: path.to_owned(), source }),

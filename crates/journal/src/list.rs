@@ -53,7 +53,7 @@ pub struct SessionSummary {
 /// # Errors
 ///
 /// If the directory cannot be read. A missing directory is empty.
-pub fn list(directory: &Path, at_most: usize) -> Result<Vec<SessionSummary>, JournalFault> {
+pub fn list_sessions(directory: &Path, at_most: usize) -> Result<Vec<SessionSummary>, JournalFault> {
     let Some((open, ids)) = sessions(directory)? else { return Ok(Vec::new()) };
     Ok(ids.into_iter().take(at_most).map(|id| listed(&open, directory, id)).collect())
 }
@@ -63,7 +63,7 @@ pub fn list(directory: &Path, at_most: usize) -> Result<Vec<SessionSummary>, Jou
 /// # Errors
 ///
 /// If the directory cannot be read. A missing directory is empty.
-pub fn names(directory: &Path) -> Result<Vec<SessionId>, JournalFault> {
+pub fn session_ids(directory: &Path) -> Result<Vec<SessionId>, JournalFault> {
     Ok(sessions(directory)?.map(|(_, ids)| ids).unwrap_or_default())
 }
 
@@ -72,9 +72,9 @@ pub fn names(directory: &Path) -> Result<Vec<SessionId>, JournalFault> {
 /// # Errors
 ///
 /// If no session matches, or several.
-pub fn find(directory: &Path, prefix: &str) -> Result<SessionId, JournalFault> {
+pub fn find_session(directory: &Path, prefix: &str) -> Result<SessionId, JournalFault> {
     let prefix = prefix.trim();
-    let mut found = names(directory)?;
+    let mut found = session_ids(directory)?;
     found.retain(|id| !prefix.is_empty() && id.as_str().starts_with(prefix));
     let prefix = || prefix.chars().take(LETTERS).collect();
     match found.len() {
@@ -91,8 +91,8 @@ fn sessions(path: &Path) -> Result<Option<(JournalDirectory, Vec<SessionId>)>, J
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(unusable)?,
     };
-    let names = directory.names().map_err(unusable)?;
-    let mut ids: Vec<SessionId> = names.iter().filter_map(|name| SessionId::of_file(name)).collect();
+    let names = directory.file_names().map_err(unusable)?;
+    let mut ids: Vec<SessionId> = names.iter().filter_map(|name| SessionId::from_file_name(name)).collect();
     ids.sort_unstable_by(|one, other| other.cmp(one));
     Ok(Some((directory, ids)))
 }
@@ -100,9 +100,9 @@ fn sessions(path: &Path) -> Result<Option<(JournalDirectory, Vec<SessionId>)>, J
 fn listed(directory: &JournalDirectory, path: &Path, id: SessionId) -> SessionSummary {
     let path = path.join(id.file_name());
     let mut sketch = SummaryBuilder::default();
-    if let Ok(file) = directory.read(&id.file_name()) {
+    if let Ok(file) = directory.open_for_reading(&id.file_name()) {
         // Facts found before a read error are still valid.
-        let _fault = sketch.look(&file);
+        let _fault = sketch.scan_file(&file);
         sketch.is_open = file::is_locked(&file);
     }
     let SummaryBuilder { started, last, cwd, prompts, first_prompt, calls, ended, interrupted, agent, is_open } =
@@ -126,7 +126,7 @@ struct SummaryBuilder {
 }
 
 impl SummaryBuilder {
-    fn look(&mut self, file: &File) -> io::Result<()> {
+    fn scan_file(&mut self, file: &File) -> io::Result<()> {
         let length = file.metadata()?.len();
         self.lines(file.take(MAX_LOOK))?;
         if length > MAX_LOOK {

@@ -20,7 +20,7 @@ pub struct JournalRecord {
 /// Returns the calls that were never answered, in order. A program that resumes the session must answer them, and their
 /// effects are unknown.
 #[must_use]
-pub fn unanswered(records: &[JournalRecord]) -> Vec<&str> {
+pub fn unanswered_calls(records: &[JournalRecord]) -> Vec<&str> {
     let mut open: Vec<&str> = Vec::new();
     let mut answered = BTreeSet::new();
     for record in records.iter().rev() {
@@ -74,7 +74,7 @@ mod tests {
             (vec![call("a"), answer("a"), call("a")], vec!["a"]),
             (vec![answer("x"), call("x")], vec!["x"]),
         ] {
-            assert_eq!(unanswered(&story), open);
+            assert_eq!(unanswered_calls(&story), open);
         }
     }
 }

@@ -56,12 +56,12 @@ impl JournalReader {
     /// If the path is not a readable regular file.
     pub fn open(path: &Path) -> Result<Self, JournalFault> {
         let file =
-            file::open(path).map_err(|source| JournalFault::Unusable { path: path.to_owned(), source })?;
-        Ok(Self::of(path.to_owned(), file))
+            file::open_for_reading(path).map_err(|source| JournalFault::Unusable { path: path.to_owned(), source })?;
+        Ok(Self::from_file(path.to_owned(), file))
     }
 
     /// Creates a reader for an open file; `path` is for error messages.
-    pub(crate) fn of(path: PathBuf, file: File) -> Self {
+    pub(crate) fn from_file(path: PathBuf, file: File) -> Self {
         let reader = BufReader::with_capacity(BUFFER, file);
         Self {
             path,
@@ -77,19 +77,19 @@ impl JournalReader {
 
     /// Returns the torn tail of the file; known after the last record.
     #[must_use]
-    pub fn torn(&self) -> Option<TornTail> {
+    pub fn torn_tail(&self) -> Option<TornTail> {
         self.torn
     }
 
     /// Returns the hash of the last line read; zeros before the first.
     #[must_use]
-    pub fn head(&self) -> &str {
+    pub fn head_hash(&self) -> &str {
         &self.head
     }
 
     /// Returns the last line read, as in the file, without its newline. It is JSON.
     #[must_use]
-    pub fn line(&self) -> &[u8] {
+    pub fn last_line(&self) -> &[u8] {
         &self.line
     }
 
@@ -99,14 +99,14 @@ impl JournalReader {
     }
 
     fn read(&mut self) -> Result<Option<JournalRecord>, JournalFault> {
-        let piece = self.piece().map_err(|source| self.unusable(source))?;
+        let piece = self.next_raw_line().map_err(|source| self.unusable(source))?;
         let line = match piece {
             RawJournalLine::Nothing => return Ok(None),
-            RawJournalLine::Tail => return self.tear(),
+            RawJournalLine::Tail => return self.end_torn(),
             RawJournalLine::TooLong => return Err(self.broken(LineFlaw::TooLong)),
             RawJournalLine::Line(line) => line,
         };
-        match chain::open(&self.head, self.lines + 1, &line) {
+        match chain::parse_line(&self.head, self.lines + 1, &line) {
             Ok(record) => {
                 self.head.clone_from(&record.hash);
                 self.lines += 1;
@@ -114,12 +114,12 @@ impl JournalReader {
                 self.line = line;
                 Ok(Some(record))
             }
-            Err(_) if has_hole(&line, self.offset) => self.tear(),
+            Err(_) if has_hole(&line, self.offset) => self.end_torn(),
             Err(flaw) => Err(self.broken(flaw)),
         }
     }
 
-    fn piece(&mut self) -> io::Result<RawJournalLine> {
+    fn next_raw_line(&mut self) -> io::Result<RawJournalLine> {
         let mut line = Vec::new();
         let limit = MAX_LINE as u64;
         self.reader.by_ref().take(limit).read_until(b'\n', &mut line)?;
@@ -144,7 +144,7 @@ impl JournalReader {
         Ok(RawJournalLine::Tail)
     }
 
-    fn tear(&mut self) -> Result<Option<JournalRecord>, JournalFault> {
+    fn end_torn(&mut self) -> Result<Option<JournalRecord>, JournalFault> {
         let length = self.reader.get_ref().metadata().map_err(|source| self.unusable(source))?.len();
         let bytes = length.saturating_sub(self.offset);
         self.torn = Some(TornTail { line: self.lines + 1, bytes });
@@ -208,10 +208,10 @@ pub struct VerifiedJournal {
 /// # Errors
 ///
 /// If the journal cannot be read, or is broken. [`JournalReader`] returns the records before the break.
-pub fn read(path: &Path) -> Result<JournalContents, JournalFault> {
+pub fn read_journal(path: &Path) -> Result<JournalContents, JournalFault> {
     let mut lines = JournalReader::open(path)?;
     let records = lines.by_ref().collect::<Result<Vec<JournalRecord>, JournalFault>>()?;
-    Ok(JournalContents { records, torn: lines.torn() })
+    Ok(JournalContents { records, torn: lines.torn_tail() })
 }
 
 /// Verifies a whole journal.
@@ -219,7 +219,7 @@ pub fn read(path: &Path) -> Result<JournalContents, JournalFault> {
 /// # Errors
 ///
 /// If the journal cannot be read, or is broken: [`JournalFault::BrokenLine`] contains the line and its defect.
-pub fn verify(path: &Path) -> Result<VerifiedJournal, JournalFault> {
+pub fn verify_journal(path: &Path) -> Result<VerifiedJournal, JournalFault> {
     let mut lines = JournalReader::open(path)?;
     // ends: with the file
     for record in lines.by_ref() {

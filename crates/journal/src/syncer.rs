@@ -43,7 +43,7 @@ impl FileSyncer {
     }
 
     /// Records a write and wakes the thread.
-    pub(crate) fn written(&self) {
+    pub(crate) fn note_write(&self) {
         self.shared.progress().written += 1;
         self.shared.wake.notify_one();
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ impl FileSyncer {
             let shared = Arc::clone(&self.shared);
             let builder = std::thread::Builder::new().name("journal".to_owned());
             // Without a thread, the next flush or the drop syncs.
-            *thread = builder.spawn(move || shared.attend()).ok();
+            *thread = builder.spawn(move || shared.run()).ok();
         }
     }
 
@@ -79,7 +79,7 @@ impl SyncerState {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn attend(&self) {
+    fn run(&self) {
         // ends: when the journal is dropped
         loop {
             let mut progress = self.progress();

@@ -31,12 +31,12 @@ impl UtcTimestamp {
     }
 
     /// Returns the elapsed part of the second in 1/4096, which is three hexadecimal digits.
-    pub(crate) fn parts(self) -> u32 {
+    pub(crate) fn subsecond_parts(self) -> u32 {
         self.parts
     }
 
     /// Formats as RFC 3339, such as `2026-11-16T21:36:02.123Z`.
-    pub(crate) fn rfc3339(self) -> String {
+    pub(crate) fn to_rfc3339(self) -> String {
         let (year, month, day) = self.date();
         let (hour, minute, second) = self.clock();
         let mut text = String::with_capacity(24);
@@ -49,7 +49,7 @@ impl UtcTimestamp {
     }
 
     /// Formats for a session id, such as `20261116-213602`.
-    pub(crate) fn compact(self) -> String {
+    pub(crate) fn to_compact(self) -> String {
         let (year, month, day) = self.date();
         let (hour, minute, second) = self.clock();
         format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
@@ -77,7 +77,7 @@ impl UtcTimestamp {
 /// Parses a journal timestamp, such as `2026-11-16T21:36:02.123Z`, into milliseconds since 1970; `None` for other
 /// formats.
 #[must_use]
-pub fn millis(at: &str) -> Option<u64> {
+pub fn parse_millis(at: &str) -> Option<u64> {
     const FORM: &[u8] = b"0000-00-00T00:00:00.000Z";
     let is_digit = |(byte, form): (u8, &u8)| byte == *form || (*form == b'0' && byte.is_ascii_digit());
     if at.len() != FORM.len() || !at.bytes().zip(FORM).all(is_digit) {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_what_date_says() {
+    fn timestamps_match_the_date_command() {
         // `date -u -d @N +%FT%TZ`
         for (seconds, text) in [
             (0, "1970-01-01T00:00:00.007Z"),
@@ -114,14 +114,14 @@ mod tests {
             (4_107_542_400, "2100-03-01T00:00:00.007Z"),
             (LATEST, "9999-12-31T23:59:59.007Z"),
         ] {
-            assert_eq!(UtcTimestamp { seconds, millis: 7, parts: 0 }.rfc3339(), text);
-            assert_eq!(millis(text), Some(seconds * 1000 + 7));
+            assert_eq!(UtcTimestamp { seconds, millis: 7, parts: 0 }.to_rfc3339(), text);
+            assert_eq!(parse_millis(text), Some(seconds * 1000 + 7));
         }
-        assert_eq!(UtcTimestamp { seconds: 1_794_864_962, millis: 0, parts: 0 }.compact(), "20261116-213602");
+        assert_eq!(UtcTimestamp { seconds: 1_794_864_962, millis: 0, parts: 0 }.to_compact(), "20261116-213602");
     }
 
     #[test]
-    fn what_no_journal_writes_is_no_moment() {
+    fn malformed_timestamps_are_refused() {
         for text in [
             "",
             "2026-11-16",
@@ -129,7 +129,7 @@ mod tests {
             "1969-12-31T23:59:59.999Z",
             "2026-11-16T21:36:02.12éZ",
         ] {
-            assert_eq!(millis(text), None, "{text}");
+            assert_eq!(parse_millis(text), None, "{text}");
         }
     }
 }

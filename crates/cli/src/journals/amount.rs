@@ -62,7 +62,7 @@ pub(crate) fn pluralize(number: u64, what: &str) -> String {
 
 /// Formats a timestamp such as `2026-11-16T21:36:02.123Z` as `2026-11-16 21:36`; returns `-` for anything else.
 pub(crate) fn format_minute(at: &str) -> String {
-    if journal::millis(at).is_none() {
+    if journal::parse_millis(at).is_none() {
         return "-".to_owned();
     }
     at.chars().take("2026-11-16T21:36".len()).collect::<String>().replace('T', " ")

@@ -18,7 +18,7 @@ pub(super) enum ElapsedKind {
 impl SessionClock {
     /// Returns the working time of the session at a record written `at`.
     pub(super) fn tick(&mut self, at: &str, passed: ElapsedKind) -> u64 {
-        let Some(now) = journal::millis(at) else { return self.elapsed };
+        let Some(now) = journal::parse_millis(at) else { return self.elapsed };
         let since = now.saturating_sub(self.last.unwrap_or(now));
         self.last = Some(now);
         if passed == ElapsedKind::Working {

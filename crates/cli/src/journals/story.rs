@@ -187,7 +187,7 @@ impl SessionTimeline {
                 Err(fault) => return Ok(teller.finish(JournalEnding::Broken(describe_journal_fault(&fault)))),
             }
         }
-        let ending = match (records.torn(), records.next()) {
+        let ending = match (records.torn_tail(), records.next()) {
             (Some(torn), _) => JournalEnding::Torn(torn),
             (None, None) => JournalEnding::Whole,
             (None, Some(_)) => JournalEnding::TooLong,

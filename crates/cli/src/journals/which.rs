@@ -44,7 +44,7 @@ pub(crate) fn resolve(directory: &Path, word: &OsStr) -> Result<ResolvedSession,
         let newest = names(directory)?.into_iter().next();
         return newest.map(|id| ResolvedSession::in_directory(directory, &id)).ok_or_else(|| no_sessions_fault(directory));
     }
-    journal::find(directory, &text).map(|id| ResolvedSession::in_directory(directory, &id)).map_err(|fault| match fault {
+    journal::find_session(directory, &text).map(|id| ResolvedSession::in_directory(directory, &id)).map_err(|fault| match fault {
         JournalFault::NoSession { .. } => unknown(directory, &text, &fault),
         fault => CliFault::usage(fault.to_string()),
     })
@@ -61,7 +61,7 @@ pub(crate) fn no_sessions_fault(directory: &Path) -> CliFault {
 }
 
 fn names(directory: &Path) -> Result<Vec<SessionId>, CliFault> {
-    journal::names(directory).map_err(|fault| CliFault::failed(fault.to_string()))
+    journal::session_ids(directory).map_err(|fault| CliFault::failed(fault.to_string()))
 }
 
 fn unknown(directory: &Path, word: &str, fault: &JournalFault) -> CliFault {

@@ -71,7 +71,7 @@ struct OpenCallSpan {
 
 impl TraceBuilder {
     fn take(&mut self, record: &JournalRecord) {
-        let at = journal::millis(&record.at).unwrap_or(self.last);
+        let at = journal::parse_millis(&record.at).unwrap_or(self.last);
         if self.spans.is_empty() {
             self.push(WHOLE, None, (at, at), SpanWork::Session(TraceSettings::default()));
         }

@@ -98,7 +98,7 @@ pub(crate) fn close_journal(recorder: &JournalRecorder, why: &str) -> Result<(),
 /// Finds the session that `prefix` names; `last` is the newest one in `cwd`.
 fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionId, CliFault> {
     if prefix == "last" {
-        let listed = journal::list(sessions, LOOKED_AT).map_err(|fault| unread(&fault))?;
+        let listed = journal::list_sessions(sessions, LOOKED_AT).map_err(|fault| unread(&fault))?;
         // Sessions of subagents are not what the user did last.
         let here = listed.into_iter().find(|session| session.cwd == cwd && session.agent.is_none());
         return here.map(|session| session.id).ok_or_else(|| {
@@ -106,7 +106,7 @@ fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionI
                 .with_hint("`toolgate log` lists them; --resume takes the start of an ID")
         });
     }
-    journal::find(sessions, prefix).map_err(|fault| unread(&fault))
+    journal::find_session(sessions, prefix).map_err(|fault| unread(&fault))
 }
 
 /// Returns the secret values of the environment, which are redacted in the journal.

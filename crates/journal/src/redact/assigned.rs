@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::guess::{ValueNotation, is_code, is_filler, is_type};
+use super::guess::{ValueNotation, is_code, is_placeholder, is_type_name};
 
 /// Bytes of a value that are checked; the rest of a longer value is redacted with them.
 const MAX_VALUE: usize = 512;
@@ -33,7 +33,7 @@ impl SecretNameKind {
 }
 
 /// Returns the range of the value that is assigned to the name around `word`.
-pub(super) fn value(text: &[u8], word: Range<usize>, key: SecretNameKind) -> Option<Range<usize>> {
+pub(super) fn assigned_value(text: &[u8], word: Range<usize>, key: SecretNameKind) -> Option<Range<usize>> {
     let name_end = word.end + suffix(&text[word.end..])?;
     let sign = AssignmentOperator::after(text, name_end)?;
     match text.get(sign.end) {
@@ -56,7 +56,7 @@ pub(super) fn is_secret_member(name: &str, text: &str) -> bool {
 }
 
 /// Returns the range of the credentials after `Authorization`, without the scheme.
-pub(super) fn authorization(text: &[u8], after: usize) -> Option<Range<usize>> {
+pub(super) fn authorization_credentials(text: &[u8], after: usize) -> Option<Range<usize>> {
     const SCHEMES: [&[u8]; 3] = [b"bearer", b"basic", b"token"];
     let sign = AssignmentOperator::after(text, after)?;
     let at =
@@ -72,7 +72,7 @@ pub(super) fn authorization(text: &[u8], after: usize) -> Option<Range<usize>> {
 }
 
 /// Returns the range of the password of a URL; `after` is the position behind `://`.
-pub(super) fn in_url(text: &[u8], after: usize) -> Option<Range<usize>> {
+pub(super) fn url_password(text: &[u8], after: usize) -> Option<Range<usize>> {
     const MAX: usize = 256;
     let is_letter = |byte: &&u8| !byte.is_ascii_whitespace() && !b"/\"'`<>\\?#".contains(byte);
     let user =
@@ -85,7 +85,7 @@ pub(super) fn in_url(text: &[u8], after: usize) -> Option<Range<usize>> {
     let password = &text[start..start + length];
     // A password may contain `@`, so it extends to the last one.
     let password = &password[..password.iter().rposition(|byte| *byte == b'@')?];
-    (!password.is_empty() && !is_filler(password)).then(|| start..start + password.len())
+    (!password.is_empty() && !is_placeholder(password)).then(|| start..start + password.len())
 }
 
 /// The assignment operator between a name and its value.
@@ -168,7 +168,7 @@ fn is_secret(value: &[u8], written: ValueNotation, key: SecretNameKind) -> bool 
     let has_sign = has(|byte| byte.is_ascii_punctuation() && !b"_-./".contains(byte));
     let is_long = value.len() >= 8;
     // A value with whitespace is a sentence.
-    if is_filler(value) || has(u8::is_ascii_whitespace) {
+    if is_placeholder(value) || has(u8::is_ascii_whitespace) {
         return false;
     }
     match (written, key) {
@@ -181,8 +181,8 @@ fn is_secret(value: &[u8], written: ValueNotation, key: SecretNameKind) -> bool 
         (ValueNotation::Tight, SecretNameKind::Password) => value.len() >= 4 && (is_mixed || has_sign) && !is_code(value),
         (ValueNotation::Tight, SecretNameKind::Token) => is_long && is_mixed && !is_code(value),
         (ValueNotation::Loose, SecretNameKind::Password) => {
-            value.len() >= 6 && (is_mixed || has_sign) && !is_code(value) && !is_type(value)
+            value.len() >= 6 && (is_mixed || has_sign) && !is_code(value) && !is_type_name(value)
         }
-        (ValueNotation::Loose, SecretNameKind::Token) => is_long && is_mixed && !is_code(value) && !is_type(value),
+        (ValueNotation::Loose, SecretNameKind::Token) => is_long && is_mixed && !is_code(value) && !is_type_name(value),
     }
 }

@@ -62,7 +62,7 @@ const TYPES: &[&str] =
     &["u", "i", "f", "int", "uint", "float", "bytes", "utf", "sha", "md", "base", "vec", "mat"];
 
 /// Returns whether a value is a placeholder: `$TOKEN`, `{password}`, `<your key>`, `%s`, `****`, `required`.
-pub(super) fn is_filler(value: &[u8]) -> bool {
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let Some(first) = value.first() else { return true };
     let is_template = b"$<{[%".contains(first) && !is_percent_code(value);
     let holds_template = value.windows(2).any(|pair| matches!(pair, b"${" | b"{{" | b"$(" | b"{}"));
@@ -102,7 +102,7 @@ pub(super) fn is_code(value: &[u8]) -> bool {
 }
 
 /// Returns whether a value is a type name: `Uint8Array`, `float32`.
-pub(super) fn is_type(value: &[u8]) -> bool {
+pub(super) fn is_type_name(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     let stem = lower.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
     let is_numbered = lower[stem..].iter().all(u8::is_ascii_digit)

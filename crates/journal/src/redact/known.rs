@@ -86,7 +86,7 @@ impl KnownSecrets {
             for (needle, before, after) in forms(value) {
                 needles.entry(needle).or_insert(SecretEncoding { name: names.len(), before, after });
             }
-            names.push(plain(&name));
+            names.push(sanitize_name(&name));
         }
         let (needles, forms): (Vec<Vec<u8>>, Vec<SecretEncoding>) = needles.into_iter().unzip();
         let built = if needles.is_empty() { None } else { Some(AhoCorasick::new(needles)) };
@@ -101,7 +101,7 @@ impl KnownSecrets {
     }
 
     /// Finds all occurrences of known values.
-    pub(super) fn find(&self, text: &[u8]) -> Vec<SecretMatch> {
+    pub(super) fn find_all(&self, text: &[u8]) -> Vec<SecretMatch> {
         let mut found: Vec<SecretMatch> = Vec::new();
         let Some(needles) = &self.needles else { return found };
         for hit in needles.find_overlapping_iter(text) {
@@ -151,7 +151,7 @@ fn forms(value: &str) -> Vec<(Vec<u8>, usize, usize)> {
 }
 
 /// Removes characters from a name that could have a meaning in the surrounding text.
-fn plain(name: &str) -> String {
+fn sanitize_name(name: &str) -> String {
     let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "_-.".contains(*letter);
     name.chars().filter(is_plain).take(MAX_NAME).collect()
 }

@@ -17,7 +17,7 @@ use self::known::KnownSecrets;
 pub use self::known::SHORTEST_SECRET;
 use crate::entry::JournalEntry;
 use crate::fault::JournalFault;
-use crate::walk::{EntryVisitor, walk};
+use crate::walk::{EntryVisitor, visit_entry};
 
 /// Maximum nesting depth of JSON; parsers reject a line with deeper JSON.
 const MAX_DEPTH: usize = 64;
@@ -65,7 +65,7 @@ impl Redactor {
     ///
     /// Known values are found in plain text, in base64, and behind nested JSON and URL escapes.
     #[must_use]
-    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    pub fn redact_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
         for _ in 0..ROUNDS {
             let found = self.find(&text);
@@ -75,21 +75,21 @@ impl Redactor {
             text = Cow::Owned(self.replace(&text, found));
         }
         // A value such as `redacted` occurs in every replacement.
-        let is_clean = view::through(text.as_bytes(), &|bytes| self.known.find(bytes)).is_empty();
+        let is_clean = view::find_through_escapes(text.as_bytes(), &|bytes| self.known.find_all(bytes)).is_empty();
         if is_clean { text } else { Cow::Borrowed("") }
     }
 
     /// Returns the entry with secrets redacted, and with JSON removed that is too deep to parse.
-    pub(crate) fn entry(&self, entry: &JournalEntry) -> JournalEntry {
+    pub(crate) fn redact_entry(&self, entry: &JournalEntry) -> JournalEntry {
         let mut entry = entry.clone();
-        walk(&mut entry, &mut RedactingVisitor(self));
+        visit_entry(&mut entry, &mut RedactingVisitor(self));
         entry
     }
 
     fn find(&self, text: &str) -> Vec<SecretMatch> {
-        view::through(text.as_bytes(), &|bytes| {
-            let mut found = self.known.find(bytes);
-            found.extend(pattern::find(bytes));
+        view::find_through_escapes(text.as_bytes(), &|bytes| {
+            let mut found = self.known.find_all(bytes);
+            found.extend(pattern::find_secrets(bytes));
             found
         })
     }
@@ -123,7 +123,7 @@ impl Redactor {
             Value::Number(number) => {
                 let text = number.to_string();
                 if let Some(SecretMatch { label: SecretLabel::Known(index), .. }) =
-                    self.known.find(text.as_bytes()).first()
+                    self.known.find_all(text.as_bytes()).first()
                 {
                     *value = Value::String(format!("[redacted: {}]", self.known.name(*index)));
                 }
@@ -146,10 +146,10 @@ impl Redactor {
             }
         }
         let secret: Vec<String> =
-            members.keys().filter(|name| self.text(name) != name.as_str()).cloned().collect();
+            members.keys().filter(|name| self.redact_text(name) != name.as_str()).cloned().collect();
         for name in secret {
             let value = members.remove(&name).unwrap_or_default();
-            let clean = self.text(&name).into_owned();
+            let clean = self.redact_text(&name).into_owned();
             // ends: there are fewer members than numbers
             let free =
                 (1..).map(|count| if count == 1 { clean.clone() } else { format!("{clean} ({count})") });
@@ -160,7 +160,7 @@ impl Redactor {
 
     /// Redacts an id. Different ids stay different, because they pair calls with answers.
     fn clean_id(&self, id: &mut String) {
-        let clean = self.text(id);
+        let clean = self.redact_text(id);
         if *clean != **id {
             let mark = self.salt.hash_one(&*id) & 0xff_ffff;
             *id = format!("{clean} {mark:06x}");
@@ -168,7 +168,7 @@ impl Redactor {
     }
 
     fn clean(&self, text: &mut String) {
-        let clean = self.text(text);
+        let clean = self.redact_text(text);
         if *clean != **text {
             *text = clean.into_owned();
         }
@@ -196,19 +196,19 @@ fn merged(sorted: Vec<SecretMatch>) -> Vec<SecretMatch> {
 struct RedactingVisitor<'a>(&'a Redactor);
 
 impl EntryVisitor for RedactingVisitor<'_> {
-    fn text(&mut self, text: &mut String) {
+    fn visit_text(&mut self, text: &mut String) {
         self.0.clean(text);
     }
 
-    fn id(&mut self, id: &mut String) {
+    fn visit_id(&mut self, id: &mut String) {
         self.0.clean_id(id);
     }
 
-    fn value(&mut self, value: &mut Value) {
+    fn visit_value(&mut self, value: &mut Value) {
         self.0.value(value, 0);
     }
 
-    fn list<T>(&mut self, _list: &mut Vec<T>) {}
+    fn visit_list<T>(&mut self, _list: &mut Vec<T>) {}
 }
 
 #[cfg(test)]

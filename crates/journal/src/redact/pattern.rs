@@ -64,7 +64,7 @@ static FINDER: LazyLock<AhoCorasick> = LazyLock::new(|| {
 
 /// Finds all text that looks like a secret, in linear time: each detector reads to the end of a word, or a bounded
 /// number of bytes.
-pub(super) fn find(text: &[u8]) -> Vec<SecretMatch> {
+pub(super) fn find_secrets(text: &[u8]) -> Vec<SecretMatch> {
     let mut found: Vec<SecretMatch> = Vec::new();
     for hit in FINDER.find_iter(text) {
         // A keyword inside a found secret is redacted with it.
@@ -73,31 +73,31 @@ pub(super) fn find(text: &[u8]) -> Vec<SecretMatch> {
         }
         let (word, look) = WORDS[hit.pattern().as_usize()];
         let is_exact = &text[hit.range()] == word.as_bytes();
-        found.extend(closer(text, hit.range(), look, is_exact));
+        found.extend(run_detector(text, hit.range(), look, is_exact));
         if matches!(look, SecretDetector::Aws)
             && let Some(id) = found.last().filter(|last| last.range.start == hit.start())
         {
-            found.extend(shape::aws_secret(text, id.range.end).map(|range| named("AWS key", range)));
+            found.extend(shape::aws_secret_key(text, id.range.end).map(|range| pattern_match("AWS key", range)));
         }
     }
     found
 }
 
-fn closer(text: &[u8], word: Range<usize>, look: SecretDetector, is_exact: bool) -> Option<SecretMatch> {
+fn run_detector(text: &[u8], word: Range<usize>, look: SecretDetector, is_exact: bool) -> Option<SecretMatch> {
     match look {
         SecretDetector::Token(_) | SecretDetector::Aws | SecretDetector::Jwt | SecretDetector::PrivateKey if !is_exact => None,
-        SecretDetector::Token(shape) => shape.at(text, word).map(|range| named(shape.label, range)),
-        SecretDetector::Aws => shape::aws_id(text, word).map(|range| named("AWS key", range)),
-        SecretDetector::Jwt => shape::jwt(text, word.start).map(|range| named("JWT", range)),
-        SecretDetector::PrivateKey => shape::private_key(text, word).map(|range| named("private key", range)),
+        SecretDetector::Token(shape) => shape.match_at(text, word).map(|range| pattern_match(shape.label, range)),
+        SecretDetector::Aws => shape::aws_key_id(text, word).map(|range| pattern_match("AWS key", range)),
+        SecretDetector::Jwt => shape::jwt(text, word.start).map(|range| pattern_match("JWT", range)),
+        SecretDetector::PrivateKey => shape::private_key(text, word).map(|range| pattern_match("private key", range)),
         SecretDetector::Authorization => {
-            assigned::authorization(text, word.end).map(|range| named("Authorization", range))
+            assigned::authorization_credentials(text, word.end).map(|range| pattern_match("Authorization", range))
         }
-        SecretDetector::Url => assigned::in_url(text, word.end).map(|range| named("password", range)),
-        SecretDetector::Assigned(key) => assigned::value(text, word, key).map(|range| named(key.label(), range)),
+        SecretDetector::Url => assigned::url_password(text, word.end).map(|range| pattern_match("password", range)),
+        SecretDetector::Assigned(key) => assigned::assigned_value(text, word, key).map(|range| pattern_match(key.label(), range)),
     }
 }
 
-fn named(label: &'static str, range: Range<usize>) -> SecretMatch {
+fn pattern_match(label: &'static str, range: Range<usize>) -> SecretMatch {
     SecretMatch { range, label: SecretLabel::Pattern(label) }
 }

@@ -34,7 +34,7 @@ pub(super) const SLACK: TokenFormat =
 
 impl TokenFormat {
     /// Returns the range of the token whose prefix is at `word`.
-    pub(super) fn at(&self, text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
+    pub(super) fn match_at(&self, text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
         if !begins(text, word.start) {
             return None;
         }
@@ -45,7 +45,7 @@ impl TokenFormat {
 }
 
 /// Returns the range of an AWS key id: twenty capitals and digits.
-pub(super) fn aws_id(text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
+pub(super) fn aws_key_id(text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
     const LENGTH: usize = 16;
     let rest = &text[word.end..];
     let length = rest
@@ -58,7 +58,7 @@ pub(super) fn aws_id(text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
 }
 
 /// Returns the range of the AWS secret key after its id: forty base64 characters that are not a hash.
-pub(super) fn aws_secret(text: &[u8], after: usize) -> Option<Range<usize>> {
+pub(super) fn aws_secret_key(text: &[u8], after: usize) -> Option<Range<usize>> {
     let window = &text[after..text.len().min(after + AWS_REACH)];
     let mut at = 0;
     // ends: `at` only climbs

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::*;
 
-fn nobody() -> Redactor {
+fn pattern_redactor() -> Redactor {
     Redactor::new([]).unwrap()
 }
 
-fn one(value: &str) -> Redactor {
+fn redactor_for(value: &str) -> Redactor {
     Redactor::new([("KEY".to_owned(), value.to_owned())]).unwrap()
 }
 
@@ -171,10 +171,10 @@ const PLAIN: &[&str] = &[
 ];
 
 #[test]
-fn what_looks_like_a_secret_is_taken_out() {
+fn text_that_looks_like_a_secret_is_redacted() {
     let left: Vec<String> = SECRET
         .iter()
-        .map(|(text, secret)| (nobody().text(text).into_owned(), secret))
+        .map(|(text, secret)| (pattern_redactor().redact_text(text).into_owned(), secret))
         .filter(|(clean, secret)| clean.contains(**secret) || !clean.contains("[redacted: "))
         .map(|(clean, secret)| format!("{secret} in {clean}"))
         .collect();
@@ -182,10 +182,10 @@ fn what_looks_like_a_secret_is_taken_out() {
 }
 
 #[test]
-fn what_is_ordinary_comes_through() {
+fn ordinary_text_is_not_redacted() {
     let hurt: Vec<String> = PLAIN
         .iter()
-        .map(|text| (text, nobody().text(text).into_owned()))
+        .map(|text| (text, pattern_redactor().redact_text(text).into_owned()))
         .filter(|(text, clean)| clean != *text)
         .map(|(text, clean)| format!("{text} became {clean}"))
         .collect();
@@ -193,7 +193,7 @@ fn what_is_ordinary_comes_through() {
 }
 
 #[test]
-fn what_stands_around_a_secret_stays() {
+fn text_around_a_secret_stays() {
     for (text, clean) in [
         ("export DB_PASSWORD=hunter2 && run", "export DB_PASSWORD=[redacted: password] && run"),
         ("postgres://app:s3cr3t@db:5432/x", "postgres://app:[redacted: password]@db:5432/x"),
@@ -201,15 +201,15 @@ fn what_stands_around_a_secret_stays() {
         ("(ghs_abcdefghijklmnopqrstuvwxyz0123456789)", "([redacted: GitHub token])"),
         (r#"{"a":"{\"password\":\"sword\\fish\"}"}"#, r#"{"a":"{\"password\":\"[redacted: password]\"}"}"#),
     ] {
-        assert_eq!(nobody().text(text), clean);
+        assert_eq!(pattern_redactor().redact_text(text), clean);
     }
-    assert_eq!(nobody().text(&format!("a\n{PEM}\nb")), "a\n[redacted: private key]\nb");
+    assert_eq!(pattern_redactor().redact_text(&format!("a\n{PEM}\nb")), "a\n[redacted: private key]\nb");
 }
 
 #[test]
 fn known_values_are_taken_out_in_every_form() {
     let value = "pä\"ss/wörd ?1";
-    let redactor = one(value);
+    let redactor = redactor_for(value);
     let escaped = |value: &str| serde_json::to_string(value).unwrap();
     let percent = |value: &str| value.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
     let units = |value: &str| value.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
@@ -226,27 +226,27 @@ fn known_values_are_taken_out_in_every_form() {
         (format!("a {} b", STANDARD.encode(value)), "a [redacted: KEY] b"),
         (format!("a {} b", STANDARD.encode(format!("me:{value}"))), "a bWU6[redacted: KEY] b"),
     ] {
-        assert_eq!(redactor.text(&text), clean, "{text}");
+        assert_eq!(redactor.redact_text(&text), clean, "{text}");
     }
-    let key = one("-----BEGIN KEY-----\\nabc\\n-----END KEY-----");
-    assert_eq!(key.text("a -----BEGIN KEY-----\nabc\n-----END KEY-----"), "a [redacted: KEY]");
+    let key = redactor_for("-----BEGIN KEY-----\\nabc\\n-----END KEY-----");
+    assert_eq!(key.redact_text("a -----BEGIN KEY-----\nabc\n-----END KEY-----"), "a [redacted: KEY]");
 }
 
 #[test]
 fn values_that_are_no_secrets_are_left() {
-    assert_eq!(one("short77").text("a short77 b"), "a short77 b");
-    assert_eq!(one("  padded-8  \n").text("a padded-8 b"), "a [redacted: KEY] b");
+    assert_eq!(redactor_for("short77").redact_text("a short77 b"), "a short77 b");
+    assert_eq!(redactor_for("  padded-8  \n").redact_text("a padded-8 b"), "a [redacted: KEY] b");
     // A value that occurs in its own replacement clears the whole text.
-    assert_eq!(one("redacted").text("a redacted b"), "");
+    assert_eq!(redactor_for("redacted").redact_text("a redacted b"), "");
     // A session would be unreadable without these words.
-    assert_eq!(one("responses").text("a responses b"), "a responses b");
+    assert_eq!(redactor_for("responses").redact_text("a responses b"), "a responses b");
     let strange = Redactor::new([("A \"B\"\n".to_owned(), "12345678".to_owned())]).unwrap();
-    assert_eq!(strange.text("12345678"), "[redacted: AB]");
+    assert_eq!(strange.redact_text("12345678"), "[redacted: AB]");
 }
 
 #[test]
 fn json_is_cleaned_with_its_keys_and_numbers() {
-    let redactor = one("12345678");
+    let redactor = redactor_for("12345678");
     let mut value = json!({"a": [12345678, 1.5, true, null], "x12345678": 1, "y12345678": {"z": "12345678"}, "password": "swordfish",
         "token": "word", "schema": {"password": {"type": "string"}}});
     redactor.value(&mut value, 0);
@@ -263,7 +263,7 @@ fn json_is_cleaned_with_its_keys_and_numbers() {
 /// A call and its answer are paired by id, whatever the id looks like.
 #[test]
 fn ids_that_look_like_secrets_are_taken_out_and_stay_apart() {
-    let redactor = nobody();
+    let redactor = pattern_redactor();
     let ids = ["ghp_0123456789abcdefghijABCDEFGHIJ012345", "ghp_9876543210abcdefghijABCDEFGHIJ012345"];
     let told = |id: &str| {
         let mut item = json!({"type": "function_call", "call_id": id, "arguments": id});
@@ -277,7 +277,7 @@ fn ids_that_look_like_secrets_are_taken_out_and_stay_apart() {
             pictures: Vec::new(),
             spilled: None,
         };
-        let JournalEntry::Answered { call, .. } = redactor.entry(&answered) else { panic!("it is an answer") };
+        let JournalEntry::Answered { call, .. } = redactor.redact_entry(&answered) else { panic!("it is an answer") };
         assert_eq!(item["call_id"], call);
         assert!(!call.contains("ghp_") && !item.to_string().contains("ghp_"), "{item}");
         call
@@ -309,11 +309,11 @@ fn no_text_takes_long() {
         "token = a1",
         "aaaaaaaa",
     ];
-    let redactor = one("aaaaaaaa");
+    let redactor = redactor_for("aaaaaaaa");
     for piece in pieces {
         let text = piece.repeat((1 << 16) / piece.len());
         let start = std::time::Instant::now();
-        let _clean = redactor.text(&text);
+        let _clean = redactor.redact_text(&text);
         assert!(start.elapsed().as_secs() < 10, "{piece} took {:?}", start.elapsed());
     }
 }
@@ -348,7 +348,7 @@ proptest! {
         layers in prop::collection::vec(any::<u8>(), 0..4),
     ) {
         let hidden = disguise(&value, &layers);
-        let clean = one(&value).text(&format!("{before}{hidden}{after}")).into_owned();
+        let clean = redactor_for(&value).redact_text(&format!("{before}{hidden}{after}")).into_owned();
         prop_assert!(!clean.contains(&value), "{clean}");
         prop_assert!(!clean.contains(&hidden), "{clean}");
     }
@@ -360,19 +360,19 @@ proptest! {
     ) {
         let bytes = [before, value.clone().into_bytes(), after].concat();
         for text in [STANDARD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)] {
-            let clean = one(&value).text(&text).into_owned();
+            let clean = redactor_for(&value).redact_text(&text).into_owned();
             prop_assert!(clean.len() < text.len() + 20 && clean.contains("[redacted: KEY]"), "{clean}");
         }
     }
 
     #[test]
     fn cleaning_twice_is_cleaning_once(text in "([ -~\n]|password|token|secret|sk-|://|=|:|\"|@|eyJ){0,60}") {
-        let once = nobody().text(&text).into_owned();
-        prop_assert_eq!(nobody().text(&once), once.as_str());
+        let once = pattern_redactor().redact_text(&text).into_owned();
+        prop_assert_eq!(pattern_redactor().redact_text(&once), once.as_str());
     }
 
     #[test]
     fn any_text_can_be_cleaned(text in "\\PC{0,80}", value in "\\PC{8,20}") {
-        let _clean = one(&value).text(&text);
+        let _clean = redactor_for(&value).redact_text(&text);
     }
 }

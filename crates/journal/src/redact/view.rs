@@ -9,17 +9,17 @@ const MAX_DEPTH: usize = 3;
 
 /// Returns the matches of `look` in a text and in its unescaped views, as ranges of the text. Each layer shortens the
 /// text. At most 39 views are searched, and ordinary text has one or two.
-pub(super) fn through(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<SecretMatch>) -> Vec<SecretMatch> {
-    below(text, look, MAX_DEPTH)
+pub(super) fn find_through_escapes(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<SecretMatch>) -> Vec<SecretMatch> {
+    find_layered(text, look, MAX_DEPTH)
 }
 
-fn below(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<SecretMatch>, depth: usize) -> Vec<SecretMatch> {
+fn find_layered(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<SecretMatch>, depth: usize) -> Vec<SecretMatch> {
     let mut found = look(text);
     if depth > 0 {
         for read in [unescape as fn(&[u8]) -> Option<UnescapedText>, unescape_late, unpercent] {
             let Some(view) = read(text) else { continue };
-            let below = below(&view.text, look, depth - 1);
-            found.extend(below.into_iter().map(|found| SecretMatch { range: view.back(&found.range), ..found }));
+            let below = find_layered(&view.text, look, depth - 1);
+            found.extend(below.into_iter().map(|found| SecretMatch { range: view.source_range(&found.range), ..found }));
         }
     }
     found
@@ -39,7 +39,7 @@ struct EscapeSpan {
 
 impl UnescapedText {
     /// Returns the source range of a range of the decoded text, extended to whole escapes.
-    fn back(&self, range: &Range<usize>) -> Range<usize> {
+    fn source_range(&self, range: &Range<usize>) -> Range<usize> {
         let before = |plain: usize| self.escapes[..plain].last();
         let start = match before(self.escapes.partition_point(|escape| escape.plain.start <= range.start)) {
             None => range.start,
@@ -57,14 +57,14 @@ impl UnescapedText {
 
 /// Decodes `\n`, `\"`, `\u00e9` and so on; `None` if the text has no such escape.
 fn unescape(text: &[u8]) -> Option<UnescapedText> {
-    without(text, b'\\', escape)
+    decode_escapes(text, b'\\', escape)
 }
 
 /// Decodes escapes that follow an unrelated backslash.
 fn unescape_late(text: &[u8]) -> Option<UnescapedText> {
     let has_two = text.windows(2).any(|pair| pair == b"\\\\");
     let late = |rest: &[u8]| escape(rest).filter(|_| rest.get(1) != Some(&b'\\'));
-    has_two.then(|| without(text, b'\\', late)).flatten()
+    has_two.then(|| decode_escapes(text, b'\\', late)).flatten()
 }
 
 /// Returns the bytes that an escape stands for, and its length.
@@ -83,10 +83,10 @@ fn escape(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
 
 /// Decodes `%41`; `None` if the text has no such escape.
 fn unpercent(text: &[u8]) -> Option<UnescapedText> {
-    without(text, b'%', |rest| Some((vec![u8::try_from(hexadecimal(rest.get(1..3)?)?).ok()?], 3)))
+    decode_escapes(text, b'%', |rest| Some((vec![u8::try_from(hexadecimal(rest.get(1..3)?)?).ok()?], 3)))
 }
 
-fn without(text: &[u8], mark: u8, read: impl Fn(&[u8]) -> Option<(Vec<u8>, usize)>) -> Option<UnescapedText> {
+fn decode_escapes(text: &[u8], mark: u8, read: impl Fn(&[u8]) -> Option<(Vec<u8>, usize)>) -> Option<UnescapedText> {
     let mut view = UnescapedText { text: Vec::new(), escapes: Vec::new() };
     let mut at = 0;
     // ends: `at` only climbs

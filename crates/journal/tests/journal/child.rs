@@ -5,9 +5,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-use toolgate_journal::{Journal, JournalFault, SessionId, read, verify};
+use toolgate_journal::{Journal, JournalFault, SessionId, read_journal, verify_journal};
 
-use crate::support::{create, notice, redactor};
+use crate::support::{create_journal, notice, empty_redactor};
 
 const PART: &str = "JOURNAL_CHILD";
 const PLACE: &str = "JOURNAL_PLACE";
@@ -20,12 +20,12 @@ pub(crate) struct WriterProcess(Command);
 
 impl WriterProcess {
     /// Prepares a child that plays `part`.
-    pub(crate) fn of(part: &str) -> Self {
+    pub(crate) fn with_role(part: &str) -> Self {
         Self::within(Command::new(std::env::current_exe().unwrap()), part)
     }
 
     /// Starts the child through a shell that runs `setup` first; `$0` is this program.
-    pub(crate) fn after(program: &[&str], setup: &str, part: &str) -> Self {
+    pub(crate) fn from_shell(program: &[&str], setup: &str, part: &str) -> Self {
         let mut command = Command::new(program[0]);
         command.args(&program[1..]).args(["-c", &format!("{setup}\nexec \"$0\" \"$@\"")]);
         command.arg(std::env::current_exe().unwrap());
@@ -38,7 +38,7 @@ impl WriterProcess {
     }
 
     /// Runs a copy of the program in `directory` as the unprivileged uid 65534.
-    pub(crate) fn by_nobody(self, directory: &Path) -> Self {
+    pub(crate) fn as_user_nobody(self, directory: &Path) -> Self {
         let copy = directory.join("program");
         // `cp` copies the file. If this process did, a child of another test could hold it open for writing, and exec
         // would fail.
@@ -59,7 +59,7 @@ impl WriterProcess {
     }
 
     /// Kills the child after it has reported this many writes, and returns the last entry number that it reported.
-    pub(crate) fn killed_after(mut self, directory: &Path, writes: u64) -> u64 {
+    pub(crate) fn kill_after_writes(mut self, directory: &Path, writes: u64) -> u64 {
         let mut child = self.0.env(PLACE, directory).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let mut said = lines.filter_map(|line| line.strip_prefix(MARK)?.parse::<u64>().ok());
@@ -86,25 +86,25 @@ fn play() {
 }
 
 /// Returns the only session in a directory.
-pub(crate) fn only(directory: &Path) -> SessionId {
-    toolgate_journal::find(directory, "2").unwrap()
+pub(crate) fn only_session(directory: &Path) -> SessionId {
+    toolgate_journal::find_session(directory, "2").unwrap()
 }
 
 fn ordinary(directory: &Path) {
-    let (journal, id) = create(directory);
+    let (journal, id) = create_journal(directory);
     journal.write(&notice("by anybody")).unwrap();
     journal.flush().unwrap();
     drop(journal);
-    let reopened = Journal::reopen(directory, &id, redactor()).unwrap();
+    let reopened = Journal::reopen(directory, &id, empty_redactor()).unwrap();
     assert_eq!(reopened.records.len(), 1);
     if !rustix::process::geteuid().is_root() {
-        let fault = Journal::create(Path::new("/journals"), &id, redactor()).unwrap_err();
+        let fault = Journal::create(Path::new("/journals"), &id, empty_redactor()).unwrap_err();
         assert_eq!(fault.to_string(), "`/journals` cannot be used: Permission denied (os error 13)");
     }
 }
 
 fn writer(directory: &Path) {
-    let journal = Journal::reopen(directory, &only(directory), redactor()).unwrap().journal;
+    let journal = Journal::reopen(directory, &only_session(directory), empty_redactor()).unwrap().journal;
     println!();
     // ends: the child is killed, or after some gigabytes
     for length in LENGTHS.iter().cycle().take(10_000) {
@@ -117,7 +117,7 @@ fn writer(directory: &Path) {
 fn crowded(directory: &Path) {
     let filler = directory.join("filler");
     std::fs::write(&filler, vec![0; 16 << 10]).unwrap();
-    let (journal, id) = create(&directory.join("sessions"));
+    let (journal, id) = create_journal(&directory.join("sessions"));
     let mut refused = 0;
     let mut written = 0;
     for length in [3_000, 700, 20_000, 150, 9_000].iter().cycle().take(200) {
@@ -126,7 +126,7 @@ fn crowded(directory: &Path) {
             Err(JournalFault::Unwritten { .. }) => refused += 1,
             Err(other) => panic!("{other}"),
         }
-        let verified = verify(journal.path()).unwrap();
+        let verified = verify_journal(journal.path()).unwrap();
         assert_eq!((verified.records, verified.torn), (written, None));
     }
     assert!(refused > 100 && written > 3, "{written} written, {refused} refused");
@@ -135,7 +135,7 @@ fn crowded(directory: &Path) {
     let has_room = std::env::var_os("JOURNAL_ROOM_COMES_BACK").is_some();
     assert_eq!(after.is_ok(), has_room, "{after:?}");
     drop(journal);
-    let reopened = Journal::reopen(&directory.join("sessions"), &id, redactor()).unwrap();
+    let reopened = Journal::reopen(&directory.join("sessions"), &id, empty_redactor()).unwrap();
     assert_eq!(reopened.records.len() as u64, written + u64::from(has_room));
-    assert_eq!(read(reopened.journal.path()).unwrap().torn, None);
+    assert_eq!(read_journal(reopened.journal.path()).unwrap().torn, None);
 }

@@ -2,22 +2,22 @@
 
 use std::process::Command;
 
-use toolgate_journal::{JournalEntry, Journal, JournalFault, JournalReader, read, verify};
+use toolgate_journal::{JournalEntry, Journal, JournalFault, JournalReader, read_journal, verify_journal};
 
-use crate::support::{create, every, notice, redactor, write};
+use crate::support::{create_journal, every_entry_kind, notice, empty_redactor, write_entries};
 
 const PAGE: &str = include_str!("../../../../docs/journal.md");
 
 #[test]
 fn every_kind_reads_back_as_it_was() {
     let directory = tempfile::tempdir().unwrap();
-    let (journal, _) = create(directory.path());
-    for (at, entry) in every().iter().enumerate() {
+    let (journal, _) = create_journal(directory.path());
+    for (at, entry) in every_entry_kind().iter().enumerate() {
         assert_eq!(journal.write(entry).unwrap(), at as u64 + 1);
     }
-    let reading = read(journal.path()).unwrap();
+    let reading = read_journal(journal.path()).unwrap();
     assert_eq!(reading.torn, None);
-    assert_eq!(reading.records.iter().map(|record| record.entry.clone()).collect::<Vec<_>>(), every());
+    assert_eq!(reading.records.iter().map(|record| record.entry.clone()).collect::<Vec<_>>(), every_entry_kind());
     assert!(
         reading.records.iter().zip(1..).all(|(record, seq)| record.seq == seq && record.at.ends_with('Z'))
     );
@@ -25,7 +25,7 @@ fn every_kind_reads_back_as_it_was() {
 
 #[test]
 fn the_page_shows_every_kind_as_it_is_written() {
-    for entry in every() {
+    for entry in every_entry_kind() {
         let json = serde_json::to_string(&entry).unwrap();
         let shown = json.replace(&"ab".repeat(32), "ab…");
         assert!(PAGE.contains(&shown), "docs/journal.md has no\n{shown}");
@@ -35,8 +35,8 @@ fn the_page_shows_every_kind_as_it_is_written() {
 #[test]
 fn the_script_of_the_page_checks_a_journal() {
     let directory = tempfile::tempdir().unwrap();
-    let (journal, id) = create(directory.path());
-    write(&journal, &every());
+    let (journal, id) = create_journal(directory.path());
+    write_entries(&journal, &every_entry_kind());
     let script = PAGE.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
     assert!(script.lines().count() <= 12);
     let run = |path: &std::path::Path| {
@@ -47,7 +47,7 @@ fn the_script_of_the_page_checks_a_journal() {
             String::from_utf8(output.stderr).unwrap(),
         )
     };
-    let head = verify(journal.path()).unwrap().head;
+    let head = verify_journal(journal.path()).unwrap().head;
     assert_eq!(run(journal.path()), (true, format!("{head}\n"), String::new()));
     let broken = std::fs::read_to_string(journal.path()).unwrap().replacen("git log", "git lag", 1);
     let copy = directory.path().join(format!("{id}.copy"));
@@ -58,7 +58,7 @@ fn the_script_of_the_page_checks_a_journal() {
 #[test]
 fn what_a_newer_program_wrote_is_read_and_not_written() {
     let directory = tempfile::tempdir().unwrap();
-    let (journal, id) = create(directory.path());
+    let (journal, id) = create_journal(directory.path());
     let newer = serde_json::json!({"kind": "dream", "of": "sheep"});
     assert!(matches!(journal.write(&JournalEntry::Unknown(newer.clone())), Err(JournalFault::Unknown)));
     drop(journal);
@@ -68,17 +68,17 @@ fn what_a_newer_program_wrote_is_read_and_not_written() {
     let hash = String::from_utf8(hash).unwrap();
     let path = directory.path().join(id.file_name());
     std::fs::write(&path, format!("{body},\"hash\":\"{}\"}}\n", hash.trim())).unwrap();
-    let reopened = Journal::reopen(directory.path(), &id, redactor()).unwrap();
+    let reopened = Journal::reopen(directory.path(), &id, empty_redactor()).unwrap();
     assert_eq!(reopened.records[0].entry, JournalEntry::Unknown(newer));
     reopened.journal.write(&notice("after it")).unwrap();
-    assert_eq!(verify(&path).unwrap().records, 2);
+    assert_eq!(verify_journal(&path).unwrap().records, 2);
 }
 
 #[test]
-fn a_break_is_told_precisely() {
+fn broken_chain_is_reported_by_line() {
     let directory = tempfile::tempdir().unwrap();
-    let (journal, _) = create(directory.path());
-    write(&journal, &[0, 1, 2, 3].map(|number| notice(format!("n{number}"))));
+    let (journal, _) = create_journal(directory.path());
+    write_entries(&journal, &[0, 1, 2, 3].map(|number| notice(format!("n{number}"))));
     let text = std::fs::read_to_string(journal.path()).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let without = |line: usize| [&lines[..line], &lines[line + 1..]].concat().concat();
@@ -95,7 +95,7 @@ fn a_break_is_told_precisely() {
     ] {
         let copy = directory.path().join("copy");
         std::fs::write(&copy, changed).unwrap();
-        let Err(JournalFault::Broken { broken, .. }) = verify(&copy) else { panic!("{told}") };
+        let Err(JournalFault::Broken { broken, .. }) = verify_journal(&copy) else { panic!("{told}") };
         assert!(broken.to_string().starts_with(told), "{broken}");
         // Records before the break can still be read, and none after it.
         let before = JournalReader::open(&copy).unwrap().take_while(Result::is_ok).count() as u64;

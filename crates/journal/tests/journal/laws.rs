@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
-use toolgate_journal::{JournalEntry, RecordedCallForm, Journal, JournalFault, Redactor, SessionId, read, verify};
+use toolgate_journal::{JournalEntry, RecordedCallForm, Journal, JournalFault, Redactor, SessionId, read_journal, verify_journal};
 
-use crate::support::{create, notice, redactor, write};
+use crate::support::{create_journal, notice, empty_redactor, write_entries};
 
 /// Returns a closed journal with short and long lines.
 fn written(texts: &[String]) -> (TempDir, SessionId, PathBuf, Vec<u8>) {
     let directory = tempfile::tempdir().unwrap();
-    let (journal, id) = create(directory.path());
-    write(&journal, &texts.iter().map(notice).collect::<Vec<_>>());
+    let (journal, id) = create_journal(directory.path());
+    write_entries(&journal, &texts.iter().map(notice).collect::<Vec<_>>());
     let path = journal.path().to_owned();
     drop(journal);
     let bytes = std::fs::read(&path).unwrap();
@@ -64,11 +64,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read(entries in prop::collection::vec(entry(), 1..12)) {
+    fn written_entries_are_read_back(entries in prop::collection::vec(entry(), 1..12)) {
         let directory = tempfile::tempdir().unwrap();
-        let (journal, _) = create(directory.path());
-        write(&journal, &entries);
-        let read: Vec<JournalEntry> = read(journal.path()).unwrap().records.into_iter().map(|record| record.entry).collect();
+        let (journal, _) = create_journal(directory.path());
+        write_entries(&journal, &entries);
+        let read: Vec<JournalEntry> = read_journal(journal.path()).unwrap().records.into_iter().map(|record| record.entry).collect();
         prop_assert_eq!(read, entries);
     }
 
@@ -82,7 +82,7 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] ^= flip;
         std::fs::write(&path, &bytes).unwrap();
-        let line = match verify(&path) {
+        let line = match verify_journal(&path) {
             Err(JournalFault::Broken { broken, .. }) => broken.line,
             Ok(verified) => verified.torn.expect("the last line has no end, or a hole").line,
             Err(other) => panic!("{other}"),
@@ -91,24 +91,24 @@ proptest! {
     }
 
     #[test]
-    fn what_is_cut_is_mended(
+    fn truncated_file_is_repaired(
         texts in prop::collection::vec("[a-z]{0,700}", 1..6),
         at in any::<prop::sample::Index>(),
     ) {
         let (directory, id, path, bytes) = written(&texts);
         let cut = at.index(bytes.len() + 1);
         std::fs::write(&path, &bytes[..cut]).unwrap();
-        let reopened = Journal::reopen(directory.path(), &id, redactor()).unwrap();
+        let reopened = Journal::reopen(directory.path(), &id, empty_redactor()).unwrap();
         let whole = line_of(&bytes, cut) - 1;
         prop_assert_eq!(reopened.records.len() as u64, whole);
         prop_assert_eq!(reopened.journal.write(&notice("on")).unwrap(), whole + 1);
-        let verified = verify(&path).unwrap();
+        let verified = verify_journal(&path).unwrap();
         prop_assert_eq!((verified.records, verified.torn), (whole + 1, None));
     }
 
     /// A power failure: from some byte on, any pages may be zeros.
     #[test]
-    fn lost_pages_are_mended(
+    fn lost_pages_are_repaired(
         texts in prop::collection::vec("[a-z]{0,3000}", 4..10),
         from in any::<prop::sample::Index>(),
         (cut, lost) in (any::<prop::sample::Index>(), any::<u32>()),
@@ -123,10 +123,10 @@ proptest! {
         }
         let kept = line_of(&bytes, from) - 1;
         std::fs::write(&path, &bytes).unwrap();
-        let reopened = Journal::reopen(directory.path(), &id, redactor()).unwrap();
+        let reopened = Journal::reopen(directory.path(), &id, empty_redactor()).unwrap();
         prop_assert!(reopened.records.len() as u64 >= kept);
         reopened.journal.write(&notice("on")).unwrap();
-        prop_assert_eq!(verify(&path).unwrap().torn, None);
+        prop_assert_eq!(verify_journal(&path).unwrap().torn, None);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Tests of listing sessions and finding them by id prefix.
 
-use toolgate_journal::{Journal, JournalFault, SessionSummary, SessionId, find, list};
+use toolgate_journal::{Journal, JournalFault, SessionSummary, SessionId, find_session, list};
 
-use crate::support::{every, notice, redactor, write};
+use crate::support::{every_entry_kind, notice, empty_redactor, write_entries};
 
 fn id(text: &str) -> SessionId {
     text.parse().unwrap()
@@ -13,11 +13,11 @@ fn the_newest_come_first_with_what_they_are_about() {
     let directory = tempfile::tempdir().unwrap();
     let names = ["20261116-213602-4f9a1c", "20261117-080000-000001", "20261117-080000-abcdef"];
     let [old, new, newest] =
-        names.map(|name| Journal::create(directory.path(), &id(name), redactor()).unwrap());
-    write(&old, &every());
+        names.map(|name| Journal::create(directory.path(), &id(name), empty_redactor()).unwrap());
+    write_entries(&old, &every_entry_kind());
     new.write(&notice("nothing was said")).unwrap();
     std::fs::write(directory.path().join("notes.jsonl"), "{}").unwrap();
-    let listed = list(directory.path(), 10).unwrap();
+    let listed = list_sessions(directory.path(), 10).unwrap();
     assert_eq!(
         listed.iter().map(|one| one.id.to_string()).collect::<Vec<_>>(),
         [names[2], names[1], names[0]]
@@ -31,23 +31,23 @@ fn the_newest_come_first_with_what_they_are_about() {
     assert!(started <= last && started.len() == "2026-11-16T21:36:02.123Z".len());
     assert_eq!((listed[1].prompts, &listed[1].ended), (0, &None));
     assert_eq!((listed[0].started.as_str(), newest.path().exists()), ("", true));
-    assert_eq!(list(directory.path(), 1).unwrap().len(), 1);
+    assert_eq!(list_sessions(directory.path(), 1).unwrap().len(), 1);
     drop(old);
-    assert!(!list(directory.path(), 3).unwrap()[2].is_open);
-    assert_eq!(toolgate_journal::names(directory.path()).unwrap()[2], id(names[0]));
-    assert_eq!(list(&directory.path().join("absent"), 9).unwrap(), []);
+    assert!(!list_sessions(directory.path(), 3).unwrap()[2].is_open);
+    assert_eq!(toolgate_journal::session_ids(directory.path()).unwrap()[2], id(names[0]));
+    assert_eq!(list_sessions(&directory.path().join("absent"), 9).unwrap(), []);
 }
 
 #[test]
 fn a_session_is_found_by_the_beginning_of_its_name() {
     let directory = tempfile::tempdir().unwrap();
     for name in ["20261116-213602-4f9a1c", "20261117-080000-000001", "20261117-080000-abcdef"] {
-        Journal::create(directory.path(), &id(name), redactor()).unwrap();
+        Journal::create(directory.path(), &id(name), empty_redactor()).unwrap();
     }
-    assert_eq!(find(directory.path(), "20261116").unwrap(), id("20261116-213602-4f9a1c"));
-    assert_eq!(find(directory.path(), "20261117-080000-a").unwrap(), id("20261117-080000-abcdef"));
-    let told = |prefix: &str| find(directory.path(), prefix).unwrap_err().to_string();
+    assert_eq!(find_session(directory.path(), "20261116").unwrap(), id("20261116-213602-4f9a1c"));
+    assert_eq!(find_session(directory.path(), "20261117-080000-a").unwrap(), id("20261117-080000-abcdef"));
+    let told = |prefix: &str| find_session(directory.path(), prefix).unwrap_err().to_string();
     insta::assert_snapshot!(told("20261117"), @"the names of several sessions begin with `20261117`: 20261117-080000-abcdef, 20261117-080000-000001");
     insta::assert_snapshot!(told("../x"), @"no session's name begins with `../x`");
-    assert!(matches!(find(directory.path(), ""), Err(JournalFault::NoSession { .. })));
+    assert!(matches!(find_session(directory.path(), ""), Err(JournalFault::NoSession { .. })));
 }

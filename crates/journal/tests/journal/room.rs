@@ -8,7 +8,7 @@ use crate::child::WriterProcess;
 fn at_the_limit_of_a_file_the_journal_stays_whole() {
     let directory = tempfile::tempdir().unwrap();
     // The limit sends a signal, which must be ignored. Its unit is 512 or 1024 bytes.
-    let child = WriterProcess::after(&["sh"], "trap '' XFSZ; ulimit -f 60", "crowded");
+    let child = WriterProcess::from_shell(&["sh"], "trap '' XFSZ; ulimit -f 60", "crowded");
     assert!(child.run(directory.path()).success());
 }
 
@@ -22,6 +22,6 @@ fn on_a_full_disk_the_journal_stays_whole_and_goes_on_when_there_is_room() {
     let directory = tempfile::tempdir().unwrap();
     let setup =
         "mount -t tmpfs -o size=80k,mode=700 none \"$JOURNAL_PLACE\" && export JOURNAL_ROOM_COMES_BACK=1";
-    let child = WriterProcess::after(&["unshare", "-rm", "sh"], setup, "crowded");
+    let child = WriterProcess::from_shell(&["unshare", "-rm", "sh"], setup, "crowded");
     assert!(child.run(directory.path()).success());
 }

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use toolgate_journal::{JournalEntry, RecordedCallForm, Journal, ImageDigest, Redactor, McpToolRef, RecordedVerdict, SessionId, SpilledOutput, JournalPlanStep};
 
-pub(crate) fn redactor() -> Redactor {
+pub(crate) fn empty_redactor() -> Redactor {
     Redactor::new([]).unwrap()
 }
 
-pub(crate) fn create(directory: &Path) -> (Journal, SessionId) {
+pub(crate) fn create_journal(directory: &Path) -> (Journal, SessionId) {
     let id = SessionId::new();
-    (Journal::create(directory, &id, redactor()).unwrap(), id)
+    (Journal::create(directory, &id, empty_redactor()).unwrap(), id)
 }
 
-pub(crate) fn write<'a>(journal: &Journal, entries: impl IntoIterator<Item = &'a JournalEntry>) {
+pub(crate) fn write_entries<'a>(journal: &Journal, entries: impl IntoIterator<Item = &'a JournalEntry>) {
     for entry in entries {
         journal.write(entry).unwrap();
     }
@@ -24,7 +24,7 @@ pub(crate) fn notice(text: impl Into<String>) -> JournalEntry {
 }
 
 /// Returns one entry of each kind, with all fields set.
-pub(crate) fn every() -> Vec<JournalEntry> {
+pub(crate) fn every_entry_kind() -> Vec<JournalEntry> {
     let text = |text: &str| text.to_owned();
     let hash = "ab".repeat(32);
     let picture = ImageDigest { mime: text("image/png"), sha256: hash.clone(), bytes: 7 };

@@ -124,7 +124,7 @@ impl AcpServer {
     fn list(&self, wanted: &ListSessionsRequest) -> Result<Value, RpcFault> {
         let Some(directory) = &self.dirs.sessions else { return Ok(json!({ "sessions": [] })) };
         let listed =
-            journal::list(directory, LISTED).map_err(|fault| RpcErrorCode::Internal.fault(fault.to_string()))?;
+            journal::list_sessions(directory, LISTED).map_err(|fault| RpcErrorCode::Internal.fault(fault.to_string()))?;
         let wanted = wanted.cwd.as_ref().map(|cwd| cwd.display().to_string());
         let sessions: Vec<Value> = listed
             .into_iter()

@@ -12,7 +12,7 @@ use super::updates::{EditorUpdates, plan_entry};
 
 /// Returns the updates for everything that was said and done.
 pub(super) fn updates_from_journal(live: &EditorSession) -> Result<Vec<SessionUpdate>, RpcFault> {
-    let read = journal::read(live.journal_path()).map_err(|fault| RpcErrorCode::Internal.fault(fault.to_string()))?;
+    let read = journal::read_journal(live.journal_path()).map_err(|fault| RpcErrorCode::Internal.fault(fault.to_string()))?;
     Ok(updates_from_records(&read.records, live.updates()))
 }
 

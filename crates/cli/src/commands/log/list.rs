@@ -17,7 +17,7 @@ const DIRECTORY: usize = 40;
 
 pub(super) fn run(directory: &Path, args: &LogArgs) -> Result<ExitCode, CliFault> {
     let sessions =
-        journal::list(directory, args.number.into()).map_err(|fault| CliFault::failed(fault.to_string()))?;
+        journal::list_sessions(directory, args.number.into()).map_err(|fault| CliFault::failed(fault.to_string()))?;
     if args.json {
         for session in &sessions {
             screen::print_text(&as_json(session).to_string())?;

@@ -62,9 +62,9 @@ fn lines(meant: &ResolvedSession) -> Result<ExitCode, CliFault> {
             return Ok(changed(meant, &describe_journal_fault(&fault)));
         }
         if is_terminal {
-            out.write_all(screen::escape_invisible(&String::from_utf8_lossy(records.line())).as_bytes())?;
+            out.write_all(screen::escape_invisible(&String::from_utf8_lossy(records.last_line())).as_bytes())?;
         } else {
-            out.write_all(records.line())?;
+            out.write_all(records.last_line())?;
         }
         out.write_all(b"\n")?;
     }

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &LogVerifyArgs) -> Result<ExitCode, CliFault> {
     let mut worst = 0;
     // Prints each line as soon as it is known: there may be many sessions.
     for meant in &meant {
-        let verified = journal::verify(&meant.path);
+        let verified = journal::verify_journal(&meant.path);
         worst = worst.max(code(&verified));
         let line = if args.json { as_json(meant, &verified).to_string() } else { line(meant, &verified) };
         screen::print_text(&line)?;

@@ -30,7 +30,7 @@ use copy::WorkspaceCopy;
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
     let meant = which::resolve(&which::sessions_directory()?, &args.session)?;
-    let records = journal::read(&meant.path).map_err(|fault| CliFault::failed(fault.to_string()))?.records;
+    let records = journal::read_journal(&meant.path).map_err(|fault| CliFault::failed(fault.to_string()))?.records;
     let past = RecordedSession::from_records(&records)?;
     let from = args.cwd.clone().unwrap_or_else(|| past.cwd.clone());
     let copy = WorkspaceCopy::create(&from).map_err(|fault| {

@@ -94,7 +94,7 @@ impl SlashCommands<'_> {
     }
 
     fn list(&self) -> Result<(), CliFault> {
-        let listed = self.sessions.map(|sessions| journal::list(sessions, SESSIONS));
+        let listed = self.sessions.map(|sessions| journal::list_sessions(sessions, SESSIONS));
         let listed =
             listed.transpose().map_err(|fault| CliFault::failed(fault.to_string()))?.unwrap_or_default();
         for session in listed {

@@ -217,7 +217,7 @@ impl HostedSession {
     /// Returns the answer in the journal.
     fn recorded(&self, id: &str) -> Option<p::ToolCallResult> {
         // Reading a long journal takes time, and other tasks need this thread.
-        let reading = tokio::task::block_in_place(|| journal::read(self.recorder.path())).ok()?;
+        let reading = tokio::task::block_in_place(|| journal::read_journal(self.recorder.path())).ok()?;
         // A call of the model may have the same id. Only the answer to a client's call counts.
         let mut ours = false;
         reading.records.into_iter().find_map(|record| match record.entry {

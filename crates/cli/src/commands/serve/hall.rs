@@ -160,7 +160,7 @@ impl SessionServer {
         let Some(directory) = self.sessions_dir() else { return Ok(p::SessionListResult { sessions: Vec::new() }) };
         let unread = |fault: journal::JournalFault| RpcErrorCode::Journal.fault(fault.to_string());
         let all =
-            journal::list(&directory, if wanted.live { MOST_SESSIONS } else { most }).map_err(unread)?;
+            journal::list_sessions(&directory, if wanted.live { MOST_SESSIONS } else { most }).map_err(unread)?;
         let live = self.live();
         let listed = all.into_iter().filter_map(|one| {
             let here = live.get(one.id.as_str());

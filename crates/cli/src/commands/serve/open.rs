@@ -54,7 +54,7 @@ pub(super) fn resume(hall: &SessionServer, id: &str, start: p::SessionStartParam
     }
     // Reading a long journal takes time, and other tasks need this thread.
     let reading =
-        tokio::task::block_in_place(|| journal::read(&file)).map_err(|fault| gone(fault.to_string()))?;
+        tokio::task::block_in_place(|| journal::read_journal(&file)).map_err(|fault| gone(fault.to_string()))?;
     // Checked before resources are sought that only the program with the open session knows.
     if journal::is_in_use(&file) {
         return Err(RpcErrorCode::InUse.fault(format!("another program has the session `{}`", id.as_str())));

@@ -81,7 +81,7 @@ fn began(name: &str) -> Option<u128> {
         time.get(2..4)?,
         time.get(4..)?
     );
-    journal::millis(&at).map(u128::from)
+    journal::parse_millis(&at).map(u128::from)
 }
 
 #[cfg(test)]
