@@ -127,7 +127,7 @@ fn server(name: &str, argv: &[&str]) -> McpServerConfig {
 fn call(threads: &str, runtime: &Runtime) {
     let (servers, toolgate) = runtime.block_on(async {
         let servers = McpServers::start(vec![server("t", &[SERVER, "mcp"])], &McpClientDeps::default());
-        servers.settled(None).await;
+        servers.wait_until_settled(None).await;
         let source = Arc::clone(&servers) as Arc<dyn ToolSource>;
         (servers, Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().source(source).build().unwrap())
     });

@@ -31,7 +31,7 @@ impl ToolSource for AbsentTools {
 
     fn known_names(&self) -> Vec<String> {
         let ours = OF_SESSIONS.into_iter().chain(OF_AGENTS);
-        ours.chain(mcp::own_names()).map(str::to_owned).collect()
+        ours.chain(mcp::own_tool_names()).map(str::to_owned).collect()
     }
 
     fn absent(&self, name: &str) -> Option<String> {

@@ -161,7 +161,7 @@ fn kept_out(mut program: ConfinedServerProgram, config: &Config, dirs: &UserDirs
 
 /// Returns the store of OAuth tokens.
 fn tokens(dirs: &UserDirs) -> Option<Arc<TokenStore>> {
-    private::token_dir(dirs).map(|directory| Arc::new(TokenStore::below(&directory)))
+    private::token_dir(dirs).map(|directory| Arc::new(TokenStore::in_state_dir(&directory)))
 }
 
 fn http(url: &str, table: &ServerTable, dirs: &UserDirs) -> Result<HttpTransport, String> {

@@ -32,7 +32,7 @@ pub(crate) async fn main() -> ConformanceResult<()> {
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "{}".to_owned());
     let context: Value = serde_json::from_str(&context)?;
     let state = tempfile::tempdir()?;
-    let tokens = Arc::new(TokenStore::below(state.path()));
+    let tokens = Arc::new(TokenStore::in_state_dir(state.path()));
     let text = |name: &str| context.get(name).and_then(Value::as_str).map(str::to_owned);
     let client = match text("client_id") {
         Some(id) => OAuthClientId::Registered { id, secret: text("client_secret") },
@@ -67,7 +67,7 @@ enum LoginState {
 async fn used(server: &McpServerConfig, calls: Option<&[Value]>) -> ConformanceResult<LoginState> {
     let means = McpClientDeps { elicit: Some(Arc::new(AcceptDefaults)), ..McpClientDeps::default() };
     let servers = McpServers::start(vec![server.clone()], &means);
-    servers.settled(None).await;
+    servers.wait_until_settled(None).await;
     match servers.health().remove(0).1 {
         ServerHealth::Ready { tools, left_out, .. } => tell(&format!("ready: {tools:?}, without {left_out:?}")),
         ServerHealth::Failed(why) if wants_login(&why) => return Ok(LoginState::LoginWanted),

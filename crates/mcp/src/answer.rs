@@ -15,7 +15,7 @@ const LARGEST_PICTURE: usize = 5 << 20;
 const MOST_BLOCKS: usize = 200;
 
 /// Returns the answer as tool output: text as text, images as images, anything else as one line.
-pub(crate) fn output(answer: CallAnswer) -> ToolOutput {
+pub(crate) fn into_tool_output(answer: CallAnswer) -> ToolOutput {
     let CallAnswer { blocks, structured, failed } = answer;
     let told = structured.as_ref().is_none_or(|structured| says(&blocks, structured));
     let more = blocks.len().saturating_sub(MOST_BLOCKS);
@@ -91,10 +91,10 @@ fn item(block: AnswerBlock) -> OutputItem {
 
 /// Describes content of an unknown type in one line.
 fn unknown(kind: &str) -> String {
-    format!("[content of kind `{}`, which cannot be shown here]", plain(kind))
+    format!("[content of kind `{}`, which cannot be shown here]", printable_ascii(kind))
 }
 
-fn plain(kind: &str) -> String {
+fn printable_ascii(kind: &str) -> String {
     kind.chars().filter(char::is_ascii_graphic).take(80).collect()
 }
 
@@ -109,7 +109,7 @@ fn picture(mime: &str, data: &str) -> OutputItem {
 
 /// Describes content that cannot be shown, in one line.
 fn media(what: &str, mime: &str, data: &str) -> String {
-    let mime = plain(mime);
+    let mime = printable_ascii(mime);
     format!("[{what} of kind `{mime}`, {} bytes, which cannot be shown here]", data.len() / 4 * 3)
 }
 
@@ -119,8 +119,8 @@ mod tests {
 
     use super::*;
 
-    fn told(answer: CallAnswer) -> String {
-        let output = output(answer);
+    fn render_answer(answer: CallAnswer) -> String {
+        let output = into_tool_output(answer);
         let item = |item: &OutputItem| match item {
             OutputItem::Text(text) => text.clone(),
             OutputItem::Image(image) => format!("<{} {} bytes>", image.mime, image.bytes.len()),
@@ -160,7 +160,7 @@ mod tests {
                 blob: Some("aGVsbG8=".to_owned()),
             },
         ];
-        insta::assert_snapshot!(told(answer(blocks)), @r#"
+        insta::assert_snapshot!(render_answer(answer(blocks)), @r#"
         ok
         {"a": 1}
         <image/png 5 bytes>
@@ -178,7 +178,7 @@ mod tests {
     fn data_that_no_text_repeats_is_told() {
         let told = |texts: &[&str]| {
             let blocks = texts.iter().map(|text| AnswerBlock::Text((*text).to_owned())).collect();
-            told(CallAnswer { structured: Some(json!({"a": 1, "b": [2]})), ..answer(blocks) })
+            render_answer(CallAnswer { structured: Some(json!({"a": 1, "b": [2]})), ..answer(blocks) })
         };
         insta::assert_snapshot!(told(&["It is one."]), @r#"
         ok
@@ -213,9 +213,9 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_told_of() {
+    fn unknown_content_is_mentioned_by_kind() {
         let blocks = vec![AnswerBlock::Unknown { kind: "holo\u{1b}gram".to_owned() }];
-        insta::assert_snapshot!(told(answer(blocks)), @"
+        insta::assert_snapshot!(render_answer(answer(blocks)), @"
         ok
         [content of kind `hologram`, which cannot be shown here]
         ");
@@ -224,11 +224,11 @@ mod tests {
     #[test]
     fn an_answer_without_words_is_its_data() {
         let nothing = answer(Vec::new());
-        insta::assert_snapshot!(told(nothing.clone()), @"
+        insta::assert_snapshot!(render_answer(nothing.clone()), @"
         ok
         (it answers nothing)
         ");
-        insta::assert_snapshot!(told(CallAnswer { structured: Some(json!({"a": 1})), failed: true, ..nothing }), @r#"
+        insta::assert_snapshot!(render_answer(CallAnswer { structured: Some(json!({"a": 1})), failed: true, ..nothing }), @r#"
         failed
         {"a":1}
         "#);

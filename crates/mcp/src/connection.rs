@@ -12,8 +12,8 @@ use tool::{BoxFuture, Cx};
 
 use crate::definition::DefinitionPins;
 use crate::elicit::{Elicitor, Elicitation, ElicitationAnswer};
-use crate::link::{ClientProfile, RmcpLink, pipes};
-use crate::listing::listed;
+use crate::link::{ClientProfile, RmcpLink, open_pipes};
+use crate::listing::list_all_tools;
 use crate::peer::{ServerDescription, ServerPeer, PeerError};
 use crate::program::{StderrTail, ServerProgram};
 use crate::server::{LandChangesFn, McpServerConfig, ServerTransport};
@@ -143,12 +143,12 @@ impl McpConnection {
     }
 
     /// Returns its tools.
-    pub(crate) fn offer(&self) -> Arc<ToolOffer> {
+    pub(crate) fn offered_tools(&self) -> Arc<ToolOffer> {
         Arc::clone(&self.offer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Lands the changes that a call made inside the server's confinement, and reports those that stay behind.
-    pub(crate) async fn land(&self, cx: &Cx) -> Vec<String> {
+    pub(crate) async fn land_changes(&self, cx: &Cx) -> Vec<String> {
         let landing = self.landing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // Most calls leave nothing to land, and another thread would cost more than the rest of the call.
         let Some(land) = landing.and_then(|landing| landing()) else { return Vec::new() };
@@ -161,7 +161,7 @@ impl McpConnection {
     }
 
     /// Returns whether its tool annotations can replace a question to the user.
-    pub(crate) fn is_believed(&self) -> bool {
+    pub(crate) fn trusts_annotations(&self) -> bool {
         self.server.believed && self.gaps().is_empty()
     }
 
@@ -170,7 +170,7 @@ impl McpConnection {
     }
 
     /// Waits until the server is ready, or returns the reason why it is not.
-    pub(crate) async fn live(&self) -> Result<Arc<dyn ServerPeer>, String> {
+    pub(crate) async fn wait_until_ready(&self) -> Result<Arc<dyn ServerPeer>, String> {
         let mut states = self.state.subscribe();
         let settled = states.wait_for(|state| match state {
             // A closed peer is about to be restarted.
@@ -196,7 +196,7 @@ impl McpConnection {
     }
 
     /// Waits for `work` up to `limit`, not counting the time in which a user answers its questions.
-    pub(crate) async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn with_timeout<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         let mut left = limit;
         // ends: when the time is up; open questions only pause the countdown
@@ -226,7 +226,7 @@ impl McpConnection {
     }
 
     /// Starts the server, and restarts it after it ended, until it is closed.
-    pub(crate) async fn keep(self: Arc<Self>) {
+    pub(crate) async fn keep_running(self: Arc<Self>) {
         let stop = self.stop.clone();
         tokio::select! {
             () = stop.cancelled() => {}
@@ -273,7 +273,7 @@ impl McpConnection {
                 return ServerEnd { why, passing: true };
             }
         };
-        let offer = self.offer();
+        let offer = self.offered_tools();
         self.tell(&ServerEvent::Ready {
             about: started.peer.about().clone(),
             tools: offer.tools.len(),
@@ -296,15 +296,15 @@ impl McpConnection {
             peer.changed().await;
             // Debounces servers that change their tools all the time.
             sleep(SETTLES).await;
-            match timeout(self.server.startup_timeout, listed(peer)).await {
+            match timeout(self.server.startup_timeout, list_all_tools(peer)).await {
                 Ok(Ok(listed)) => {
-                    let offer = ToolOffer::of(self, listed);
-                    if offer.definitions != self.offer().definitions {
+                    let offer = ToolOffer::from_listing(self, listed);
+                    if offer.definitions != self.offered_tools().definitions {
                         self.tell(&ServerEvent::ToolsChanged { tools: offer.tools.len() });
                         self.offers(offer);
                     }
                 }
-                Ok(Err(trouble)) => return ServerEnd::of(trouble, None).await,
+                Ok(Err(trouble)) => return ServerEnd::from_error(trouble, None).await,
                 Err(_) => return ServerEnd { why: "does not list its tools any more".to_owned(), passing: true },
             }
             sleep(LISTED_AGAIN).await;
@@ -318,22 +318,22 @@ impl McpConnection {
             elicit: self.means.elicit.clone(),
         };
         let (peer, program): (Arc<dyn ServerPeer>, _) = match &self.server.transport {
-            ServerTransport::Http(http) => match RmcpLink::to_http(client, http).await {
+            ServerTransport::Http(http) => match RmcpLink::connect_http(client, http).await {
                 Ok(link) => (Arc::new(link), None),
-                Err(trouble) => return Err(ServerEnd::of(trouble, None).await),
+                Err(trouble) => return Err(ServerEnd::from_error(trouble, None).await),
             },
             ServerTransport::Program(launch) => {
                 let (ends, theirs) =
-                    pipes().map_err(|error| ServerEnd { why: error.to_string(), passing: true })?;
+                    open_pipes().map_err(|error| ServerEnd { why: error.to_string(), passing: true })?;
                 let running = launch.launch(theirs).await;
                 let running = running.map_err(|fault| ServerEnd { why: fault.why, passing: fault.passing })?;
                 *self.landing.lock().unwrap_or_else(PoisonError::into_inner) = running.landing();
                 *self.gaps.lock().unwrap_or_else(PoisonError::into_inner) = running.gaps();
                 let mut program = ServerProgram::new(running, ends.errors);
                 let link = tokio::select! {
-                    link = RmcpLink::to_program(client, ends.output, ends.input) => link,
+                    link = RmcpLink::connect_program(client, ends.output, ends.input) => link,
                     how = program.running.ended() => {
-                        let why = program.words.after(&format!("has ended: {how}")).await;
+                        let why = program.words.append_to(&format!("has ended: {how}")).await;
                         return Err(ServerEnd { why, passing: true });
                     }
                 };
@@ -344,16 +344,16 @@ impl McpConnection {
                         let end = if gone { program.farewell().await } else { None };
                         return Err(match end {
                             Some(end) => end,
-                            None => ServerEnd::of(trouble, Some(&program.words)).await,
+                            None => ServerEnd::from_error(trouble, Some(&program.words)).await,
                         });
                     }
                 }
             }
         };
-        match listed(&*peer).await {
-            Ok(listed) => self.offers(ToolOffer::of(&self, listed)),
+        match list_all_tools(&*peer).await {
+            Ok(listed) => self.offers(ToolOffer::from_listing(&self, listed)),
             Err(trouble) => {
-                return Err(ServerEnd::of(trouble, program.as_ref().map(|program| &program.words)).await);
+                return Err(ServerEnd::from_error(trouble, program.as_ref().map(|program| &program.words)).await);
             }
         }
         Ok(StartedServer { peer, program })
@@ -368,11 +368,11 @@ struct ServerEnd {
 }
 
 impl ServerEnd {
-    async fn of(trouble: PeerError, words: Option<&StderrTail>) -> Self {
+    async fn from_error(trouble: PeerError, words: Option<&StderrTail>) -> Self {
         let why = format!("cannot be used: {trouble}");
         let passing = !matches!(trouble, PeerError::Unauthorized(_) | PeerError::Nonsense(_));
         match words {
-            Some(words) => Self { why: words.after(&why).await, passing },
+            Some(words) => Self { why: words.append_to(&why).await, passing },
             None => Self { why, passing },
         }
     }
@@ -383,7 +383,7 @@ impl ServerProgram {
     /// exit status says more.
     async fn farewell(&mut self) -> Option<ServerEnd> {
         let how = timeout(FAREWELL, self.running.ended()).await.ok()?;
-        let why = self.words.after(&format!("has ended: {how}")).await;
+        let why = self.words.append_to(&format!("has ended: {how}")).await;
         Some(ServerEnd { why, passing: true })
     }
 }
@@ -406,7 +406,7 @@ impl StartedServer {
         };
         tokio::select! {
             how = program.running.ended() => {
-                let why = program.words.after(&format!("has ended: {how}")).await;
+                let why = program.words.append_to(&format!("has ended: {how}")).await;
                 ServerEnd { why, passing: true }
             }
             why = self.peer.ended() => {
@@ -415,7 +415,7 @@ impl StartedServer {
                 let why = why.as_deref().map_or("has stopped answering".to_owned(), cut);
                 match program.farewell().await {
                     Some(end) if !ours => end,
-                    Some(_) | None => ServerEnd { why: program.words.after(&why).await, passing: true },
+                    Some(_) | None => ServerEnd { why: program.words.append_to(&why).await, passing: true },
                 }
             }
         }

@@ -38,12 +38,12 @@ impl LoadedTools {
     }
 
     /// Returns the found tools of `offers`, the latest first, within `budget` bytes.
-    pub(crate) fn within(&self, budget: usize, offers: &[Arc<ToolOffer>]) -> Vec<Arc<dyn AnyTool>> {
+    pub(crate) fn tools_within(&self, budget: usize, offers: &[Arc<ToolOffer>]) -> Vec<Arc<dyn AnyTool>> {
         let mut left = budget;
         let names: Vec<String> = self.lock().iter().rev().cloned().collect();
         let found = names.iter().filter_map(|name| offers.iter().find_map(|offer| offer.tools.get(name)));
         let fits = |tool: &&Arc<dyn AnyTool>| {
-            let size = size(tool.spec());
+            let size = spec_size(tool.spec());
             let fits = size <= left;
             left = left.saturating_sub(size);
             fits
@@ -53,7 +53,7 @@ impl LoadedTools {
 }
 
 /// Returns the bytes of JSON that the model receives for a tool.
-pub(crate) fn size(spec: &ToolSpec) -> usize {
+pub(crate) fn spec_size(spec: &ToolSpec) -> usize {
     described(spec).to_string().len()
 }
 
@@ -93,14 +93,14 @@ impl ToolHandler for ToolSearch {
         let tools: Vec<Arc<dyn AnyTool>> = self
             .connections
             .iter()
-            .flat_map(|connection| connection.offer().tools.values().cloned().collect::<Vec<_>>())
+            .flat_map(|connection| connection.offered_tools().tools.values().cloned().collect::<Vec<_>>())
             .collect();
         let mut corpus = Bm25Index::default();
         for tool in &tools {
             let spec = described(tool.spec());
             corpus.add(tool.spec().name(), spec["description"].as_str().unwrap_or_default());
         }
-        let found = corpus.find(&args.query, args.limit.unwrap_or(FOUND).clamp(1, MOST));
+        let found = corpus.search(&args.query, args.limit.unwrap_or(FOUND).clamp(1, MOST));
         if found.is_empty() {
             let text = format!("none of {} tools has to do with that; try other words", tools.len());
             return Ok(ToolOutput::failure(text));

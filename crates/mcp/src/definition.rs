@@ -17,7 +17,7 @@ pub(crate) struct ToolDefinition {
 }
 
 impl ToolDefinition {
-    pub(crate) fn of(tool: &ListedTool) -> Self {
+    pub(crate) fn from_listed(tool: &ListedTool) -> Self {
         let all = json!({
             "name": tool.name,
             "title": tool.title,

@@ -67,7 +67,7 @@ const SECRET: &[&str] = &[
 
 /// Returns the property of a form that asks for a secret, which the protocol forbids. If a form has a single text
 /// field, its message counts as a description of that field.
-pub(crate) fn secret<'a>(message: &str, schema: &'a Value) -> Option<&'a str> {
+pub(crate) fn find_secret_field<'a>(message: &str, schema: &'a Value) -> Option<&'a str> {
     let properties = schema.get("properties")?.as_object()?;
     let named = |(name, property): (&String, &Value)| {
         let text = |key: &str| property.get(key).and_then(Value::as_str);
@@ -107,7 +107,7 @@ fn words(text: &str) -> Vec<String> {
 
 /// Returns the normalised URL of a page that a user can open; `None` if it is not safe: neither `https` nor loopback,
 /// or with credentials.
-pub(crate) fn address(url: &str) -> Option<String> {
+pub(crate) fn parse_visit_url(url: &str) -> Option<String> {
     let parsed = reqwest::Url::parse(url).ok()?;
     let here = matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     let plain = parsed.username().is_empty() && parsed.password().is_none();
@@ -139,15 +139,15 @@ mod tests {
         ];
         for (properties, expected) in rows {
             let schema = json!({"type": "object", "properties": properties});
-            assert_eq!(secret("Please", &schema), expected, "{schema}");
+            assert_eq!(find_secret_field("Please", &schema), expected, "{schema}");
         }
     }
 
     #[test]
-    fn what_is_said_with_a_single_text_is_said_about_it() {
+    fn the_message_describes_a_single_text_field() {
         let asked = |properties: Value| {
             let schema = json!({"type": "object", "properties": properties});
-            secret("Enter your password to go on", &schema).map(str::to_owned)
+            find_secret_field("Enter your password to go on", &schema).map(str::to_owned)
         };
         assert_eq!(asked(json!({"value": {"type": "string"}})).as_deref(), Some("value"));
         assert_eq!(asked(json!({"value": {"type": "string", "enum": ["yes", "no"]}})), None);
@@ -168,7 +168,7 @@ mod tests {
             ("https://gіthub.com/", Some("https://xn--gthub-n2e.com/")),
         ];
         for (url, expected) in rows {
-            assert_eq!(address(url).as_deref(), expected, "{url}");
+            assert_eq!(parse_visit_url(url).as_deref(), expected, "{url}");
         }
     }
 }

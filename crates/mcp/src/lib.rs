@@ -30,10 +30,10 @@ pub use connection::{McpClientDeps, ServerEvent, ServerObserver};
 pub use deferred::BUDGET;
 pub use definition::DefinitionPins;
 pub use elicit::{Elicitor, Elicitation, ElicitationAnswer, ElicitationKind};
-pub use names::{alias, by_path, may_be_of, prefix};
+pub use names::{alias, by_path, may_belong_to, prefix};
 pub use peer::ServerDescription;
 pub use server::{
     CallApproval, HttpTransport, LandChangesFn, ServerLauncher, LaunchFault, LaunchedServer, STARTUP_TIMEOUT, McpServerConfig, TOOL_TIMEOUT, ServerTransport,
 };
-pub use servers::{ServerHealth, MissingServer, McpServers, own_names};
+pub use servers::{ServerHealth, MissingServer, McpServers, own_tool_names};
 pub use stand_in::{CALL_TOOL, READ_RESOURCE};

@@ -19,7 +19,7 @@ pub(crate) struct ToolListing {
 }
 
 /// Lists all tools of a server.
-pub(crate) async fn listed(peer: &dyn ServerPeer) -> Result<ToolListing, PeerError> {
+pub(crate) async fn list_all_tools(peer: &dyn ServerPeer) -> Result<ToolListing, PeerError> {
     let (mut all, mut cursor, mut seen, mut bytes) = (ToolListing::default(), None, Vec::new(), 0);
     for _ in 0..MOST_PAGES {
         let page = peer.tools(cursor).await?;

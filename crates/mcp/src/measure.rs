@@ -29,9 +29,9 @@ pub(crate) enum JsonExcess {
 }
 
 /// Checks a complete message.
-pub(crate) fn whole(message: &[u8]) -> Result<(), JsonExcess> {
+pub(crate) fn check_message(message: &[u8]) -> Result<(), JsonExcess> {
     let mut measure = JsonMeter::default();
-    message.iter().try_for_each(|byte| measure.take(*byte))
+    message.iter().try_for_each(|byte| measure.push_byte(*byte))
 }
 
 /// Incremental state of the check.
@@ -81,7 +81,7 @@ struct Utf8Sequence {
 
 impl JsonMeter {
     /// Checks the next byte. Input that does not begin like a message is not limited.
-    pub(crate) fn take(&mut self, byte: u8) -> Result<(), JsonExcess> {
+    pub(crate) fn push_byte(&mut self, byte: u8) -> Result<(), JsonExcess> {
         self.begin(byte)?;
         if matches!(self.start, MessageStart::Nothing | MessageStart::Noise) {
             return Ok(());
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_much_is_seen_before_it_is_read() {
+    fn oversized_messages_are_rejected_before_parsing() {
         let deep = |levels: usize| [b"[".repeat(levels), b"]".repeat(levels)].concat();
         let many = |values: usize| [b"[0".to_vec(), b",0".repeat(values - 1), b"]".to_vec()].concat();
         let long = |bytes: usize| [b"{\"".to_vec(), b"x".repeat(bytes - 2)].concat();
@@ -214,7 +214,7 @@ mod tests {
             ("none at once", b"[]".to_vec(), Ok(())),
         ];
         for (name, message, expected) in rows {
-            assert_eq!(whole(&message), expected, "{name}");
+            assert_eq!(check_message(&message), expected, "{name}");
         }
     }
 
@@ -223,10 +223,10 @@ mod tests {
         fn what_is_text_is_what_the_language_takes_for_text(bytes: Vec<u8>, text in any::<String>()) {
             let message = [b"{\"", &bytes[..], b" "].concat();
             if std::str::from_utf8(&message).is_err() {
-                assert!(whole(&message).is_err());
+                assert!(check_message(&message).is_err());
             }
             let json = serde_json::to_vec(&serde_json::json!({ "a": text })).unwrap();
-            assert_eq!(whole(&json), Ok(()));
+            assert_eq!(check_message(&json), Ok(()));
         }
     }
 }

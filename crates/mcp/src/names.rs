@@ -58,7 +58,7 @@ pub fn by_path(name: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns whether a tool of that name can belong to `server`.
-pub fn may_be_of(name: &str, server: &str) -> bool {
+pub fn may_belong_to(name: &str, server: &str) -> bool {
     if let Some((named, _)) = by_path(name) {
         return named == server;
     }

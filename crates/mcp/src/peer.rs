@@ -76,7 +76,7 @@ pub(crate) struct ListedTool {
 
 impl ListedTool {
     /// Returns whether the server declares the tool read-only.
-    pub(crate) fn reads_only(&self) -> bool {
+    pub(crate) fn is_read_only(&self) -> bool {
         let hint = |name: &str| self.annotations.as_ref().and_then(|hints| hints.get(name)?.as_bool());
         hint("readOnlyHint") == Some(true) && hint("destructiveHint") != Some(true)
     }

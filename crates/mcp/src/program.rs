@@ -23,7 +23,7 @@ pub(crate) struct ServerProgram {
 
 impl ServerProgram {
     pub(crate) fn new(running: Box<dyn LaunchedServer>, errors: pipe::Receiver) -> Self {
-        Self { running, words: StderrTail::of(errors) }
+        Self { running, words: StderrTail::spawn_reader(errors) }
     }
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct StderrTail {
 }
 
 impl StderrTail {
-    fn of(mut errors: pipe::Receiver) -> Self {
+    fn spawn_reader(mut errors: pipe::Receiver) -> Self {
         let words = Self { kept: Arc::default(), all: CancellationToken::new() };
         let (kept, all) = (Arc::clone(&words.kept), words.all.clone().drop_guard());
         crate::task::spawn(async move {
@@ -53,7 +53,7 @@ impl StderrTail {
     }
 
     /// Appends the last error line to the reason `why`.
-    pub(crate) async fn after(&self, why: &str) -> String {
+    pub(crate) async fn append_to(&self, why: &str) -> String {
         // A program that has just ended may have unread output.
         let _or_not = timeout(MOMENT, self.all.cancelled()).await;
         match self.last() {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tool::{Cx, OutputItem, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
-use crate::answer::output;
+use crate::answer::into_tool_output;
 use crate::connection::{McpConnection, ServerState};
 use crate::peer::{CallAnswer, AnswerBlock, ServerPeer, PeerError};
 use crate::server::CallApproval;
@@ -80,7 +80,7 @@ fn reads(connections: &SharedConnections, server: Option<&str>, method: &str) ->
 fn trust(connection: &McpConnection) -> ToolTrust {
     match connection.server.approval {
         CallApproval::Allow => ToolTrust::Trusted,
-        CallApproval::Auto if connection.is_believed() => ToolTrust::ReadOnly,
+        CallApproval::Auto if connection.trusts_annotations() => ToolTrust::ReadOnly,
         CallApproval::Auto | CallApproval::Ask => ToolTrust::Unknown,
     }
 }
@@ -96,7 +96,7 @@ fn strictest(one: ToolTrust, other: ToolTrust) -> ToolTrust {
 
 async fn peer(connection: &McpConnection) -> Result<Arc<dyn ServerPeer>, ToolError> {
     let server = &connection.server.name;
-    connection.live().await.map_err(|why| ToolError::io(format!("the server `{server}` {why}")))
+    connection.wait_until_ready().await.map_err(|why| ToolError::io(format!("the server `{server}` {why}")))
 }
 
 fn failed(connection: &McpConnection, trouble: &PeerError) -> ToolError {
@@ -113,7 +113,7 @@ async fn listed(
     let (mut all, one_page) = (Vec::new(), cursor.is_some());
     for _ in 0..MOST_PAGES {
         let page = connection
-            .within(connection.server.tool_timeout, peer.resources(templates, cursor.clone()))
+            .with_timeout(connection.server.tool_timeout, peer.resources(templates, cursor.clone()))
             .await;
         let page = page.ok_or(ToolError::TimedOut { after: connection.server.tool_timeout })?;
         let page = page.map_err(|trouble| failed(connection, &trouble))?;
@@ -150,7 +150,7 @@ async fn list(connections: &SharedConnections, args: &ListArgs, templates: bool)
         None => {
             let mut failures = Vec::new();
             // The capabilities of a server are unknown until it has started or failed.
-            join_all(connections.iter().map(|connection| connection.live())).await;
+            join_all(connections.iter().map(|connection| connection.wait_until_ready())).await;
             for connection in connections.iter().filter(|connection| !has_none(connection)) {
                 match listed(connection, templates, None).await {
                     Ok((items, _)) => all.extend(items),
@@ -230,8 +230,8 @@ impl ToolHandler for ReadResource {
         let connection = named(&self.0, server)?;
         let peer = peer(connection).await?;
         let limit = connection.server.tool_timeout;
-        let read = connection.within(limit, peer.read(uri)).await;
-        let left = connection.land(cx).await;
+        let read = connection.with_timeout(limit, peer.read(uri)).await;
+        let left = connection.land_changes(cx).await;
         let contents = match read.ok_or(ToolError::TimedOut { after: limit })? {
             Ok(contents) => contents,
             Err(PeerError::Refused { message, code }) => {
@@ -244,7 +244,7 @@ impl ToolHandler for ReadResource {
         };
         let blocks = contents.as_array().into_iter().flatten().map(block).collect();
         let value = json!({ "server": server, "uri": uri, "contents": contents });
-        let mut output = output(CallAnswer { blocks, structured: None, failed: false });
+        let mut output = into_tool_output(CallAnswer { blocks, structured: None, failed: false });
         output.items.extend(left.into_iter().map(OutputItem::Text));
         Ok(output.with_structured(value))
     }
@@ -267,7 +267,7 @@ mod tests {
     use crate::connection::McpClientDeps;
     use crate::server::{HttpTransport, McpServerConfig, ServerTransport};
 
-    fn told(servers: &[(&str, CallApproval, bool)], asked: Option<&str>) -> Option<ToolTrust> {
+    fn read_trust(servers: &[(&str, CallApproval, bool)], asked: Option<&str>) -> Option<ToolTrust> {
         let connection = |(name, approval, believed): &(&str, CallApproval, bool)| {
             let mut server = McpServerConfig::new(*name, ServerTransport::Http(HttpTransport::new("http://127.0.0.1:1/")));
             (server.approval, server.believed) = (*approval, *believed);
@@ -285,11 +285,11 @@ mod tests {
     fn reading_from_a_server_is_asked_about_as_its_user_says() {
         let (ask, auto, allow) = (CallApproval::Ask, CallApproval::Auto, CallApproval::Allow);
         let servers = [("a", ask, true), ("b", auto, true), ("c", auto, false), ("d", allow, false)];
-        let one = |name| told(&servers, Some(name));
+        let one = |name| read_trust(&servers, Some(name));
         let expected = [ToolTrust::Unknown, ToolTrust::ReadOnly, ToolTrust::Unknown, ToolTrust::Trusted].map(Some);
         assert_eq!(["a", "b", "c", "d"].map(one), expected);
         assert_eq!(one("e"), None);
-        assert_eq!(told(&servers, None), Some(ToolTrust::Unknown));
-        assert_eq!(told(&[servers[1], servers[3]], None), Some(ToolTrust::ReadOnly));
+        assert_eq!(read_trust(&servers, None), Some(ToolTrust::Unknown));
+        assert_eq!(read_trust(&[servers[1], servers[3]], None), Some(ToolTrust::ReadOnly));
     }
 }

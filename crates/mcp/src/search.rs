@@ -33,7 +33,7 @@ impl Bm25Index {
     }
 
     /// Returns the texts that match `query`, the best first; equal scores keep their order.
-    pub(crate) fn find(&self, query: &str, at_most: usize) -> Vec<usize> {
+    pub(crate) fn search(&self, query: &str, at_most: usize) -> Vec<usize> {
         let mut wanted = Vec::new();
         words(query, &mut |word| wanted.push(word));
         wanted.sort();
@@ -110,10 +110,10 @@ mod tests {
             ("record a commit", "mcp__git__git_commit"),
         ];
         for (query, expected) in rows {
-            let found = corpus.find(query, 3);
+            let found = corpus.search(query, 3);
             assert_eq!(found.first().map(|at| tools[*at].0), Some(expected), "{query}: {found:?}");
         }
-        assert!(corpus.find("zebra", 3).is_empty());
-        assert!(corpus.find("", 3).is_empty());
+        assert!(corpus.search("zebra", 3).is_empty());
+        assert!(corpus.search("", 3).is_empty());
     }
 }

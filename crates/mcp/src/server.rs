@@ -59,13 +59,13 @@ impl McpServerConfig {
     }
 
     /// Returns whether its tool is in use.
-    pub(crate) fn uses(&self, tool: &str) -> bool {
+    pub(crate) fn uses_tool(&self, tool: &str) -> bool {
         let named = |names: &[String]| names.iter().any(|name| name == tool);
         self.enabled_tools.as_deref().is_none_or(named) && !named(&self.disabled_tools)
     }
 
     /// Returns the approval mode of its tool.
-    pub(crate) fn approval(&self, tool: &str) -> CallApproval {
+    pub(crate) fn approval_for(&self, tool: &str) -> CallApproval {
         self.approvals.get(tool).copied().unwrap_or(self.approval)
     }
 }

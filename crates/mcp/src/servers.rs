@@ -8,7 +8,7 @@ use tool::{AnyTool, BoxFuture, ToolCall, ToolError, ToolHandler, ToolSource, era
 
 use crate::connection::{McpConnection, McpClientDeps, ServerState};
 use crate::deferred::{BUDGET, LoadedTools, ToolSearch};
-use crate::names::may_be_of;
+use crate::names::may_belong_to;
 use crate::peer::ServerDescription;
 use crate::resources::{ListResources, ListResourceTemplates, ReadResource, has_resources};
 use crate::server::McpServerConfig;
@@ -67,7 +67,7 @@ impl McpServers {
         let mut connections: Vec<Arc<McpConnection>> =
             servers.into_iter().map(|server| McpConnection::new(server, means.clone())).collect();
         connections.sort_by(|a, b| a.server.name.cmp(&b.server.name));
-        let lives = connections.iter().map(|connection| crate::task::spawn(Arc::clone(connection).keep()));
+        let lives = connections.iter().map(|connection| crate::task::spawn(Arc::clone(connection).keep_running()));
         let lives = Mutex::new(lives.collect());
         let connections: Arc<[Arc<McpConnection>]> = connections.into();
         let loaded = Arc::<LoadedTools>::default();
@@ -85,19 +85,19 @@ impl McpServers {
     }
 
     /// Waits for the required servers.
-    pub async fn required(&self) -> Result<(), MissingServer> {
+    pub async fn wait_for_required(&self) -> Result<(), MissingServer> {
         for connection in self.connections.iter().filter(|connection| connection.server.required) {
             let missing = |why| MissingServer { server: connection.server.name.clone(), why };
-            connection.live().await.map_err(missing)?;
+            connection.wait_until_ready().await.map_err(missing)?;
         }
         Ok(())
     }
 
     /// Waits until each server has started or failed: all of them, or those that a tool called `name` can belong to.
-    pub async fn settled(&self, name: Option<&str>) {
+    pub async fn wait_until_settled(&self, name: Option<&str>) {
         let may_be =
-            |connection: &&Arc<McpConnection>| name.is_none_or(|name| may_be_of(name, &connection.server.name));
-        let waits = self.connections.iter().filter(may_be).map(|connection| connection.live());
+            |connection: &&Arc<McpConnection>| name.is_none_or(|name| may_belong_to(name, &connection.server.name));
+        let waits = self.connections.iter().filter(may_be).map(|connection| connection.wait_until_ready());
         futures_util::future::join_all(waits).await;
     }
 
@@ -116,8 +116,8 @@ impl McpServers {
             ServerState::Over => ServerHealth::Failed("is over".to_owned()),
             ServerState::Ready(peer) => ServerHealth::Ready {
                 about: peer.about().clone(),
-                tools: connection.offer().tools.keys().cloned().collect(),
-                left_out: connection.offer().left_out.clone(),
+                tools: connection.offered_tools().tools.keys().cloned().collect(),
+                left_out: connection.offered_tools().left_out.clone(),
                 gaps: connection.gaps(),
             },
         };
@@ -126,7 +126,7 @@ impl McpServers {
 }
 
 /// Returns the names of our own tools: those for all servers together, and those that stand for a server's tool.
-pub fn own_names() -> impl Iterator<Item = &'static str> {
+pub fn own_tool_names() -> impl Iterator<Item = &'static str> {
     let lists = [ListResources::NAME, ListResourceTemplates::NAME, ReadResource::NAME, ToolSearch::NAME];
     lists.into_iter().chain(stand_in::CALL_TOOL).chain(stand_in::READ_RESOURCE)
 }
@@ -139,12 +139,12 @@ impl Drop for McpServers {
 
 impl ToolSource for McpServers {
     fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
-        let offers: Vec<Arc<ToolOffer>> = self.connections.iter().map(|connection| connection.offer()).collect();
+        let offers: Vec<Arc<ToolOffer>> = self.connections.iter().map(|connection| connection.offered_tools()).collect();
         let mut offered: Vec<Arc<dyn AnyTool>>;
         if offers.iter().map(|offer| offer.bytes).sum::<usize>() <= self.budget {
             offered = offers.iter().flat_map(|offer| offer.tools.values().cloned()).collect();
         } else {
-            offered = self.loaded.within(self.budget, &offers);
+            offered = self.loaded.tools_within(self.budget, &offers);
             offered.extend(self.search.clone());
         }
         if self.connections.iter().any(|connection| has_resources(connection)) {
@@ -156,12 +156,12 @@ impl ToolSource for McpServers {
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
         let ours = self.lists.iter().chain(&self.search).find(|tool| tool.spec().name() == name);
         let theirs =
-            || self.connections.iter().find_map(|connection| connection.offer().tools.get(name).cloned());
+            || self.connections.iter().find_map(|connection| connection.offered_tools().tools.get(name).cloned());
         ours.cloned().or_else(theirs)
     }
 
     fn rewritten(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
-        stand_in::rewritten(call, &self.configured)
+        stand_in::rewrite_call(call, &self.configured)
     }
 
     fn awaited(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
@@ -171,27 +171,27 @@ impl ToolSource for McpServers {
                 ServerState::Failed { retries, .. } => retries,
                 ServerState::Ready(_) | ServerState::Over => false,
             };
-            coming && may_be_of(name, &connection.server.name)
+            coming && may_belong_to(name, &connection.server.name)
         };
         let connection = Arc::clone(self.connections.iter().find(waits)?);
         Some(Box::pin(async move {
-            let _how_it_went = connection.live().await;
+            let _how_it_went = connection.wait_until_ready().await;
         }))
     }
 
     fn siblings(&self, name: &str) -> Vec<String> {
-        let of_server = self.connections.iter().filter(|connection| may_be_of(name, &connection.server.name));
+        let of_server = self.connections.iter().filter(|connection| may_belong_to(name, &connection.server.name));
         of_server
-            .flat_map(|connection| connection.offer().tools.keys().cloned().collect::<Vec<_>>())
+            .flat_map(|connection| connection.offered_tools().tools.keys().cloned().collect::<Vec<_>>())
             .collect()
     }
 
     fn known_names(&self) -> Vec<String> {
-        own_names().map(str::to_owned).collect()
+        own_tool_names().map(str::to_owned).collect()
     }
 
     fn absent(&self, name: &str) -> Option<String> {
-        let may_be = |connection: &&Arc<McpConnection>| may_be_of(name, &connection.server.name);
+        let may_be = |connection: &&Arc<McpConnection>| may_belong_to(name, &connection.server.name);
         let connection = self.connections.iter().find(may_be)?;
         let server = &connection.server.name;
         match connection.state() {

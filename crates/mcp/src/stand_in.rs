@@ -38,7 +38,7 @@ const SPELLINGS: &[(&str, &str)] = &[
 ];
 
 /// Returns the call of the actual tool, if `call` stands for one. `servers` are the configured servers.
-pub(crate) fn rewritten(call: &ToolCall, servers: &[String]) -> Option<Result<ToolCall, ToolError>> {
+pub(crate) fn rewrite_call(call: &ToolCall, servers: &[String]) -> Option<Result<ToolCall, ToolError>> {
     match call.name.as_str() {
         name if READ_RESOURCE.contains(&name) => {
             Some(Ok(ToolCall { name: ReadResource::NAME.to_owned(), ..call.clone() }))
@@ -81,9 +81,9 @@ mod tests {
 
     use super::*;
 
-    fn told(name: &str, arguments: &Value) -> String {
+    fn rewritten_text(name: &str, arguments: &Value) -> String {
         let call = ToolCall::function("c", name, arguments.to_string());
-        match rewritten(&call, &["fs".to_owned(), "git".to_owned()]) {
+        match rewrite_call(&call, &["fs".to_owned(), "git".to_owned()]) {
             None => "itself".to_owned(),
             Some(Ok(call)) => format!("{} {}", call.name, call.payload.arguments()),
             Some(Err(error)) => error.to_string(),
@@ -123,7 +123,7 @@ mod tests {
             ("mcp_read_resource", json!({"uri": "a"}), r#"read_mcp_resource {"uri":"a"}"#),
         ];
         for (name, arguments, expected) in rows {
-            assert_eq!(told(name, &arguments), expected, "{name} {arguments}");
+            assert_eq!(rewritten_text(name, &arguments), expected, "{name} {arguments}");
         }
     }
 }

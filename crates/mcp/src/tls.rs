@@ -3,7 +3,7 @@
 use std::sync::Once;
 
 /// Installs `ring` as the crypto provider, unless the program has installed one.
-pub(crate) fn install() {
+pub(crate) fn install_provider() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // An error means that a provider is installed already.

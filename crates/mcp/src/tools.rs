@@ -8,9 +8,9 @@ use serde_json::Value;
 use tool::{ToolOutputFuture, ForeignBackend, AnyTool, Cx, ForeignToolSpec, OutputItem, Lane, ToolNotice, ToolError, ToolOutput};
 
 use crate::alias;
-use crate::answer::output;
+use crate::answer::into_tool_output;
 use crate::connection::McpConnection;
-use crate::deferred::size;
+use crate::deferred::spec_size;
 use crate::definition::{ToolDefinition, DefinitionPins};
 use crate::listing::ToolListing;
 use crate::peer::{ListedTool, CallProgress, PeerError};
@@ -34,10 +34,10 @@ pub(crate) struct ToolOffer {
 
 impl ToolOffer {
     /// Builds the offer from the listed tools that are in use and valid.
-    pub(crate) fn of(connection: &Arc<McpConnection>, listing: ToolListing) -> Self {
+    pub(crate) fn from_listing(connection: &Arc<McpConnection>, listing: ToolListing) -> Self {
         let ToolListing { tools: mut listed, unread } = listing;
         let server = &connection.server;
-        listed.retain(|tool| server.uses(&tool.name));
+        listed.retain(|tool| server.uses_tool(&tool.name));
         listed.sort_by(|a, b| a.name.cmp(&b.name));
         let mut offer = Self { left_out: unread, ..Self::default() };
         let more = listed.len().saturating_sub(MOST);
@@ -45,7 +45,7 @@ impl ToolOffer {
             offer.left_out.push(format!("{more} tools beyond the first {MOST}; `enabled_tools` chooses"));
         }
         for tool in listed.into_iter().take(MOST) {
-            let definition = ToolDefinition::of(&tool);
+            let definition = ToolDefinition::from_listed(&tool);
             let name = alias(&server.name, &tool.name);
             let short: String = tool.name.chars().take(80).collect();
             if definition.text.len() > LARGEST {
@@ -70,7 +70,7 @@ impl ToolOffer {
             };
             match foreign.answered(Arc::new(answers)) {
                 Ok(tool) => {
-                    offer.bytes += size(tool.spec());
+                    offer.bytes += spec_size(tool.spec());
                     offer.tools.insert(name.clone(), tool);
                     offer.definitions.insert(name, definition.hash);
                 }
@@ -103,10 +103,10 @@ impl ServerTool {
     }
 
     fn trust(&self) -> ToolTrust {
-        match self.connection.server.approval(&self.tool.name) {
+        match self.connection.server.approval_for(&self.tool.name) {
             _ if self.before().is_some() => ToolTrust::Changed,
             CallApproval::Allow => ToolTrust::Trusted,
-            CallApproval::Auto if self.tool.reads_only() && self.connection.is_believed() => ToolTrust::ReadOnly,
+            CallApproval::Auto if self.tool.is_read_only() && self.connection.trusts_annotations() => ToolTrust::ReadOnly,
             CallApproval::Auto | CallApproval::Ask => ToolTrust::Unknown,
         }
     }
@@ -114,7 +114,7 @@ impl ServerTool {
     /// Returns an error unless the definition is still the one that was approved.
     fn unchanged(&self) -> Result<(), ToolError> {
         let server = &self.connection.server.name;
-        let offer = self.connection.offer();
+        let offer = self.connection.offered_tools();
         match offer.definitions.get(&self.name) {
             Some(hash) if *hash == self.definition.hash => Ok(()),
             Some(_) => Err(ToolError::io(format!(
@@ -126,7 +126,7 @@ impl ServerTool {
 
     async fn run(&self, arguments: Value, cx: Cx) -> Result<ToolOutput, ToolError> {
         let server = &self.connection.server.name;
-        let peer = self.connection.live().await;
+        let peer = self.connection.wait_until_ready().await;
         let peer = peer.map_err(|why| ToolError::io(format!("the server `{server}` {why}")))?;
         self.unchanged()?;
         if let Some(pins) = self.pins() {
@@ -138,12 +138,12 @@ impl ServerTool {
         let progress = |step: CallProgress| cx.tell(notice(&step));
         let call = peer.call(&self.tool.name, arguments, &progress);
         let limit = self.connection.server.tool_timeout;
-        let answered = self.connection.within(limit, call).await;
-        let left = self.connection.land(&cx).await;
+        let answered = self.connection.with_timeout(limit, call).await;
+        let left = self.connection.land_changes(&cx).await;
         match answered {
             None => Err(ToolError::TimedOut { after: limit }),
             Some(Ok(answer)) => {
-                let mut output = output(answer);
+                let mut output = into_tool_output(answer);
                 output.items.extend(left.into_iter().map(OutputItem::Text));
                 Ok(output)
             }
@@ -176,7 +176,7 @@ fn notice(step: &CallProgress) -> ToolNotice {
 
 impl ForeignBackend for ServerTool {
     fn lane(&self) -> Lane {
-        if self.tool.reads_only() { Lane::Shared } else { Lane::Alone }
+        if self.tool.is_read_only() { Lane::Shared } else { Lane::Alone }
     }
 
     fn intent(&self) -> Intent {

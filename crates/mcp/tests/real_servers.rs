@@ -35,7 +35,7 @@ fn of_python(module: &str, arguments: &[&str]) -> Vec<OsString> {
 /// Starts a server, checks that it speaks `era`, calls its tool, and returns the text for the model.
 async fn called(command: Vec<OsString>, era: &str, tool: &str, arguments: &Value) -> String {
     let servers = McpServers::start(vec![program("real", command, LIMIT)], &McpClientDeps::default());
-    servers.settled(None).await;
+    servers.wait_until_settled(None).await;
     match servers.health().remove(0).1 {
         ServerHealth::Ready { about, left_out, .. } => {
             assert_eq!((about.protocol.as_str(), left_out), (era, Vec::new()));
@@ -46,7 +46,7 @@ async fn called(command: Vec<OsString>, era: &str, tool: &str, arguments: &Value
 }
 
 #[tokio::test]
-async fn everything() {
+async fn calls_the_everything_server() {
     let command = of_node("server-everything", &["stdio"]);
     let said = called(command.clone(), "2025-11-25", "get-sum", &json!({"a": 2, "b": 3})).await;
     assert!(said.contains('5'), "{said}");
@@ -55,7 +55,7 @@ async fn everything() {
 }
 
 #[tokio::test]
-async fn filesystem() {
+async fn calls_the_filesystem_server() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("note.txt"), "hello from a file").unwrap();
     let path = directory.path().canonicalize().unwrap();
@@ -66,14 +66,14 @@ async fn filesystem() {
 }
 
 #[tokio::test]
-async fn time() {
+async fn calls_the_time_server() {
     let command = of_python("mcp_server_time", &["--local-timezone", "UTC"]);
     let said = called(command, "2026-07-28", "get_current_time", &json!({"timezone": "UTC"})).await;
     assert!(said.contains("UTC"), "{said}");
 }
 
 #[tokio::test]
-async fn git() {
+async fn calls_the_git_server() {
     let directory = tempfile::tempdir().unwrap();
     let repository = |path: &Path| {
         let git = Command::new("git").args(["init", "-q", "-b", "trunk"]).arg(path).status().unwrap();

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
         let toolgate = composed.build()?;
         // A call of a server's tool waits for that server itself.
         if let Some(servers) = servers.as_ref().filter(|_| wanted == WantedServers::All) {
-            servers.settled(None).await;
+            servers.wait_until_settled(None).await;
         }
         let mut turns = turns(&toolgate, &call)?;
         let asks = || TerminalElicitor::is_asking() || person.as_ref().is_some_and(|person| person.is_asking());
@@ -109,14 +109,14 @@ impl WantedServers {
             Self::None => false,
             Self::All => true,
             Self::One(one) => one == server,
-            Self::MayHave(name) => mcp::may_be_of(name, server),
+            Self::MayHave(name) => mcp::may_belong_to(name, server),
         }
     }
 }
 
 /// Returns true if the tool `name` may belong to that server, or is a tool for all servers.
 pub(super) fn may_belong_to_server(name: &str, server: &str) -> bool {
-    !is_one_tool(name) || mcp::may_be_of(name, server)
+    !is_one_tool(name) || mcp::may_belong_to(name, server)
 }
 
 /// Returns true if `name` denotes one tool of one server.

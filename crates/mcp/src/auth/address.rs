@@ -21,7 +21,7 @@ pub(super) enum UrlPolicyFault {
 }
 
 /// Parses the URL of a server that receives a token: `https`, or loopback.
-pub(super) fn server(text: &str) -> Result<Url, UrlPolicyFault> {
+pub(super) fn parse_server_url(text: &str) -> Result<Url, UrlPolicyFault> {
     let url = Url::parse(text).map_err(|_| UrlPolicyFault::Unreadable)?;
     let host = url.host_str().filter(|_| text.len() <= LONGEST).ok_or(UrlPolicyFault::Unreadable)?;
     match url.scheme() {
@@ -36,8 +36,8 @@ pub(super) fn server(text: &str) -> Result<Url, UrlPolicyFault> {
 }
 
 /// Parses a URL that the server named, with the same policy; loopback only if the server itself is on loopback.
-pub(super) fn named(text: &str, server_url: &Url) -> Result<Url, UrlPolicyFault> {
-    let url = server(text)?;
+pub(super) fn parse_endpoint_url(text: &str, server_url: &Url) -> Result<Url, UrlPolicyFault> {
+    let url = parse_server_url(text)?;
     let here = |url: &Url| url.host_str().is_some_and(is_here);
     if here(&url) && !here(server_url) {
         return Err(UrlPolicyFault::Inside);
@@ -46,7 +46,7 @@ pub(super) fn named(text: &str, server_url: &Url) -> Result<Url, UrlPolicyFault>
 }
 
 /// Returns whether a URL points to this machine (loopback).
-pub(super) fn is_on_this_machine(url: &str) -> bool {
+pub(super) fn is_loopback_url(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(is_here))
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_go_only_where_nobody_listens() {
+    fn a_server_url_must_be_https_or_loopback() {
         let rows = [
             ("https://mcp.example.com/mcp", Ok(())),
             ("http://127.0.0.1:8080/mcp", Ok(())),
@@ -78,23 +78,23 @@ mod tests {
             ("", Err(UrlPolicyFault::Unreadable)),
         ];
         for (text, expected) in rows {
-            assert_eq!(server(text).map(|_| ()), expected, "{text}");
+            assert_eq!(parse_server_url(text).map(|_| ()), expected, "{text}");
         }
     }
 
     #[test]
-    fn a_server_elsewhere_sends_nobody_to_this_machine() {
-        let far = server("https://mcp.example.com").unwrap();
-        let near = server("http://127.0.0.1:1").unwrap();
-        assert_eq!(named("http://127.0.0.1:9/authorize", &far), Err(UrlPolicyFault::Inside));
-        assert_eq!(named("https://localhost/authorize", &far), Err(UrlPolicyFault::Inside));
-        assert!(named("http://127.0.0.1:9/authorize", &near).is_ok());
-        assert!(named("https://id.example.com/authorize", &near).is_ok());
+    fn a_remote_server_cannot_name_loopback_endpoints() {
+        let far = parse_server_url("https://mcp.example.com").unwrap();
+        let near = parse_server_url("http://127.0.0.1:1").unwrap();
+        assert_eq!(parse_endpoint_url("http://127.0.0.1:9/authorize", &far), Err(UrlPolicyFault::Inside));
+        assert_eq!(parse_endpoint_url("https://localhost/authorize", &far), Err(UrlPolicyFault::Inside));
+        assert!(parse_endpoint_url("http://127.0.0.1:9/authorize", &near).is_ok());
+        assert!(parse_endpoint_url("https://id.example.com/authorize", &near).is_ok());
     }
 
     #[test]
     fn an_address_has_nothing_in_it_that_a_terminal_obeys() {
-        let url = server("https://example.com/a\u{1b}[2Jb c?x=\"`$(id)`\"").unwrap();
+        let url = parse_server_url("https://example.com/a\u{1b}[2Jb c?x=\"`$(id)`\"").unwrap();
         assert!(url.as_str().chars().all(|letter| letter.is_ascii_graphic()), "{url}");
     }
 }

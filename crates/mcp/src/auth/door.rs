@@ -27,7 +27,7 @@ enum AuthMethod {
 }
 
 impl AuthHint {
-    pub(crate) fn of(server: &str, http: &HttpTransport) -> Self {
+    pub(crate) fn for_server(server: &str, http: &HttpTransport) -> Self {
         let way = match (&http.bearer, &http.auth) {
             (Some(_), _) => AuthMethod::Token,
             (None, Some(_)) => AuthMethod::Login,
@@ -37,10 +37,10 @@ impl AuthHint {
     }
 
     /// Returns the token provider, if the server uses OAuth login.
-    pub(crate) fn keys(&self, http: &HttpTransport) -> Result<Option<TokenProvider>, String> {
+    pub(crate) fn token_provider(&self, http: &HttpTransport) -> Result<Option<TokenProvider>, String> {
         match (&self.way, &http.auth) {
             (AuthMethod::Login, Some(auth)) => {
-                let keys = TokenProvider::of(&self.server, &http.url, auth);
+                let keys = TokenProvider::for_server(&self.server, &http.url, auth);
                 keys.map(Some).map_err(|why| format!("nobody can log in to it: {why}"))
             }
             _ => Ok(None),
@@ -48,7 +48,7 @@ impl AuthHint {
     }
 
     /// Returns a hint for the user, if `error` is an authorization failure.
-    pub(crate) fn shut(&self, error: &(dyn Error + 'static)) -> Option<String> {
+    pub(crate) fn hint_for(&self, error: &(dyn Error + 'static)) -> Option<String> {
         let lacks = match turned_away(error)? {
             AuthRejection::Unknown => "wants to know who you are",
             AuthRejection::Rights => "wants more rights than it was given",

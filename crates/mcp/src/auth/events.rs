@@ -9,7 +9,7 @@ use reqwest::Response;
 use rmcp::model::RequestId;
 use sse_stream::{Error, Sse, SseStream};
 
-use super::post::unread;
+use super::post::unread_answer_error;
 use crate::measure::{self, JsonExcess, LONGEST_MESSAGE};
 
 pub(super) type SseEvents = BoxStream<'static, Result<Sse, Error>>;
@@ -24,12 +24,12 @@ const MOST_SILENT: u32 = 20;
 
 /// Returns the events of an answer to the request `asked`. An error response to that request replaces an oversized
 /// event.
-pub(super) fn answering(answer: Response, asked: Option<RequestId>) -> SseEvents {
+pub(super) fn answer_events(answer: Response, asked: Option<RequestId>) -> SseEvents {
     let events = SseStream::from_bytes_stream(bytes(answer).boxed());
     let read = move |event: Result<Sse, Error>| {
         let told = |excess| match &asked {
             Some(id) => {
-                Sse::default().data(serde_json::to_string(&unread(id.clone(), excess)).unwrap_or_default())
+                Sse::default().data(serde_json::to_string(&unread_answer_error(id.clone(), excess)).unwrap_or_default())
             }
             None => Sse::default(),
         };
@@ -56,7 +56,7 @@ fn excess(error: &Error) -> Option<JsonExcess> {
 fn bounded(mut event: Sse) -> Result<Sse, JsonExcess> {
     event.retry =
         event.retry.map(|pause| Duration::from_millis(pause).clamp(PAUSE, LONGEST_PAUSE)).map(millis);
-    measure::whole(event.data.as_deref().unwrap_or_default().as_bytes())?;
+    measure::check_message(event.data.as_deref().unwrap_or_default().as_bytes())?;
     Ok(event)
 }
 
@@ -122,7 +122,7 @@ impl SseReconnects {
     }
 
     /// Waits before the next stream is opened. Returns `false` if there were too many.
-    pub(super) async fn goes_on(&self) -> bool {
+    pub(super) async fn wait_to_reconnect(&self) -> bool {
         let before = {
             let mut kept = self.kept();
             if kept.1.is_some_and(|opened| opened.elapsed() > LIVED) {
@@ -150,7 +150,7 @@ impl SseReconnects {
     }
 
     /// Returns the events of a stream without the oversized ones. An event resets the counter.
-    pub(super) fn broken_by(&self, events: SseEvents) -> SseEvents {
+    pub(super) fn filter_events(&self, events: SseEvents) -> SseEvents {
         let silence = self.clone();
         let read = move |event: Result<Sse, Error>| {
             let event = event.map(|event| {
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_hurries_and_nobody_waits_for_ever() {
+    fn reconnect_pauses_are_clamped_and_grow() {
         let pause = |retry: u64| bounded(Sse::default().retry(retry)).unwrap().retry;
         assert_eq!([0, 999, 5_000, u64::MAX].map(pause), [1_000, 1_000, 5_000, 60_000].map(Some));
         let pauses: Vec<u64> = (0..10).map(|before| SseReconnects::pause(before).as_secs()).collect();

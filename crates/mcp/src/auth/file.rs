@@ -19,7 +19,7 @@ pub(super) struct PrivateFileDir(OwnedFd);
 
 impl PrivateFileDir {
     /// Opens the directory and creates it if it does not exist.
-    pub(super) fn at(path: &Path) -> io::Result<Self> {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
         let directory = Self(rustix::fs::open(path, flags, Mode::empty())?);

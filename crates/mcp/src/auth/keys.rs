@@ -5,7 +5,7 @@ use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
-use super::kept::{TokenCredentialStore, fault};
+use super::kept::{TokenCredentialStore, store_error};
 use super::tokens::{StoredLogin, TokenKey, OAuthToken};
 use super::{OAuthConfig, AuthServerNetwork, address};
 
@@ -18,31 +18,31 @@ pub(crate) struct TokenProvider {
 
 impl TokenProvider {
     /// Creates the provider for the server with this name and URL. The error says why no token may be sent there.
-    pub(crate) fn of(name: &str, url: &str, auth: &OAuthConfig) -> Result<Self, String> {
-        let server = address::server(url).map_err(|fault| format!("its address {fault}"))?;
+    pub(crate) fn for_server(name: &str, url: &str, auth: &OAuthConfig) -> Result<Self, String> {
+        let server = address::parse_server_url(url).map_err(|fault| format!("its address {fault}"))?;
         let key = TokenKey { server: name.to_owned(), url: url.to_owned() };
         Ok(Self { auth: auth.clone(), key, server })
     }
 
     /// Returns the access token, renewed if it has expired; `None` if the user has none.
-    pub(super) async fn token(&self) -> Result<Option<String>, AuthError> {
+    pub(super) async fn access_token(&self) -> Result<Option<String>, AuthError> {
         let Some(token) = self.kept()? else { return Ok(None) };
         if token.is_fresh() {
             return Ok(Some(token.access));
         }
-        self.renewed(&token.access, None).await
+        self.renew_token(&token.access, None).await
     }
 
     /// Returns a token other than `stale`, which the server rejected with `challenge`. Renews at most once, whatever
     /// the reason.
-    pub(super) async fn renewed(
+    pub(super) async fn renew_token(
         &self,
         stale: &str,
         challenge: Option<&str>,
     ) -> Result<Option<String>, AuthError> {
         let tokens = &self.auth.tokens;
-        let _held = tokens.hold(&self.key).await.map_err(fault)?;
-        let Some(entry) = tokens.load(&self.key).map_err(fault)? else { return Ok(None) };
+        let _held = tokens.lock(&self.key).await.map_err(store_error)?;
+        let Some(entry) = tokens.load(&self.key).map_err(store_error)? else { return Ok(None) };
         let Some(token) = &entry.token else { return Ok(None) };
         // Another process has renewed it already.
         if token.access != stale && token.is_fresh() {
@@ -59,7 +59,7 @@ impl TokenProvider {
     }
 
     /// Stores scopes that the server found missing, so the next login requests them.
-    pub(super) async fn misses(&self, scopes: &str) -> Result<(), AuthError> {
+    pub(super) async fn remember_missing_scopes(&self, scopes: &str) -> Result<(), AuthError> {
         let scopes: Vec<String> = scopes.split_whitespace().map(str::to_owned).collect();
         let want = |entry: &mut StoredLogin| {
             for scope in scopes {
@@ -68,16 +68,16 @@ impl TokenProvider {
                 }
             }
         };
-        let _held = self.auth.tokens.hold(&self.key).await.map_err(fault)?;
-        self.auth.tokens.change(&self.key, want).map_err(fault)
+        let _held = self.auth.tokens.lock(&self.key).await.map_err(store_error)?;
+        self.auth.tokens.update(&self.key, want).map_err(store_error)
     }
 
     fn kept(&self) -> Result<Option<OAuthToken>, AuthError> {
-        Ok(self.auth.tokens.load(&self.key).map_err(fault)?.and_then(|entry| entry.token))
+        Ok(self.auth.tokens.load(&self.key).map_err(store_error)?.and_then(|entry| entry.token))
     }
 
     /// Creates the client of the authorization server.
-    pub(super) async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
+    pub(super) async fn authorization_manager(&self) -> Result<AuthorizationManager, AuthError> {
         let server = self.server.as_str();
         match self.auth.network {
             AuthServerNetwork::Public => AuthorizationManager::new(server).await,
@@ -87,9 +87,9 @@ impl TokenProvider {
 
     /// Requests a new token from the issuer of the old one, if it is still the authorization server here.
     async fn refresh(&self, entry: &StoredLogin, challenge: Option<&str>) -> Result<(), AuthError> {
-        let mut manager = self.manager().await?;
+        let mut manager = self.authorization_manager().await?;
         let metadata = manager.resolve_metadata_from_challenge(challenge).await?.metadata;
-        let token_endpoint = address::named(&metadata.token_endpoint, &self.server);
+        let token_endpoint = address::parse_endpoint_url(&metadata.token_endpoint, &self.server);
         if metadata.issuer != entry.issuer || token_endpoint.is_err() {
             return Err(AuthError::AuthorizationRequired);
         }
@@ -97,7 +97,7 @@ impl TokenProvider {
         let mut client = OAuthClientConfig::new(&entry.client.id, &entry.client.redirect);
         client.client_secret = entry.client.secret.clone();
         manager.configure_client(client)?;
-        if resource(&manager.get_authorization_url(&[]).await?).as_ref() != Some(&entry.resource) {
+        if resource_parameter(&manager.get_authorization_url(&[]).await?).as_ref() != Some(&entry.resource) {
             return Err(AuthError::AuthorizationRequired);
         }
         let (tokens, key) = (self.auth.tokens.clone(), self.key.clone());
@@ -108,7 +108,7 @@ impl TokenProvider {
 }
 
 /// Returns the `resource` parameter of an authorization URL: the resource that the token is for.
-pub(super) fn resource(authorization: &str) -> Option<String> {
+pub(super) fn resource_parameter(authorization: &str) -> Option<String> {
     let url = Url::parse(authorization).ok()?;
     url.query_pairs().find(|(name, _)| name == "resource").map(|(_, value)| value.into_owned())
 }

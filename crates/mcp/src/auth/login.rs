@@ -12,7 +12,7 @@ use tool::BoxFuture;
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
-use super::keys::{TokenProvider, resource};
+use super::keys::{TokenProvider, resource_parameter};
 use super::redirect::RedirectListener;
 use super::tokens::{StoredLogin, StoredClient, TokenStoreFault};
 use super::{OAuthConfig, OAuthClientId, address, kept};
@@ -79,13 +79,13 @@ pub enum LoginFault {
 pub async fn login(server: &McpServerConfig, opener: &dyn BrowserOpener) -> Result<LoginOutcome, LoginFault> {
     let (http, auth) = behind(server)?;
     let nothing = |why| LoginFault::Nothing(server.name.clone(), why);
-    let keys = TokenProvider::of(&server.name, &http.url, auth).map_err(nothing)?;
-    crate::tls::install();
+    let keys = TokenProvider::for_server(&server.name, &http.url, auth).map_err(nothing)?;
+    crate::tls::install_provider();
     let open = |error: std::io::Error| LoginFault::Opener(format!("no port can be opened: {error}"));
-    let redirect = RedirectListener::listen().await.map_err(open)?;
-    let challenge = timeout(server.startup_timeout, RmcpLink::challenge(http)).await.ok().flatten();
-    let flow = LoginFlow::begin(&keys, auth, challenge, redirect.address()).await?;
-    let visit = timeout(PATIENCE, redirect.visited());
+    let redirect = RedirectListener::bind().await.map_err(open)?;
+    let challenge = timeout(server.startup_timeout, RmcpLink::auth_challenge(http)).await.ok().flatten();
+    let flow = LoginFlow::begin(&keys, auth, challenge, redirect.redirect_uri()).await?;
+    let visit = timeout(PATIENCE, redirect.wait_for_visit());
     let mut visit = std::pin::pin!(visit);
     let visited = tokio::select! {
         biased;
@@ -103,9 +103,9 @@ pub async fn login(server: &McpServerConfig, opener: &dyn BrowserOpener) -> Resu
 pub async fn logout(server: &McpServerConfig) -> Result<(), LoginFault> {
     let (http, auth) = behind(server)?;
     let nothing = |why| LoginFault::Nothing(server.name.clone(), why);
-    let keys = TokenProvider::of(&server.name, &http.url, auth).map_err(nothing)?;
-    let _held = auth.tokens.hold(&keys.key).await?;
-    Ok(auth.tokens.forget(&keys.key)?)
+    let keys = TokenProvider::for_server(&server.name, &http.url, auth).map_err(nothing)?;
+    let _held = auth.tokens.lock(&keys.key).await?;
+    Ok(auth.tokens.remove(&keys.key)?)
 }
 
 fn behind(server: &McpServerConfig) -> Result<(&HttpTransport, &OAuthConfig), LoginFault> {
@@ -139,7 +139,7 @@ impl LoginFlow {
         challenge: Option<String>,
         redirect: String,
     ) -> Result<Self, LoginFault> {
-        let mut manager = keys.manager().await.map_err(discovery)?;
+        let mut manager = keys.authorization_manager().await.map_err(discovery)?;
         let caught = InMemoryCredentialStore::new();
         manager.set_credential_store(caught.clone());
         let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(discovery)?;
@@ -154,8 +154,8 @@ impl LoginFlow {
         let client = client(auth, &mut manager, &metadata, (&redirect, &scopes)).await?;
         manager.configure_client(client.clone()).map_err(discovery)?;
         let page = manager.get_authorization_url(&scopes).await.map_err(discovery)?;
-        let resource = resource(&page).unwrap_or_default();
-        let page = address::named(&page, &keys.server)
+        let resource = resource_parameter(&page).unwrap_or_default();
+        let page = address::parse_endpoint_url(&page, &keys.server)
             .map_err(|fault| LoginFault::Unsafe(format!("the page where users log in {fault}")))?;
         let state = only(&page, "state")?.unwrap_or_default();
         let client = StoredClient { id: client.client_id, secret: client.client_secret, redirect };
@@ -174,7 +174,7 @@ impl LoginFlow {
             // Only the authorization server may explain a refusal.
             let known = issuer.is_none() || issuer == self.issuer;
             return Err(LoginFault::Refused(if known {
-                plain(&error)
+                visible_text(&error)
             } else {
                 "nobody knows by whom".to_owned()
             }));
@@ -186,11 +186,11 @@ impl LoginFlow {
         exchanged.with_subscriber(NoSubscriber::default()).await.map_err(|error| match error {
             AuthError::AuthorizationServerMismatch { .. }
             | AuthError::AuthorizationServerMissingIssuer { .. }
-            | AuthError::AuthorizationFailed(_) => LoginFault::Unsafe(plain(&error.to_string())),
-            other => LoginFault::Refused(plain(&other.to_string())),
+            | AuthError::AuthorizationFailed(_) => LoginFault::Unsafe(visible_text(&error.to_string())),
+            other => LoginFault::Refused(visible_text(&other.to_string())),
         })?;
         let caught = self.caught.load().await.ok().flatten();
-        let token = caught.and_then(|caught| kept::token(&caught).ok().flatten());
+        let token = caught.and_then(|caught| kept::token_from_credentials(&caught).ok().flatten());
         let token = token.ok_or_else(|| LoginFault::Refused("no token was given".to_owned()))?;
         let scopes = token.scopes.clone();
         let entry = StoredLogin {
@@ -203,7 +203,7 @@ impl LoginFlow {
             challenge: self.challenge,
             wanted: Vec::new(),
         };
-        let _held = auth.tokens.hold(&keys.key).await?;
+        let _held = auth.tokens.lock(&keys.key).await?;
         auth.tokens.save(&entry)?;
         Ok(LoginOutcome { issuer: self.issuer.unwrap_or_default(), scopes })
     }
@@ -217,7 +217,7 @@ fn trusted(metadata: &AuthorizationMetadata, server: &Url) -> Result<(), LoginFa
         ("where programs register", metadata.registration_endpoint.as_ref()),
     ];
     for (what, endpoint) in endpoints {
-        let fit = endpoint.map(|endpoint| address::named(endpoint, server)).transpose();
+        let fit = endpoint.map(|endpoint| address::parse_endpoint_url(endpoint, server)).transpose();
         fit.map_err(|fault| LoginFault::Unsafe(format!("the address of {what} {fault}")))?;
     }
     let methods = metadata.code_challenge_methods_supported.as_deref().unwrap_or_default();
@@ -272,7 +272,7 @@ async fn client(
         }
         OAuthClientId::Any | OAuthClientId::Document(_) => {
             let registered = manager.register_client(NAME, redirect, scopes).await;
-            registered.map_err(|error| LoginFault::Unknown(plain(&error.to_string())))
+            registered.map_err(|error| LoginFault::Unknown(visible_text(&error.to_string())))
         }
     }
 }
@@ -291,12 +291,12 @@ fn discovery(error: AuthError) -> LoginFault {
     match error {
         AuthError::AuthorizationServerMismatch { .. }
         | AuthError::AuthorizationServerMissingIssuer { .. }
-        | AuthError::PkceUnsupported => LoginFault::Unsafe(plain(&error.to_string())),
-        other => LoginFault::Discovery(plain(&other.to_string())),
+        | AuthError::PkceUnsupported => LoginFault::Unsafe(visible_text(&error.to_string())),
+        other => LoginFault::Discovery(visible_text(&other.to_string())),
     }
 }
 
 /// Returns a remote message without invisible characters, truncated.
-fn plain(text: &str) -> String {
+fn visible_text(text: &str) -> String {
     text.chars().filter(|letter| !policy::invisible(*letter)).take(LONGEST).collect()
 }

@@ -84,7 +84,7 @@ impl HttpPost {
         let kind = header(&answer, CONTENT_TYPE.as_str());
         let is = |expected: &str| kind.as_deref().is_some_and(|kind| kind.starts_with(expected));
         if is(EVENTS) {
-            return Ok(Answer::Sse(events::answering(answer, self.asks().cloned()), session));
+            return Ok(Answer::Sse(events::answer_events(answer, self.asks().cloned()), session));
         }
         if !is(JSON) {
             return Err(StreamableHttpError::UnexpectedContentType(kind));
@@ -92,7 +92,7 @@ impl HttpPost {
         let body = match body(answer, LONGEST_MESSAGE).await? {
             Ok(body) => body,
             Err(excess) => {
-                let unread = self.asks().map(|id| Answer::Json(unread(id.clone(), excess), session));
+                let unread = self.asks().map(|id| Answer::Json(unread_answer_error(id.clone(), excess), session));
                 return Ok(unread.unwrap_or(Answer::Accepted));
             }
         };
@@ -151,7 +151,7 @@ impl HttpPost {
 }
 
 /// Returns the error response that replaces an oversized answer.
-pub(super) fn unread(id: RequestId, excess: JsonExcess) -> ServerJsonRpcMessage {
+pub(super) fn unread_answer_error(id: RequestId, excess: JsonExcess) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(ErrorCode(UNREAD), excess.to_string(), None), Some(id))
 }
 
@@ -164,7 +164,7 @@ async fn body(mut answer: Response, most: usize) -> Result<Result<Vec<u8>, JsonE
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(measure::whole(&body).map(|()| body))
+    Ok(measure::check_message(&body).map(|()| body))
 }
 
 fn header(answer: &Response, name: &str) -> Option<String> {

@@ -27,19 +27,19 @@ pub(super) struct RedirectListener {
 
 impl RedirectListener {
     /// Listens on a random port.
-    pub(super) async fn listen() -> std::io::Result<Self> {
+    pub(super) async fn bind() -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?.to_string();
         Ok(Self { listener, address })
     }
 
     /// Returns the redirect URI.
-    pub(super) fn address(&self) -> String {
+    pub(super) fn redirect_uri(&self) -> String {
         format!("http://{}{PATH}", self.address)
     }
 
     /// Waits for the first callback and returns its URL. The port is closed after that.
-    pub(super) async fn visited(self) -> Option<Url> {
+    pub(super) async fn wait_for_visit(self) -> Option<Url> {
         for _ in 0..STRANGERS {
             let (stream, _) = self.listener.accept().await.ok()?;
             if let Ok(Some(url)) = timeout(SLOWEST, self.visit(stream)).await {
@@ -104,7 +104,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_visit_is_the_last() {
-        let redirect = RedirectListener::listen().await.unwrap();
+        let redirect = RedirectListener::bind().await.unwrap();
         let address = redirect.address.clone();
         let of = |target: &str, host: &str| format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
         let visits = async {
@@ -114,7 +114,7 @@ mod tests {
             );
             visit(&address, &of("/callback?code=<script>&state=s", &address)).await
         };
-        let (visited, answer) = tokio::join!(redirect.visited(), visits);
+        let (visited, answer) = tokio::join!(redirect.wait_for_visit(), visits);
         assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with(PAGE), "{answer}");
         assert_eq!(visited.unwrap().query(), Some("code=%3Cscript%3E&state=s"));
         assert!(TcpStream::connect(&address).await.is_err());

@@ -34,10 +34,10 @@ pub(crate) struct AuthorizedHttpClient {
 impl AuthorizedHttpClient {
     /// Creates a client for the server at `url`.
     pub(crate) fn new(url: &str, keys: Option<TokenProvider>) -> Result<Self, String> {
-        crate::tls::install();
+        crate::tls::install_provider();
         let mut http = reqwest::Client::builder().redirect(at_home());
         // Loopback traffic must not go through a proxy.
-        if address::is_on_this_machine(url) {
+        if address::is_loopback_url(url) {
             http = http.no_proxy();
         }
         let http = http.build().map_err(|error| error.to_string())?;
@@ -54,10 +54,10 @@ impl AuthorizedHttpClient {
         F: Future<Output = Result<T, McpHttpError>>,
     {
         let Some(keys) = self.keys.as_ref().filter(|_| fixed.is_none()) else { return send(fixed).await };
-        let token = keys.token().await?;
+        let token = keys.access_token().await?;
         let outcome = match (send(token.clone()).await, token) {
             (Err(StreamableHttpError::AuthRequired(challenge)), Some(stale)) => {
-                match keys.renewed(&stale, Some(&challenge.www_authenticate_header)).await? {
+                match keys.renew_token(&stale, Some(&challenge.www_authenticate_header)).await? {
                     Some(token) => send(Some(token)).await,
                     None => Err(StreamableHttpError::AuthRequired(challenge)),
                 }
@@ -67,7 +67,7 @@ impl AuthorizedHttpClient {
         if let Err(StreamableHttpError::InsufficientScope(missing)) = &outcome
             && let Some(scopes) = missing.get_required_scope()
         {
-            keys.misses(scopes).await?;
+            keys.remember_missing_scopes(scopes).await?;
         }
         outcome
     }
@@ -147,13 +147,13 @@ impl StreamableHttpClient for AuthorizedHttpClient {
         headers: RequestHeaders,
         longest: usize,
     ) -> Result<SseEvents, McpHttpError> {
-        if !self.silence.goes_on().await {
+        if !self.silence.wait_to_reconnect().await {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
         let send = |token| {
             let (uri, session, last) = (uri.clone(), session.clone(), last.clone());
             self.http.get_stream_with_max_sse_event_size(uri, session, last, token, headers.clone(), longest)
         };
-        Ok(self.silence.broken_by(self.with(token, send).await?))
+        Ok(self.silence.filter_events(self.with(token, send).await?))
     }
 }

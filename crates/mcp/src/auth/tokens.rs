@@ -96,12 +96,12 @@ pub(super) struct OAuthToken {
 impl OAuthToken {
     /// Returns whether the token has not expired by our clock. If the clock went back, the server decides.
     pub(super) fn is_fresh(&self) -> bool {
-        let age = now().saturating_sub(self.received);
+        let age = unix_now().saturating_sub(self.received);
         self.lasts.is_none_or(|lasts| age.saturating_add(SKEW) < lasts)
     }
 }
 
-pub(super) fn now() -> u64 {
+pub(super) fn unix_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
@@ -112,7 +112,7 @@ pub(super) struct TokenLock {
 
 impl TokenStore {
     /// Creates a store in its own directory below `state`.
-    pub fn below(state: &Path) -> Self {
+    pub fn in_state_dir(state: &Path) -> Self {
         Self { directory: state.join(DIRECTORY) }
     }
 
@@ -134,18 +134,18 @@ impl TokenStore {
     }
 
     /// Updates the stored login of a server, if there is one.
-    pub(super) fn change(&self, key: &TokenKey, change: impl FnOnce(&mut StoredLogin)) -> Result<(), TokenStoreFault> {
+    pub(super) fn update(&self, key: &TokenKey, change: impl FnOnce(&mut StoredLogin)) -> Result<(), TokenStoreFault> {
         let Some(mut entry) = self.load(key)? else { return Ok(()) };
         change(&mut entry);
         self.save(&entry)
     }
 
-    pub(super) fn forget(&self, key: &TokenKey) -> Result<(), TokenStoreFault> {
+    pub(super) fn remove(&self, key: &TokenKey) -> Result<(), TokenStoreFault> {
         self.with(key, |files, name| files.remove(name))
     }
 
     /// Waits for the lock on the login of a server, across processes.
-    pub(super) async fn hold(&self, key: &TokenKey) -> Result<TokenLock, TokenStoreFault> {
+    pub(super) async fn lock(&self, key: &TokenKey) -> Result<TokenLock, TokenStoreFault> {
         let until = Instant::now() + PATIENCE;
         // ends: when the lock is ours, or at the time limit
         loop {
@@ -165,7 +165,7 @@ impl TokenStore {
         key: &TokenKey,
         work: impl FnOnce(&PrivateFileDir, &str) -> io::Result<T>,
     ) -> Result<T, TokenStoreFault> {
-        let done = PrivateFileDir::at(&self.directory).and_then(|files| work(&files, &key.name()));
+        let done = PrivateFileDir::open(&self.directory).and_then(|files| work(&files, &key.name()));
         done.map_err(|source| self.fault(key, source))
     }
 

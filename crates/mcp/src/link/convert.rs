@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::peer::{ServerDescription, CallAnswer, AnswerBlock, ListedTool, ListPage, PeerError};
 
-pub(super) fn about(info: &ServerPeerInfo) -> ServerDescription {
+pub(super) fn server_description(info: &ServerPeerInfo) -> ServerDescription {
     let server = info.server_info.as_ref();
     ServerDescription {
         protocol: info.protocol_version.to_string(),
@@ -18,7 +18,7 @@ pub(super) fn about(info: &ServerPeerInfo) -> ServerDescription {
     }
 }
 
-pub(super) fn listed(tool: Tool) -> ListedTool {
+pub(super) fn listed_tool(tool: Tool) -> ListedTool {
     let object = |schema: &serde_json::Map<String, Value>| Value::Object(schema.clone());
     ListedTool {
         name: tool.name.into_owned(),
@@ -34,14 +34,14 @@ pub(super) fn listed(tool: Tool) -> ListedTool {
 const MOST_UNREAD: usize = 50;
 
 /// Parses a page of tools and skips invalid ones.
-pub(super) fn tools(result: &Value) -> Result<ListPage<ListedTool>, PeerError> {
+pub(super) fn tool_page(result: &Value) -> Result<ListPage<ListedTool>, PeerError> {
     let Some(tools) = result.get("tools").and_then(Value::as_array) else {
         return Err(PeerError::Nonsense("it does not list its tools".to_owned()));
     };
     let (mut items, mut unread) = (Vec::new(), Vec::new());
     for tool in tools {
         match serde_json::from_value(tool.clone()) {
-            Ok(tool) => items.push(listed(tool)),
+            Ok(tool) => items.push(listed_tool(tool)),
             Err(_) if unread.len() == MOST_UNREAD => {}
             Err(fault) => {
                 let name = tool.get("name").and_then(Value::as_str).unwrap_or("a tool without a name");
@@ -67,7 +67,7 @@ fn misfit(tool: &Value, fault: &serde_json::Error) -> String {
     }
 }
 
-pub(super) fn answer(result: CallToolResult) -> CallAnswer {
+pub(super) fn call_answer(result: CallToolResult) -> CallAnswer {
     CallAnswer {
         blocks: result.content.into_iter().map(block).collect(),
         structured: result.structured_content,
@@ -76,7 +76,7 @@ pub(super) fn answer(result: CallToolResult) -> CallAnswer {
 }
 
 /// Parses an answer that `rmcp` cannot, so that a block of an unknown type does not invalidate the others.
-pub(super) fn unknown_answer(result: &Value) -> Result<CallAnswer, PeerError> {
+pub(super) fn untyped_answer(result: &Value) -> Result<CallAnswer, PeerError> {
     let content = result.get("content").and_then(Value::as_array);
     let structured = result.get("structuredContent").filter(|structured| !structured.is_null());
     if content.is_none() && structured.is_none() {
@@ -121,16 +121,16 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-pub(super) fn values<T: Serialize>(items: Vec<T>) -> Vec<Value> {
+pub(super) fn to_values<T: Serialize>(items: Vec<T>) -> Vec<Value> {
     items.into_iter().filter_map(|item| serde_json::to_value(item).ok()).collect()
 }
 
-pub(super) fn contents(result: ReadResourceResult) -> Value {
-    Value::Array(values(result.contents))
+pub(super) fn resource_contents(result: ReadResourceResult) -> Value {
+    Value::Array(to_values(result.contents))
 }
 
 /// Joins the messages of an error and its sources.
-pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
+pub(super) fn error_chain(error: &(dyn Error + 'static)) -> String {
     let said = error.to_string();
     // Removes the names of our Rust types.
     let mut said = said.split_once("] error: ").map_or(said.clone(), |(_, why)| why.to_owned());
@@ -156,10 +156,10 @@ mod tests {
     fn a_block_of_an_unknown_kind_takes_no_other_down() {
         let text = json!({"type": "text", "text": "hi"});
         let odd = json!({"type": "hologram", "data": 7});
-        let answer = unknown_answer(&json!({"content": [text, odd, 7], "isError": true})).unwrap();
+        let answer = untyped_answer(&json!({"content": [text, odd, 7], "isError": true})).unwrap();
         let unknown = |kind: &str| AnswerBlock::Unknown { kind: kind.to_owned() };
         assert_eq!(answer.blocks, [AnswerBlock::Text("hi".to_owned()), unknown("hologram"), unknown("")]);
         assert!(answer.failed && answer.structured.is_none());
-        assert!(unknown_answer(&json!({"contents": []})).is_err());
+        assert!(untyped_answer(&json!({"contents": []})).is_err());
     }
 }

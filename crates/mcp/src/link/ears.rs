@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
 use super::ClientProfile;
-use crate::elicit::{Elicitation, ElicitationAnswer, ElicitationKind, address, secret};
+use crate::elicit::{Elicitation, ElicitationAnswer, ElicitationKind, parse_visit_url, find_secret_field};
 use crate::peer::{CallProgress, PeerError};
 
 /// Maximum number of queued progress steps of one call; further ones are dropped.
@@ -73,7 +73,7 @@ impl ServerMessageHandler {
     }
 
     /// Begins a call, which resets the number of questions if it is the only one.
-    pub(crate) fn call(&self) -> ActiveCall<'_> {
+    pub(crate) fn begin_call(&self) -> ActiveCall<'_> {
         if self.calls.fetch_add(1, Ordering::Relaxed) == 0 {
             self.asked.store(0, Ordering::Relaxed);
         }
@@ -87,19 +87,19 @@ impl ServerMessageHandler {
         self.asked.fetch_add(1, Ordering::Relaxed) >= MOST_ASKED.saturating_mul(calls)
     }
 
-    pub(crate) fn changed(&self) -> Arc<Notify> {
+    pub(crate) fn tools_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.changed)
     }
 
     /// Returns the progress of the call with this token.
-    pub(crate) fn follow(&self, token: ProgressToken) -> ProgressReceiver {
+    pub(crate) fn follow_progress(&self, token: ProgressToken) -> ProgressReceiver {
         let (sender, steps) = mpsc::channel(STEPS);
         self.followed.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), sender);
         ProgressReceiver { token, steps, followed: Arc::clone(&self.followed) }
     }
 
     /// Answers an input request of the newer era, which a server needs before its answer.
-    pub(crate) async fn input(&self, request: InputRequest) -> Result<Value, PeerError> {
+    pub(crate) async fn answer_input_request(&self, request: InputRequest) -> Result<Value, PeerError> {
         let answer = match request {
             InputRequest::Elicitation(request) => serde_json::to_value(self.elicited(request.params).await),
             InputRequest::ListRoots(_) => serde_json::to_value(self.roots()),
@@ -117,7 +117,7 @@ impl ServerMessageHandler {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
                 (message, serde_json::to_value(requested_schema).map(ElicitationKind::Form))
             }
-            ElicitRequestParams::UrlElicitationParams { message, url, .. } => match address(&url) {
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => match parse_visit_url(&url) {
                 Some(url) => (message, Ok(ElicitationKind::Visit(url))),
                 None => return ElicitResult::new(ElicitationAction::Decline),
             },
@@ -127,7 +127,7 @@ impl ServerMessageHandler {
             return ElicitResult::new(ElicitationAction::Decline);
         };
         if let ElicitationKind::Form(schema) = &wants
-            && let Some(name) = secret(&message, schema)
+            && let Some(name) = find_secret_field(&message, schema)
         {
             tracing::warn!(server = ?self.client.server, field = ?name, "a server asks for a secret; it was declined");
             return ElicitResult::new(ElicitationAction::Decline);

@@ -22,7 +22,7 @@ struct TransportSlot<T> {
 }
 
 impl<T> ReusableTransport<T> {
-    pub(super) fn over(transport: T) -> Self {
+    pub(super) fn new(transport: T) -> Self {
         let inner = TransportSlot { transport: Some(transport), is_newer: false };
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
@@ -35,7 +35,7 @@ impl<T> ReusableTransport<T> {
     }
 
     /// Returns whether a late answer showed that the server speaks the newer protocol.
-    pub(super) fn is_newer(&self) -> bool {
+    pub(super) fn speaks_newer_protocol(&self) -> bool {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).is_newer
     }
 }
@@ -124,13 +124,13 @@ mod tests {
     use serde_json::{Value, json};
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-    use super::super::{ClientProfile, RmcpLink, pipes};
+    use super::super::{ClientProfile, RmcpLink, open_pipes};
     use crate::peer::ServerPeer;
 
     /// Starts a server that reads nothing for `asleep` and answers with `answer`. Returns the negotiated protocol
     /// version.
     async fn agreed(asleep: Duration, answer: fn(&str) -> Value) -> String {
-        let (ends, [stdin, stdout, _stderr]) = pipes().unwrap();
+        let (ends, [stdin, stdout, _stderr]) = open_pipes().unwrap();
         let input = tokio::net::unix::pipe::Receiver::from_owned_fd(stdin).unwrap();
         let mut output = tokio::net::unix::pipe::Sender::from_owned_fd(stdout).unwrap();
         crate::task::spawn(async move {
@@ -146,7 +146,7 @@ mod tests {
             }
         });
         let client = ClientProfile { server: "slow".to_owned(), roots: Vec::new(), elicit: None };
-        match RmcpLink::to_program(client, ends.output, ends.input).await {
+        match RmcpLink::connect_program(client, ends.output, ends.input).await {
             Ok(link) => link.about().protocol.clone(),
             Err(trouble) => trouble.to_string(),
         }

@@ -30,7 +30,7 @@ pub(super) struct StdioLink {
 
 impl StdioLink {
     /// Wraps both directions with limits.
-    pub(super) fn around<R, W>(self: &Arc<Self>, output: R, input: W) -> (BoundedReader<R>, BoundedWriter<W>) {
+    pub(super) fn wrap<R, W>(self: &Arc<Self>, output: R, input: W) -> (BoundedReader<R>, BoundedWriter<W>) {
         let cut = || Box::pin(self.cut.clone().cancelled_owned());
         let heard = BoundedReader { inner: output, line: Arc::clone(self), cut: cut(), message: JsonMeter::default() };
         let said = BoundedWriter { inner: input, line: Arc::clone(self), cut: cut(), waits: None };
@@ -38,7 +38,7 @@ impl StdioLink {
     }
 
     /// Returns the reason if the line was cut.
-    pub(super) fn why(&self) -> Option<String> {
+    pub(super) fn cut_reason(&self) -> Option<String> {
         self.why.get().cloned()
     }
 
@@ -77,7 +77,7 @@ impl<R> BoundedReader<R> {
         for (at, byte) in heard.iter().enumerate() {
             if *byte == b'\n' {
                 self.message = JsonMeter::default();
-            } else if let Err(excess) = self.message.take(*byte) {
+            } else if let Err(excess) = self.message.push_byte(*byte) {
                 self.line.cuts(&excess);
                 return at;
             }
@@ -119,7 +119,7 @@ pub(super) struct BoundedWriter<W> {
 
 impl<W> BoundedWriter<W> {
     /// Handles the result of a write, and cuts the line if a write is blocked for too long.
-    fn told<T>(&mut self, cx: &mut Context<'_>, told: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn check_write<T>(&mut self, cx: &mut Context<'_>, told: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if told.is_ready() {
             self.waits = None;
             self.line.meanwhile.store(0, Ordering::Relaxed);
@@ -142,12 +142,12 @@ impl<W> BoundedWriter<W> {
 impl<W: AsyncWrite + Unpin> AsyncWrite for BoundedWriter<W> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let told = Pin::new(&mut self.inner).poll_write(cx, bytes);
-        self.told(cx, told)
+        self.check_write(cx, told)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let told = Pin::new(&mut self.inner).poll_flush(cx);
-        self.told(cx, told)
+        self.check_write(cx, told)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -163,14 +163,14 @@ mod tests {
 
     async fn heard(said: &'static [u8]) -> (String, Option<String>) {
         let line = Arc::<StdioLink>::default();
-        let (mut heard, _said) = line.around(said, tokio::io::sink());
+        let (mut heard, _said) = line.wrap(said, tokio::io::sink());
         let mut text = Vec::new();
         let _cut = heard.read_to_end(&mut text).await;
-        (String::from_utf8_lossy(&text).into_owned(), line.why())
+        (String::from_utf8_lossy(&text).into_owned(), line.cut_reason())
     }
 
     #[tokio::test]
-    async fn what_came_before_the_excess_is_heard() {
+    async fn messages_before_an_invalid_one_are_read() {
         assert_eq!(heard(b"{}\n[]\nwords \xff\n").await, ("{}\n[]\nwords \u{fffd}\n".to_owned(), None));
         let (text, why) = heard(b"{}\n{\"a\": \"\xff\"}\n{}\n").await;
         assert_eq!(text, "{}\n{\"a\": \"");
@@ -178,20 +178,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_does_not_read_is_left() {
+    async fn a_program_that_does_not_read_is_cut_off() {
         let (ours, _theirs) = duplex(16);
         let line = Arc::<StdioLink>::default();
-        let (mut heard, mut said) = line.around(tokio::io::empty(), ours);
+        let (mut heard, mut said) = line.wrap(tokio::io::empty(), ours);
         let error = said.write_all(&[b'x'; 100]).await.unwrap_err();
         assert_eq!(error.to_string(), "it has not read for 10 s what it was told");
         assert!(heard.read_u8().await.unwrap_err().to_string().contains("10 s"));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_asks_on_and_does_not_read_is_left_at_once() {
+    async fn a_program_that_writes_but_does_not_read_is_cut_off_early() {
         let (ours, _theirs) = duplex(16);
         let line = Arc::<StdioLink>::default();
-        let (mut heard, mut said) = line.around(tokio::io::repeat(b'\n'), ours);
+        let (mut heard, mut said) = line.wrap(tokio::io::repeat(b'\n'), ours);
         let mut buffer = vec![0; 1 << 20];
         let reading = async {
             // ends: the line is cut after 16 of them

@@ -50,7 +50,7 @@ const MOST_TRIES: usize = 10;
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Creates the pipes of a program: our ends, and its standard input, output and error.
-pub(crate) fn pipes() -> io::Result<(ServerPipes, [OwnedFd; 3])> {
+pub(crate) fn open_pipes() -> io::Result<(ServerPipes, [OwnedFd; 3])> {
     let (stdin, to_stdin) = pipe_with(PipeFlags::CLOEXEC)?;
     let (from_stdout, stdout) = pipe_with(PipeFlags::CLOEXEC)?;
     let (from_stderr, stderr) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -119,17 +119,17 @@ impl LinkErrors {
 
     /// Returns the reason if we cut the line; `otherwise` if not.
     fn gone(&self, otherwise: &str) -> PeerError {
-        match self.line.why() {
+        match self.line.cut_reason() {
             Some(why) => PeerError::Nonsense(why),
             None => PeerError::Gone(otherwise.to_owned()),
         }
     }
 
     fn unsent(&self, error: &DynamicTransportError) -> PeerError {
-        match (self.door.shut(&*error.error), self.line.why()) {
+        match (self.door.hint_for(&*error.error), self.line.cut_reason()) {
             (Some(why), _) => PeerError::Unauthorized(why),
             (None, Some(why)) => PeerError::Nonsense(why),
-            (None, None) => PeerError::Gone(convert::chain(error)),
+            (None, None) => PeerError::Gone(convert::error_chain(error)),
         }
     }
 }
@@ -158,26 +158,26 @@ fn lifecycle() -> ClientLifecycleMode {
 
 impl RmcpLink {
     /// Connects to a program through its standard input and output.
-    pub(crate) async fn to_program(
+    pub(crate) async fn connect_program(
         client: ClientProfile,
         output: pipe::Receiver,
         input: pipe::Sender,
     ) -> Result<Self, PeerError> {
         let line = Arc::<StdioLink>::default();
-        let (output, input) = line.around(output, input);
+        let (output, input) = line.wrap(output, input);
         let way = LinkErrors { door: AuthHint::default(), line };
         let transport = AsyncRwTransport::new(output, input).with_max_line_length(LONGEST_MESSAGE);
-        let handshakes = ReusableTransport::over(transport);
+        let handshakes = ReusableTransport::new(transport);
         let ears = Arc::new(ServerMessageHandler::new(client));
         let mut mode = lifecycle();
         // ends: after one more attempt at most
         loop {
             let lent = handshakes.lend().ok_or_else(|| way.gone("it is gone"))?;
             match Arc::clone(&ears).serve_with_lifecycle(lent, mode.clone()).await {
-                Ok(running) => return Self::of(ears, running, way).await,
+                Ok(running) => return Self::from_running(ears, running, way).await,
                 // The program said too late that it speaks only the newer protocol.
                 Err(ClientInitializeError::JsonRpcError(_))
-                    if handshakes.is_newer() && matches!(mode, ClientLifecycleMode::Auto { .. }) =>
+                    if handshakes.speaks_newer_protocol() && matches!(mode, ClientLifecycleMode::Auto { .. }) =>
                 {
                     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
                     mode = ClientLifecycleMode::Discover { preferred_versions };
@@ -188,9 +188,9 @@ impl RmcpLink {
     }
 
     /// Connects to a server behind a URL.
-    pub(crate) async fn to_http(client: ClientProfile, http: &HttpTransport) -> Result<Self, PeerError> {
-        let door = AuthHint::of(&client.server, http);
-        let keys = door.keys(http).map_err(PeerError::Gone)?;
+    pub(crate) async fn connect_http(client: ClientProfile, http: &HttpTransport) -> Result<Self, PeerError> {
+        let door = AuthHint::for_server(&client.server, http);
+        let keys = door.token_provider(http).map_err(PeerError::Gone)?;
         let ears = Arc::new(ServerMessageHandler::new(client));
         let sent = AuthorizedHttpClient::new(&http.url, keys).map_err(PeerError::Gone)?;
         let config = config(http)?;
@@ -204,11 +204,11 @@ impl RmcpLink {
             running = serve(ClientLifecycleMode::Initialize).await;
         }
         let way = LinkErrors { door, line: Arc::default() };
-        Self::of(ears, running.map_err(|error| way.not_started(error))?, way).await
+        Self::from_running(ears, running.map_err(|error| way.not_started(error))?, way).await
     }
 
     /// Returns the authorization challenge of a server to an unauthenticated request, if there is one.
-    pub(crate) async fn challenge(http: &HttpTransport) -> Option<String> {
+    pub(crate) async fn auth_challenge(http: &HttpTransport) -> Option<String> {
         let client = ClientProfile { server: String::new(), roots: Vec::new(), elicit: None };
         let sent = AuthorizedHttpClient::new(&http.url, None).ok()?;
         let transport = StreamableHttpClientTransport::with_client(sent, config(http).ok()?);
@@ -216,7 +216,7 @@ impl RmcpLink {
         running.err()?.auth_challenge().map(str::to_owned)
     }
 
-    async fn of(
+    async fn from_running(
         ears: Arc<ServerMessageHandler>,
         running: rmcp::service::RunningService<RoleClient, Arc<ServerMessageHandler>>,
         way: LinkErrors,
@@ -224,14 +224,14 @@ impl RmcpLink {
         let peer = running.peer().clone();
         let info =
             peer.peer_info().ok_or_else(|| PeerError::Nonsense("it says nothing about itself".to_owned()))?;
-        let about = convert::about(&info);
+        let about = convert::server_description(&info);
         let stop = running.cancellation_token();
         let (over_sender, over) = watch::channel(false);
         crate::task::spawn(async move {
             let _why = running.waiting().await;
             over_sender.send_replace(true);
         });
-        let changed = ears.changed();
+        let changed = ears.tools_changed();
         let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
         if tells && info.protocol_version >= ProtocolVersion::V_2026_07_28 {
             listen(peer.clone(), Arc::clone(&changed));
@@ -248,7 +248,7 @@ impl RmcpLink {
         let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = handle.map_err(|error| self.way.trouble(error))?;
         let mut abandoned = CancelOnDrop { peer: &self.peer, request: Some(handle.id.clone()) };
-        let mut steps = self.ears.follow(handle.progress_token.clone());
+        let mut steps = self.ears.follow_progress(handle.progress_token.clone());
         let answer = handle.await_response();
         let mut answer = std::pin::pin!(answer);
         // ends: with the answer
@@ -278,7 +278,7 @@ impl RmcpLink {
         }
         let mut responses = InputResponses::new();
         for (key, request) in requests {
-            responses.insert(key, self.ears.input(request).await?);
+            responses.insert(key, self.ears.answer_input_request(request).await?);
         }
         let responses = (!responses.is_empty()).then_some(responses);
         Ok((responses, wants.request_state))
@@ -290,13 +290,13 @@ impl RmcpLink {
         arguments: Map<String, Value>,
         progress: &(dyn Fn(CallProgress) + Send + Sync),
     ) -> Result<CallAnswer, PeerError> {
-        let _call = self.ears.call();
+        let _call = self.ears.begin_call();
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
             match self.request(request, Some(progress)).await? {
-                ServerResult::CallToolResult(result) => return Ok(convert::answer(result)),
-                ServerResult::CustomResult(result) => return convert::unknown_answer(&result.0),
+                ServerResult::CallToolResult(result) => return Ok(convert::call_answer(result)),
+                ServerResult::CustomResult(result) => return convert::untyped_answer(&result.0),
                 ServerResult::InputRequiredResult(wants) => {
                     (params.input_responses, params.request_state) = self.inputs(wants).await?;
                 }
@@ -374,14 +374,14 @@ impl ServerPeer for RmcpLink {
         Box::pin(async move {
             match self.peer.list_tools(page(cursor.clone())).await {
                 Ok(found) => {
-                    let items = found.tools.into_iter().map(convert::listed).collect();
+                    let items = found.tools.into_iter().map(convert::listed_tool).collect();
                     Ok(ListPage { items, unread: Vec::new(), next: found.next_cursor })
                 }
                 // One invalid tool must not invalidate the others.
                 Err(ServiceError::UnexpectedResponse) => {
                     let request = ListToolsRequest { params: page(cursor), ..ListToolsRequest::default() };
                     match self.request(ClientRequest::ListToolsRequest(request), None).await? {
-                        ServerResult::CustomResult(result) => convert::tools(&result.0),
+                        ServerResult::CustomResult(result) => convert::tool_page(&result.0),
                         _ => Err(PeerError::Nonsense("it does not list its tools".to_owned())),
                     }
                 }
@@ -413,13 +413,13 @@ impl ServerPeer for RmcpLink {
                     .map_err(|error| self.way.trouble(error))?;
                 return Ok(ListPage {
                     unread: Vec::new(),
-                    items: convert::values(found.resource_templates),
+                    items: convert::to_values(found.resource_templates),
                     next: found.next_cursor,
                 });
             }
             let found =
                 self.peer.list_resources(page(cursor)).await.map_err(|error| self.way.trouble(error))?;
-            Ok(ListPage { items: convert::values(found.resources), unread: Vec::new(), next: found.next_cursor })
+            Ok(ListPage { items: convert::to_values(found.resources), unread: Vec::new(), next: found.next_cursor })
         })
     }
 
@@ -429,7 +429,7 @@ impl ServerPeer for RmcpLink {
             for _ in 0..ROUNDS {
                 let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()));
                 match self.request(request, None).await? {
-                    ServerResult::ReadResourceResult(result) => return Ok(convert::contents(result)),
+                    ServerResult::ReadResourceResult(result) => return Ok(convert::resource_contents(result)),
                     ServerResult::InputRequiredResult(wants) => {
                         (params.input_responses, params.request_state) = self.inputs(wants).await?;
                     }
@@ -449,7 +449,7 @@ impl ServerPeer for RmcpLink {
         Box::pin(async move {
             // The watched task is gone only if there is no runtime any more.
             let _gone = over.wait_for(|over| *over).await;
-            self.way.line.why()
+            self.way.line.cut_reason()
         })
     }
 

@@ -11,23 +11,23 @@ use super::convert;
 use super::host::{ClientInputBatch, ClientInput};
 
 /// Returns whether a client with these capabilities supports the request.
-pub(super) fn can(capabilities: &ClientCapabilities, request: &ClientInput) -> bool {
+pub(super) fn can_ask(capabilities: &ClientCapabilities, request: &ClientInput) -> bool {
     match request {
-        ClientInput::Form { .. } => takes_forms(capabilities),
+        ClientInput::Form { .. } => supports_forms(capabilities),
         ClientInput::Sample(_) => capabilities.sampling.is_some(),
         ClientInput::Roots => capabilities.roots.is_some(),
     }
 }
 
 /// Returns whether the client supports forms. A client that declares elicitation without details does.
-pub(super) fn takes_forms(capabilities: &ClientCapabilities) -> bool {
+pub(super) fn supports_forms(capabilities: &ClientCapabilities) -> bool {
     let forms = |how: &ElicitationCapability| how.form.is_some() || how.url.is_none();
     capabilities.elicitation.as_ref().is_some_and(forms)
 }
 
 /// Sends the requests one after another and returns the answers. If the call no longer needs them, cancels the
 /// request at the client.
-pub(super) async fn ask(peer: Peer<RoleServer>, ask: ClientInputBatch) {
+pub(super) async fn ask_all(peer: Peer<RoleServer>, ask: ClientInputBatch) {
     let ClientInputBatch { requests, mut answer } = ask;
     let mut answers = BTreeMap::new();
     for (name, request) in requests {
@@ -52,7 +52,7 @@ pub(super) async fn ask(peer: Peer<RoleServer>, ask: ClientInputBatch) {
 }
 
 /// Sends one request and returns the answer as protocol JSON.
-pub(super) async fn one(peer: &Peer<RoleServer>, request: &ClientInput) -> Result<Value, ServiceError> {
+pub(super) async fn ask_one(peer: &Peer<RoleServer>, request: &ClientInput) -> Result<Value, ServiceError> {
     read(begin(peer, request).await?.rx.await)
 }
 
@@ -61,12 +61,12 @@ async fn begin(
     request: &ClientInput,
 ) -> Result<RequestHandle<RoleServer>, ServiceError> {
     let (method, params) = match request {
-        ClientInput::Form { .. } => ("elicitation/create", convert::form(request)),
+        ClientInput::Form { .. } => ("elicitation/create", convert::form_params(request)),
         ClientInput::Sample(params) => ("sampling/createMessage", params.clone()),
         ClientInput::Roots => ("roots/list", json!({})),
     };
     let request: ServerRequest =
-        convert::read(json!({ "method": method, "params": params })).map_err(ServiceError::McpError)?;
+        convert::parse_host_json(json!({ "method": method, "params": params })).map_err(ServiceError::McpError)?;
     peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await
 }
 

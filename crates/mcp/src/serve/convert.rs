@@ -34,7 +34,7 @@ const OLDER: &[&str] =
     &["initialize", "ping", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"];
 
 /// Returns the self-description of the server.
-pub(super) fn config(host: &dyn ToolHost) -> ServerConfig {
+pub(super) fn server_config(host: &dyn ToolHost) -> ServerConfig {
     let HostIdentity { name, title, version, instructions } = host.identity();
     let config = ServerConfig::new(capabilities(host.extras()))
         .with_server_info(Implementation::new(name, version).with_title(title));
@@ -56,7 +56,7 @@ fn capabilities(extras: HostFeatures) -> ServerCapabilities {
     serde_json::from_value(Value::Object(has)).unwrap_or_default()
 }
 
-pub(super) fn tool(offer: HostTool) -> Tool {
+pub(super) fn to_tool(offer: HostTool) -> Tool {
     let HostTool { name, title, description, input, output, hints } = offer;
     let mut tool = Tool::new(name, description, Arc::new(input));
     tool.output_schema = output.map(Arc::new);
@@ -70,7 +70,7 @@ fn annotations(title: Option<String>, hints: ToolHints) -> ToolAnnotations {
     ToolAnnotations::from_raw(title, Some(read_only), Some(destructive), Some(idempotent), Some(open_world))
 }
 
-pub(super) fn result(reply: HostReply) -> CallToolResult {
+pub(super) fn to_call_result(reply: HostReply) -> CallToolResult {
     let HostReply { pieces, structured, data, failed } = reply;
     let content: Vec<ContentBlock> = pieces.into_iter().filter_map(block).collect();
     let mut result = if failed { CallToolResult::error(content) } else { CallToolResult::success(content) };
@@ -91,34 +91,34 @@ fn block(piece: ReplyPiece) -> Option<ContentBlock> {
 }
 
 /// Returns the input requests of a result, as the stateless era has them.
-pub(super) fn inputs(requests: &BTreeMap<String, ClientInput>) -> Result<InputRequests, ErrorData> {
+pub(super) fn input_requests(requests: &BTreeMap<String, ClientInput>) -> Result<InputRequests, ErrorData> {
     let one = |(name, request): (&String, &ClientInput)| {
         let (method, params) = match request {
-            ClientInput::Form { .. } => ("elicitation/create", form(request)),
+            ClientInput::Form { .. } => ("elicitation/create", form_params(request)),
             ClientInput::Sample(params) => ("sampling/createMessage", params.clone()),
             ClientInput::Roots => ("roots/list", json!({})),
         };
-        let input: InputRequest = read(json!({ "method": method, "params": params }))?;
+        let input: InputRequest = parse_host_json(json!({ "method": method, "params": params }))?;
         Ok((name.clone(), input))
     };
     requests.iter().map(one).collect()
 }
 
 /// Returns the error for a client that lacks the capability for this request.
-pub(super) fn needs(request: &ClientInput) -> ErrorData {
+pub(super) fn missing_capability(request: &ClientInput) -> ErrorData {
     let name = match request {
         ClientInput::Form { .. } => "elicitation",
         ClientInput::Sample(_) => "sampling",
         ClientInput::Roots => "roots",
     };
-    match read(json!({ name: {} })) {
+    match parse_host_json(json!({ name: {} })) {
         Ok(capabilities) => ErrorData::missing_required_client_capability(capabilities),
         Err(fault) => fault,
     }
 }
 
 /// Returns the parameters of a form; null for any other request.
-pub(super) fn form(request: &ClientInput) -> Value {
+pub(super) fn form_params(request: &ClientInput) -> Value {
     match request {
         ClientInput::Form { message, schema } => {
             json!({ "mode": "form", "message": message, "requestedSchema": schema })
@@ -128,13 +128,13 @@ pub(super) fn form(request: &ClientInput) -> Value {
 }
 
 /// Parses the JSON of a host as a type of `rmcp`.
-pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
+pub(super) fn parse_host_json<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
     serde_json::from_value(value).map_err(|error| {
         ErrorData::internal_error(format!("what the host wrote makes no sense: {error}"), None)
     })
 }
 
-pub(super) fn fault(fault: &FeatureFault, method: &'static str) -> ErrorData {
+pub(super) fn feature_error(fault: &FeatureFault, method: &'static str) -> ErrorData {
     match fault {
         FeatureFault::NoSuchMethod => unknown(method),
         FeatureFault::NoSuchResource { uri } => {
@@ -145,7 +145,7 @@ pub(super) fn fault(fault: &FeatureFault, method: &'static str) -> ErrorData {
 }
 
 /// Returns the error for a request that was not parsed: an unknown method, or invalid parameters.
-pub(super) fn misfit(method: &str, params: Option<Value>, era: ProtocolEra) -> ErrorData {
+pub(super) fn invalid_request(method: &str, params: Option<Value>, era: ProtocolEra) -> ErrorData {
     let older = era == ProtocolEra::Sessions && OLDER.contains(&method);
     if !older && !METHODS.contains(&method) {
         return unknown(method);

@@ -31,7 +31,7 @@ pub(super) enum ProtocolEra {
 }
 
 impl ProtocolEra {
-    pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
+    pub(super) fn from_context(context: &RequestContext<RoleServer>) -> Self {
         let stateless = context
             .protocol_version()
             .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
@@ -52,7 +52,7 @@ impl CallDriver<'_> {
     /// Drives a call until it is answered, or parks it until the client returns with its input.
     pub(super) async fn run(mut self, waiting: ParkedCall) -> Result<CallToolResponse, ErrorData> {
         let ParkedCall { mut running, ask } = waiting;
-        let era = ProtocolEra::of(self.context);
+        let era = ProtocolEra::from_context(self.context);
         let mut asking: Option<BoxFuture<'_, ()>> = None;
         let mut step = ask.map(CallStep::Ask);
         // ends: with the call, which is dropped when the request is cancelled
@@ -74,16 +74,16 @@ impl CallDriver<'_> {
             };
             match next {
                 CallStep::Tell(tell) => self.tell(tell).await,
-                CallStep::Needs(request) => return Err(convert::needs(&request)),
+                CallStep::Needs(request) => return Err(convert::missing_capability(&request)),
                 CallStep::Done(reply) => {
                     withdrawn(asking).await;
-                    return Ok(convert::result(reply).into());
+                    return Ok(convert::to_call_result(reply).into());
                 }
                 CallStep::Ask(ask) => match (self.settle(ask)?, era) {
                     (None, _) => {}
                     (Some(ask), ProtocolEra::Stateless) => return self.park(running, ask),
                     (Some(ask), ProtocolEra::Sessions) => {
-                        asking = Some(Box::pin(asking::ask(self.context.peer.clone(), ask)));
+                        asking = Some(Box::pin(asking::ask_all(self.context.peer.clone(), ask)));
                     }
                 },
             }
@@ -97,7 +97,7 @@ impl CallDriver<'_> {
             return Ok(None);
         }
         let capabilities: ClientCapabilities = self.context.client_capabilities().unwrap_or_default();
-        ask.requests.retain(|_, request| asking::can(&capabilities, request));
+        ask.requests.retain(|_, request| asking::can_ask(&capabilities, request));
         if !ask.requests.keys().all(|name| self.brought.contains_key(name)) {
             return Ok(Some(ask));
         }
@@ -114,9 +114,9 @@ impl CallDriver<'_> {
 
     /// Parks the call until its client returns.
     fn park(&self, running: Box<dyn RunningCall>, ask: ClientInputBatch) -> Result<CallToolResponse, ErrorData> {
-        let inputs = convert::inputs(&ask.requests)?;
+        let inputs = convert::input_requests(&ask.requests)?;
         let waiting = ParkedCall { running, ask: Some(ask) };
-        let note = self.shared.parked.keep(&self.about, waiting);
+        let note = self.shared.parked.park(&self.about, waiting);
         let note = note.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         Ok(InputRequiredResult::new(Some(inputs), Some(note)).into())
     }
@@ -131,7 +131,7 @@ impl CallDriver<'_> {
                 peer.notify_progress(progress).await
             }
             // Clients of the stateless era would have to request logs.
-            CallUpdate::Log { .. } if ProtocolEra::of(self.context) == ProtocolEra::Stateless => return,
+            CallUpdate::Log { .. } if ProtocolEra::from_context(self.context) == ProtocolEra::Stateless => return,
             CallUpdate::Log { level, data } => {
                 let Ok(level) = serde_json::from_value(Value::String(level)) else { return };
                 peer.notify_logging_message(LoggingMessageNotificationParam::new(level, data)).await

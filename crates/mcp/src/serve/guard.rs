@@ -11,7 +11,7 @@ use http::{HeaderMap, Method, StatusCode};
 use sha2::{Digest, Sha256};
 
 use super::http::PATH;
-use super::parked::{hex, random};
+use super::parked::{hex, random_bytes};
 
 /// Minimum length of a token: 128 bits in hexadecimal.
 const SHORTEST: usize = 32;
@@ -40,12 +40,12 @@ pub struct BearerToken([u8; 32]);
 
 impl BearerToken {
     /// Returns 256 random bits as text, for the client.
-    pub fn fresh() -> io::Result<String> {
-        Ok(hex(&random()?))
+    pub fn generate() -> io::Result<String> {
+        Ok(hex(&random_bytes()?))
     }
 
     /// Returns the token for a text; `None` if it could be guessed, or is invalid in a header.
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let fits = text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic());
         fits.then(|| Self(Sha256::digest(text.as_bytes()).into()))
     }
@@ -92,7 +92,7 @@ impl RequestRefusal {
         }
     }
 
-    pub(super) fn sentence(self) -> &'static str {
+    pub(super) fn message(self) -> &'static str {
         match self {
             Self::Host => "the Host header does not name this server",
             Self::Origin => "pages of other origins may not call this server",
@@ -122,7 +122,7 @@ impl RequestGuard {
     }
 
     /// Returns the accepted host names.
-    pub(super) fn hosts(&self) -> &[String] {
+    pub(super) fn host_names(&self) -> &[String] {
         &self.hosts
     }
 
@@ -195,8 +195,8 @@ mod tests {
 
     const TEXT: &str = "0123456789abcdef0123456789abcdef";
 
-    fn told(line: (&str, &str), headers: &[(&str, &str)]) -> Result<(), RequestRefusal> {
-        let entry = AccessRequirement::Token(BearerToken::of(TEXT).unwrap());
+    fn admit_request(line: (&str, &str), headers: &[(&str, &str)]) -> Result<(), RequestRefusal> {
+        let entry = AccessRequirement::Token(BearerToken::parse(TEXT).unwrap());
         let guard = RequestGuard::new(entry, "127.0.0.1:8080".parse().unwrap(), &["Build.example.org".to_owned()]);
         let mut request = Request::builder().method(line.0).uri(line.1);
         for (name, value) in headers {
@@ -206,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_in_is_decided_by_the_head() {
+    fn requests_are_admitted_by_their_head() {
         const POST: (&str, &str) = ("POST", "/mcp");
         let good = format!("Bearer {TEXT}");
         let json = ("content-type", "application/json; charset=utf-8");
         let (host, token) = (("host", "127.0.0.1:8080"), ("authorization", good.as_str()));
         for host in ["127.0.0.1:8080", "localhost:8080", "LOCALHOST:8080", "[::1]:8080", "build.example.org"]
         {
-            assert_eq!(told(POST, &[("host", host), token, json]), Ok(()), "{host}");
+            assert_eq!(admit_request(POST, &[("host", host), token, json]), Ok(()), "{host}");
         }
         for host in [
             "evil.example",
@@ -223,13 +223,13 @@ mod tests {
             "",
             "a@localhost:8080",
         ] {
-            assert_eq!(told(POST, &[("host", host), token, json]), Err(RequestRefusal::Host), "{host}");
+            assert_eq!(admit_request(POST, &[("host", host), token, json]), Err(RequestRefusal::Host), "{host}");
         }
-        assert_eq!(told(POST, &[token, json]), Err(RequestRefusal::Host));
-        assert_eq!(told(POST, &[host, host, token, json]), Err(RequestRefusal::Host));
-        assert_eq!(told(("POST", "http://evil.example/mcp"), &[host, token, json]), Err(RequestRefusal::Host));
+        assert_eq!(admit_request(POST, &[token, json]), Err(RequestRefusal::Host));
+        assert_eq!(admit_request(POST, &[host, host, token, json]), Err(RequestRefusal::Host));
+        assert_eq!(admit_request(("POST", "http://evil.example/mcp"), &[host, token, json]), Err(RequestRefusal::Host));
         for origin in ["http://localhost", "http://localhost:3000", "https://127.0.0.1:1", "http://[::1]:5"] {
-            assert_eq!(told(POST, &[host, ("origin", origin), token, json]), Ok(()), "{origin}");
+            assert_eq!(admit_request(POST, &[host, ("origin", origin), token, json]), Ok(()), "{origin}");
         }
         for origin in [
             "null",
@@ -240,36 +240,36 @@ mod tests {
             "http://localhost@evil.example",
         ] {
             let head = &[host, ("origin", origin), token, json];
-            assert_eq!(told(POST, head), Err(RequestRefusal::Origin), "{origin}");
+            assert_eq!(admit_request(POST, head), Err(RequestRefusal::Origin), "{origin}");
         }
         for path in ["/", "//mcp", "/mcp/", "/MCP", "/%6dcp", "/./mcp", "/mcp/../mcp"] {
-            assert_eq!(told(("POST", path), &[host, token, json]), Err(RequestRefusal::Path), "{path}");
+            assert_eq!(admit_request(("POST", path), &[host, token, json]), Err(RequestRefusal::Path), "{path}");
         }
         let short = format!("Bearer {}", &TEXT[1..]);
         let other = format!("Bearer {}", TEXT.replace('0', "1"));
         for wrong in ["", "Bearer", "Bearer ", TEXT, &short, &other, "Basic eDp5"] {
-            assert_eq!(told(POST, &[host, ("authorization", wrong), json]), Err(RequestRefusal::Token), "{wrong}");
+            assert_eq!(admit_request(POST, &[host, ("authorization", wrong), json]), Err(RequestRefusal::Token), "{wrong}");
         }
-        assert_eq!(told(POST, &[host, json]), Err(RequestRefusal::Token));
-        assert_eq!(told(POST, &[host, token, token, json]), Err(RequestRefusal::Token));
-        assert_eq!(told(("PUT", "/mcp"), &[host, token]), Err(RequestRefusal::Method));
-        assert_eq!(told(POST, &[host, token, ("content-type", "text/plain")]), Err(RequestRefusal::Kind));
-        assert_eq!(told(("GET", "/mcp"), &[host, token]), Ok(()));
+        assert_eq!(admit_request(POST, &[host, json]), Err(RequestRefusal::Token));
+        assert_eq!(admit_request(POST, &[host, token, token, json]), Err(RequestRefusal::Token));
+        assert_eq!(admit_request(("PUT", "/mcp"), &[host, token]), Err(RequestRefusal::Method));
+        assert_eq!(admit_request(POST, &[host, token, ("content-type", "text/plain")]), Err(RequestRefusal::Kind));
+        assert_eq!(admit_request(("GET", "/mcp"), &[host, token]), Ok(()));
     }
 
     #[test]
     fn the_address_itself_is_a_name() {
-        let hosts = |address: &str| RequestGuard::new(AccessRequirement::Anyone, address.parse().unwrap(), &[]).hosts().to_vec();
+        let hosts = |address: &str| RequestGuard::new(AccessRequirement::Anyone, address.parse().unwrap(), &[]).host_names().to_vec();
         assert!(hosts("127.0.0.2:80").contains(&"127.0.0.2:80".to_owned()));
         assert!(hosts("[fd00::1]:80").contains(&"[fd00::1]:80".to_owned()));
         assert!(!hosts("0.0.0.0:80").contains(&"0.0.0.0:80".to_owned()));
     }
 
     #[test]
-    fn a_token_that_could_be_guessed_is_none_and_a_good_one_shows_nowhere() {
-        assert_eq!((BearerToken::of("secret"), BearerToken::of(&" ".repeat(64))), (None, None));
-        let fresh = BearerToken::fresh().unwrap();
+    fn weak_tokens_are_rejected_and_tokens_are_not_printed() {
+        assert_eq!((BearerToken::parse("secret"), BearerToken::parse(&" ".repeat(64))), (None, None));
+        let fresh = BearerToken::generate().unwrap();
         assert_eq!(fresh.len(), 64);
-        assert_eq!(format!("{:?}", BearerToken::of(&fresh).unwrap()), "Token(…)");
+        assert_eq!(format!("{:?}", BearerToken::parse(&fresh).unwrap()), "Token(…)");
     }
 }

@@ -44,13 +44,13 @@ impl McpRequestHandler {
         method: &'static str,
         params: &impl Serialize,
     ) -> Result<T, ErrorData> {
-        convert::read(self.said(method, params)?)
+        convert::parse_host_json(self.ask_host(method, params)?)
     }
 
-    fn said(&self, method: &'static str, params: &impl Serialize) -> Result<Value, ErrorData> {
+    fn ask_host(&self, method: &'static str, params: &impl Serialize) -> Result<Value, ErrorData> {
         let params = serde_json::to_value(params).unwrap_or_default();
         let said = self.shared.host.extra(FeatureRequest { method, params });
-        let mut said = said.map_err(|fault| convert::fault(&fault, method))?;
+        let mut said = said.map_err(|fault| convert::feature_error(&fault, method))?;
         // The stateless era requires this field; it is removed again for the older era.
         if let Some(result) = said.as_object_mut() {
             result.entry("resultType").or_insert_with(|| "complete".into());
@@ -64,7 +64,7 @@ fn client(context: &RequestContext<RoleServer>) -> CallingClient {
         name: context.client_info().map(|client| client.name),
         takes_forms: context
             .client_capabilities()
-            .is_some_and(|capabilities| asking::takes_forms(&capabilities)),
+            .is_some_and(|capabilities| asking::supports_forms(&capabilities)),
         wants_progress: context.meta.get_progress_token().is_some(),
     }
 }
@@ -75,7 +75,7 @@ fn wants_input(said: &Value) -> bool {
 
 impl ServerHandler for McpRequestHandler {
     fn get_info(&self) -> ServerConfig {
-        convert::config(self.shared.host.as_ref())
+        convert::server_config(self.shared.host.as_ref())
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -93,9 +93,9 @@ impl ServerHandler for McpRequestHandler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.shared.host.tools().into_iter().map(convert::tool).collect();
+        let tools = self.shared.host.tools().into_iter().map(convert::to_tool).collect();
         let mut list = ListToolsResult { tools, ..ListToolsResult::default() };
-        if ProtocolEra::of(&context) == ProtocolEra::Stateless {
+        if ProtocolEra::from_context(&context) == ProtocolEra::Stateless {
             (list.ttl_ms, list.cache_scope) = (Some(TOOLS_KEPT_MS), Some(CacheScope::Private));
         }
         Ok(list)
@@ -108,14 +108,14 @@ impl ServerHandler for McpRequestHandler {
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
         let arguments = arguments.unwrap_or_default();
-        let about = CallDigest::call(&name, &arguments);
+        let about = CallDigest::new(&name, &arguments);
         let waiting = match request_state {
             Some(note) => {
-                let waiting = self.shared.parked.take(&about, &note);
+                let waiting = self.shared.parked.resume(&about, &note);
                 waiting.map_err(|fault| ErrorData::invalid_params(fault.to_string(), None))?
             }
             None => {
-                let host = self.site.host(&self.shared.host, &context).await;
+                let host = self.site.resolve(&self.shared.host, &context).await;
                 let call = HostCall { tool: name.into_owned(), arguments, client: client(&context) };
                 ParkedCall { running: host.start(call), ask: None }
             }
@@ -129,7 +129,7 @@ impl ServerHandler for McpRequestHandler {
     }
 
     async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
-        self.site.forget();
+        self.site.invalidate();
     }
 
     async fn on_custom_request(
@@ -137,7 +137,7 @@ impl ServerHandler for McpRequestHandler {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(convert::misfit(&request.method, request.params, ProtocolEra::of(&context)))
+        Err(convert::invalid_request(&request.method, request.params, ProtocolEra::from_context(&context)))
     }
 
     async fn complete(
@@ -153,7 +153,7 @@ impl ServerHandler for McpRequestHandler {
         request: SetLevelRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.said("logging/setLevel", &request).map(drop)
+        self.ask_host("logging/setLevel", &request).map(drop)
     }
 
     async fn list_prompts(
@@ -169,11 +169,11 @@ impl ServerHandler for McpRequestHandler {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let said = self.said("prompts/get", &request)?;
+        let said = self.ask_host("prompts/get", &request)?;
         if wants_input(&said) {
-            return Ok(convert::read::<InputRequiredResult>(said)?.into());
+            return Ok(convert::parse_host_json::<InputRequiredResult>(said)?.into());
         }
-        Ok(GetPromptResponse::Complete(convert::read(said)?))
+        Ok(GetPromptResponse::Complete(convert::parse_host_json(said)?))
     }
 
     async fn list_resources(
@@ -205,7 +205,7 @@ impl ServerHandler for McpRequestHandler {
         request: SubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.said("resources/subscribe", &request).map(drop)
+        self.ask_host("resources/subscribe", &request).map(drop)
     }
 
     async fn unsubscribe(
@@ -213,6 +213,6 @@ impl ServerHandler for McpRequestHandler {
         request: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.said("resources/unsubscribe", &request).map(drop)
+        self.ask_host("resources/unsubscribe", &request).map(drop)
     }
 }

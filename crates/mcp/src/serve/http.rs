@@ -79,7 +79,7 @@ pub async fn serve_http(host: Arc<dyn ToolHost>, door: HttpEndpoint, stop: Cance
             Some(_) = connections.join_next(), if !connections.is_empty() => continue,
             () = stop.cancelled() => return Ok(()),
         };
-        let (inside, guest) = (Arc::clone(&inside), lobby.enter());
+        let (inside, guest) = (Arc::clone(&inside), lobby.accept());
         connections.spawn(async move {
             tokio::select! {
                 () = inside.attend(stream, from, &guest) => {}
@@ -100,7 +100,7 @@ impl HttpServerState {
     fn new(host: Arc<dyn ToolHost>, guard: RequestGuard, stop: &CancellationToken) -> io::Result<Self> {
         let shared = SharedServerState::new(host)?;
         let config = StreamableHttpServerConfig::default()
-            .with_allowed_hosts(guard.hosts())
+            .with_allowed_hosts(guard.host_names())
             .with_max_request_body_bytes(LARGEST_BODY)
             .with_cancellation_token(stop.child_token());
         let handlers = move || Ok(McpRequestHandler::new(&shared));
@@ -128,7 +128,7 @@ impl HttpServerState {
             tracing::warn!(?refusal, "somebody was not let in");
             return refused(refusal);
         }
-        if !guest.comes_in() {
+        if !guest.take_slot() {
             return full();
         }
         // The handlers do not need the header, and removing it keeps the token out of logs.
@@ -142,7 +142,7 @@ impl HttpServerState {
             _ => Bytes::new(),
         };
         if head.method == Method::POST
-            && let Err(fault) = message::check(&body)
+            && let Err(fault) = message::check_body(&body)
         {
             return no_message(&fault);
         }
@@ -186,14 +186,14 @@ fn full() -> HttpReply {
 }
 
 fn no_message(fault: &message::MessageFault) -> HttpReply {
-    let mut answer = Response::new(Full::new(Bytes::from(fault.answer().to_string())).boxed());
+    let mut answer = Response::new(Full::new(Bytes::from(fault.to_error_response().to_string())).boxed());
     *answer.status_mut() = StatusCode::BAD_REQUEST;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
 fn refused(refusal: RequestRefusal) -> HttpReply {
-    let mut answer = short(refusal.status(), refusal.sentence());
+    let mut answer = short(refusal.status(), refusal.message());
     let header = match refusal {
         RequestRefusal::Token => Some((WWW_AUTHENTICATE, "Bearer")),
         RequestRefusal::Method => Some((ALLOW, "GET, POST, DELETE")),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     /// Sends a request; returns the status and the body of the response.
-    async fn told(address: SocketAddr, method: &str, session: &str, body: &str) -> String {
+    async fn send_request(address: SocketAddr, method: &str, session: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!(
             "{method} /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
@@ -250,25 +250,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_message_is_told_so_as_the_protocol_writes_it() {
+    async fn invalid_messages_get_json_rpc_errors() {
         let (address, _serving) = served();
         for (body, code) in [("{", "-32700"), ("[]", "-32600"), (r#"{"jsonrpc": "2.0", "id": []}"#, "-32600")]
         {
-            let said = told(address, "POST", "", body).await;
+            let said = send_request(address, "POST", "", body).await;
             assert!(said.starts_with("400 ") && said.contains(code), "{said}");
         }
-        let said = told(address, "DELETE", "mcp-session-id: none\r\n", "").await;
+        let said = send_request(address, "DELETE", "mcp-session-id: none\r\n", "").await;
         assert_eq!(said, "404 there is no such session");
     }
 
     #[tokio::test]
-    async fn who_says_nothing_keeps_nobody_out() {
+    async fn silent_connections_do_not_block_new_ones() {
         let (address, _serving) = served();
         let mut silent = Vec::new();
         for _ in 0..300 {
             silent.push(TcpStream::connect(address).await.unwrap());
         }
-        let said = told(address, "POST", "", PING).await;
+        let said = send_request(address, "POST", "", PING).await;
         assert!(!said.starts_with("429"), "{said}");
     }
 }

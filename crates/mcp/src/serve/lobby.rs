@@ -42,7 +42,7 @@ impl ConnectionLimiter {
     }
 
     /// Registers a connection, and evicts the longest-waiting one if there are too many.
-    pub(super) fn enter(self: &Arc<Self>) -> LimitedConnection {
+    pub(super) fn accept(self: &Arc<Self>) -> LimitedConnection {
         let mut waiting = self.waiting();
         if waiting.guests.len() >= WAITING
             && let Some((_, oldest)) = waiting.guests.pop_front()
@@ -58,7 +58,7 @@ impl ConnectionLimiter {
 
 impl LimitedConnection {
     /// Marks the connection as authenticated, for its lifetime. Returns `false` if the limit is reached.
-    pub(super) fn comes_in(&self) -> bool {
+    pub(super) fn take_slot(&self) -> bool {
         if self.place.get().is_some() {
             return true;
         }
@@ -85,25 +85,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_says_nothing_gives_way_and_who_was_let_in_stays() {
+    fn only_unauthenticated_connections_are_evicted() {
         let lobby = ConnectionLimiter::new();
-        let known = lobby.enter();
-        assert!(known.comes_in());
-        let silent: Vec<LimitedConnection> = (0..WAITING + 1).map(|_| lobby.enter()).collect();
+        let known = lobby.accept();
+        assert!(known.take_slot());
+        let silent: Vec<LimitedConnection> = (0..WAITING + 1).map(|_| lobby.accept()).collect();
         assert!(silent[0].out.is_cancelled() && !silent[1].out.is_cancelled());
-        assert!(!known.out.is_cancelled() && known.comes_in());
+        assert!(!known.out.is_cancelled() && known.take_slot());
         drop(silent);
         assert!(lobby.waiting().guests.is_empty());
     }
 
     #[test]
-    fn those_inside_are_so_many_and_no_more() {
+    fn authenticated_connections_are_limited() {
         let lobby = ConnectionLimiter::new();
-        let mut inside: Vec<LimitedConnection> = (0..INSIDE).map(|_| lobby.enter()).collect();
-        assert!(inside.iter().all(LimitedConnection::comes_in));
-        let late = lobby.enter();
-        assert!(!late.comes_in());
+        let mut inside: Vec<LimitedConnection> = (0..INSIDE).map(|_| lobby.accept()).collect();
+        assert!(inside.iter().all(LimitedConnection::take_slot));
+        let late = lobby.accept();
+        assert!(!late.take_slot());
         inside.pop();
-        assert!(late.comes_in());
+        assert!(late.take_slot());
     }
 }

@@ -19,18 +19,18 @@ pub(super) struct MessageFault {
 
 impl MessageFault {
     /// Returns the JSON-RPC error response. Its id is null, because the request id is unknown.
-    pub(super) fn answer(&self) -> Value {
+    pub(super) fn to_error_response(&self) -> Value {
         json!({ "jsonrpc": "2.0", "id": null, "error": { "code": self.code, "message": self.why } })
     }
 }
 
 /// Checks a body.
-pub(super) fn check(body: &[u8]) -> Result<(), MessageFault> {
+pub(super) fn check_body(body: &[u8]) -> Result<(), MessageFault> {
     let none = |why: &str| Err(MessageFault { code: NO_MESSAGE, why: why.to_owned() });
     if depth(body) > DEEPEST {
         return none("the message is too deep");
     }
-    if matches!(measure::whole(body), Err(measure::JsonExcess::Many)) {
+    if matches!(measure::check_message(body), Err(measure::JsonExcess::Many)) {
         return none("the message has too many values in it");
     }
     let value: Value = serde_json::from_slice(body)
@@ -113,7 +113,7 @@ mod tests {
             (r#"{"jsonrpc": "2.0", "id": 1}"#, Some(NO_MESSAGE)),
             (&deep, Some(NO_MESSAGE)),
         ] {
-            assert_eq!(check(body.as_bytes()).err().map(|fault| fault.code), expected, "{body}");
+            assert_eq!(check_body(body.as_bytes()).err().map(|fault| fault.code), expected, "{body}");
         }
     }
 }

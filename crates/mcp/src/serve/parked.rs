@@ -44,13 +44,13 @@ pub(super) struct ParkedCalls {
 
 impl ParkedCalls {
     pub(super) fn new() -> io::Result<Self> {
-        let codec = RequestStateCodec::try_new(random()?).map_err(io::Error::other)?;
+        let codec = RequestStateCodec::try_new(random_bytes()?).map_err(io::Error::other)?;
         Ok(Self { codec, calls: Mutex::default() })
     }
 
     /// Parks a call and returns its `requestState`.
-    pub(super) fn keep(&self, about: &CallDigest, waiting: ParkedCall) -> io::Result<String> {
-        let id = hex(&random()?[..16]);
+    pub(super) fn park(&self, about: &CallDigest, waiting: ParkedCall) -> io::Result<String> {
+        let id = hex(&random_bytes()?[..16]);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.retain(|_, (since, _)| since.elapsed() < KEPT);
         if calls.len() >= MOST
@@ -65,7 +65,7 @@ impl ParkedCalls {
     }
 
     /// Returns the call that a `requestState` names.
-    pub(super) fn take(&self, about: &CallDigest, note: &str) -> Result<ParkedCall, RequestStateFault> {
+    pub(super) fn resume(&self, about: &CallDigest, note: &str) -> Result<ParkedCall, RequestStateFault> {
         let id = self.codec.open_with(note, &about.0).map_err(|_| RequestStateFault::Forged)?;
         let id = String::from_utf8(id).map_err(|_| RequestStateFault::Forged)?;
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,7 +77,7 @@ impl ParkedCalls {
 pub(super) struct CallDigest(Vec<u8>);
 
 impl CallDigest {
-    pub(super) fn call(tool: &str, arguments: &Map<String, Value>) -> Self {
+    pub(super) fn new(tool: &str, arguments: &Map<String, Value>) -> Self {
         let mut whole = Value::Array(vec![Value::from(tool), Value::Object(arguments.clone())]);
         whole.sort_all_objects();
         Self(Sha256::digest(whole.to_string().as_bytes()).to_vec())
@@ -85,7 +85,7 @@ impl CallDigest {
 }
 
 /// Returns 256 random bits.
-pub(super) fn random() -> io::Result<[u8; 32]> {
+pub(super) fn random_bytes() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     let mut filled = 0;
     // ends: each round fills some bytes, or fails
@@ -121,26 +121,26 @@ mod tests {
 
     fn about(path: &str) -> CallDigest {
         let Value::Object(arguments) = json!({ "path": path }) else { unreachable!() };
-        CallDigest::call("read_file", &arguments)
+        CallDigest::new("read_file", &arguments)
     }
 
     #[test]
-    fn a_note_counts_once_and_for_its_own_call_alone() {
+    fn a_request_state_is_valid_once_for_its_own_call() {
         let parked = ParkedCalls::new().unwrap();
-        let note = parked.keep(&about("a"), waiting()).unwrap();
-        assert_eq!(parked.take(&about("b"), &note).err(), Some(RequestStateFault::Forged));
-        assert_eq!(parked.take(&about("a"), &format!("{note}x")).err(), Some(RequestStateFault::Forged));
-        assert_eq!(ParkedCalls::new().unwrap().take(&about("a"), &note).err(), Some(RequestStateFault::Forged));
-        assert!(parked.take(&about("a"), &note).is_ok());
-        assert_eq!(parked.take(&about("a"), &note).err(), Some(RequestStateFault::Gone));
+        let note = parked.park(&about("a"), waiting()).unwrap();
+        assert_eq!(parked.resume(&about("b"), &note).err(), Some(RequestStateFault::Forged));
+        assert_eq!(parked.resume(&about("a"), &format!("{note}x")).err(), Some(RequestStateFault::Forged));
+        assert_eq!(ParkedCalls::new().unwrap().resume(&about("a"), &note).err(), Some(RequestStateFault::Forged));
+        assert!(parked.resume(&about("a"), &note).is_ok());
+        assert_eq!(parked.resume(&about("a"), &note).err(), Some(RequestStateFault::Gone));
     }
 
     #[test]
-    fn so_many_wait_and_no_more() {
+    fn the_oldest_parked_call_is_evicted() {
         let parked = ParkedCalls::new().unwrap();
-        let first = parked.keep(&about("a"), waiting()).unwrap();
-        let notes: Vec<String> = (0..MOST).map(|_| parked.keep(&about("a"), waiting()).unwrap()).collect();
-        assert_eq!(parked.take(&about("a"), &first).err(), Some(RequestStateFault::Gone));
-        assert!(notes.iter().all(|note| parked.take(&about("a"), note).is_ok()));
+        let first = parked.park(&about("a"), waiting()).unwrap();
+        let notes: Vec<String> = (0..MOST).map(|_| parked.park(&about("a"), waiting()).unwrap()).collect();
+        assert_eq!(parked.resume(&about("a"), &first).err(), Some(RequestStateFault::Gone));
+        assert!(notes.iter().all(|note| parked.resume(&about("a"), note).is_ok()));
     }
 }

@@ -27,13 +27,13 @@ pub(super) struct SessionHost {
 
 impl SessionHost {
     /// Returns the host for a call. The first call requests the client's roots, if the client supports that.
-    pub(super) async fn host(
+    pub(super) async fn resolve(
         &self,
         base: &Arc<dyn ToolHost>,
         context: &RequestContext<RoleServer>,
     ) -> Arc<dyn ToolHost> {
         let capabilities = context.client_capabilities().unwrap_or_default();
-        if ProtocolEra::of(context) == ProtocolEra::Stateless || capabilities.roots.is_none() {
+        if ProtocolEra::from_context(context) == ProtocolEra::Stateless || capabilities.roots.is_none() {
             return Arc::clone(base);
         }
         let found = Arc::clone(&self.found.lock().unwrap_or_else(PoisonError::into_inner));
@@ -58,14 +58,14 @@ impl SessionHost {
     }
 
     /// Forgets the host, so that the next call requests the roots again.
-    pub(super) fn forget(&self) {
+    pub(super) fn invalidate(&self) {
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = SessionHostCell::default();
     }
 }
 
 /// Requests the roots of a client; `None` if it does not answer.
 async fn roots(context: &RequestContext<RoleServer>) -> Option<Vec<PathBuf>> {
-    let asked = asking::one(&context.peer, &ClientInput::Roots);
+    let asked = asking::ask_one(&context.peer, &ClientInput::Roots);
     match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(said)) => {
             let roots = said["roots"].as_array().into_iter().flatten();
@@ -113,11 +113,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_says_the_same_again_stays_where_it_is() {
+    fn unchanged_roots_keep_the_same_host() {
         let (site, base) = (SessionHost::default(), Arc::new(EmptyHost(0)) as Arc<dyn ToolHost>);
         let at = |path: Option<&str>| site.at(&base, path.map(|path| vec![PathBuf::from(path)]));
         let first = at(Some("/a"));
-        site.forget();
+        site.invalidate();
         assert!(Arc::ptr_eq(&first, &at(Some("/a"))));
         assert!(Arc::ptr_eq(&first, &at(None)));
         let second = at(Some("/b"));

@@ -116,7 +116,7 @@ mod tests {
     const ENOUGH: Duration = Duration::from_secs(20);
 
     /// Serves a client that sends `lines`. Returns the first `answers` responses, and the result.
-    async fn told(lines: &[Value], answers: usize) -> (Vec<Value>, Result<(), ServeFault>) {
+    async fn serve_lines(lines: &[Value], answers: usize) -> (Vec<Value>, Result<(), ServeFault>) {
         let (ours, theirs) = duplex(1 << 20);
         let stop = CancellationToken::new();
         let (input, output) = split(ours);
@@ -145,11 +145,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_said_before_the_first_request_does_not_count() {
+    async fn messages_before_the_first_request_are_ignored() {
         let stray = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         let answer = json!({"jsonrpc": "2.0", "id": 9, "result": {}});
         let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
-        let (told, served) = told(&[stray.clone(), answer, ping, stray, hello()], 2).await;
+        let (told, served) = serve_lines(&[stray.clone(), answer, ping, stray, hello()], 2).await;
         assert_eq!(told[1]["result"]["serverInfo"]["name"], "nothing 0");
         assert!(served.is_ok(), "{served:?}");
     }
@@ -164,7 +164,7 @@ mod tests {
             json!({"jsonrpc": "2.0", "id": 4, "method": "tools/call"}),
             ask(5, "tools/steal", json!({})),
         ];
-        let (mut told, _) = told(&lines, 5).await;
+        let (mut told, _) = serve_lines(&lines, 5).await;
         told.sort_by_key(|told| told["id"].as_u64());
         let said: Vec<String> = told[1..]
             .iter()
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_cannot_be_told_anything_has_left() {
+    async fn a_client_that_cannot_be_written_to_has_left() {
         let (input, mut says) = duplex(1 << 16);
         let (output, hears) = duplex(1 << 16);
         drop(hears);

@@ -17,7 +17,7 @@ use tool::{BoxFuture, ToolSource};
 use toolgate_mcp::{Elicitor, Elicitation, ElicitationAnswer, ServerHealth, McpClientDeps, ServerEvent, ServerObserver};
 
 use call::{call, call_tool, read};
-use modes::{echo, started};
+use modes::{call_echo, start_mode};
 
 const ENOUGH: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_secs(3);
@@ -47,21 +47,21 @@ impl ServerObserver for ChangeForwarder {
 async fn failed(mode: &'static str, limit: Duration) -> String {
     let (sender, mut failures) = mpsc::unbounded_channel();
     let means = McpClientDeps { watch: Some(Arc::new(FailureForwarder(sender))), ..McpClientDeps::default() };
-    let _servers = started(mode, limit, &means);
+    let _servers = start_mode(mode, limit, &means);
     failures.recv().await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn noise_does_not_keep_an_answer_away() {
     for mode in ["honest", "garbage", "unknown", "wrong-ids", "floods-stderr", "many-steps", "bad-version"] {
-        let servers = started(mode, ENOUGH, &McpClientDeps::default());
-        let output = echo(&servers).await;
+        let servers = start_mode(mode, ENOUGH, &McpClientDeps::default());
+        let output = call_echo(&servers).await;
         assert_eq!((read(&output).as_str(), output.success), ("hi", true), "{mode}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_does_not_start_says_why_in_time() {
+async fn a_failed_start_reports_its_cause_in_time() {
     let rows = [
         ("mute", "has not started within 3 s"),
         ("mute-list", "has not started within 3 s"),
@@ -81,7 +81,7 @@ async fn what_does_not_start_says_why_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_said_about_tools_has_a_bound_in_all() {
+async fn tool_descriptions_have_a_total_limit() {
     let why = failed("long-words", ENOUGH).await;
     assert!(why.contains("described with more than 24 MiB"), "{why}");
 }
@@ -95,15 +95,15 @@ async fn a_call_that_is_not_answered_ends() {
         ("long-line-answer", ""),
     ];
     for (mode, words) in rows {
-        let servers = started(mode, SHORT, &McpClientDeps::default());
-        let output = echo(&servers).await;
+        let servers = start_mode(mode, SHORT, &McpClientDeps::default());
+        let output = call_echo(&servers).await;
         let said = read(&output);
         assert!(said.len() < 1 << 20 && said.contains(words), "{mode}: {}", &said[..said.len().min(500)]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_nobody_can_read_is_said_at_once() {
+async fn an_unreadable_answer_is_reported_at_once() {
     let rows = [
         ("big-answer", "more than 16 MiB"),
         ("many-values", "more than 250000 values"),
@@ -114,10 +114,10 @@ async fn what_nobody_can_read_is_said_at_once() {
         ("never-reads", "read"),
     ];
     for (mode, words) in rows {
-        let servers = started(mode, ENOUGH * 4, &McpClientDeps::default());
-        servers.settled(None).await;
+        let servers = start_mode(mode, ENOUGH * 4, &McpClientDeps::default());
+        servers.wait_until_settled(None).await;
         let began = Instant::now();
-        let said = read(&echo(&servers).await);
+        let said = read(&call_echo(&servers).await);
         assert!(said.contains(words), "{mode}: {said}");
         assert!(began.elapsed() < ENOUGH, "{mode} took {:?}", began.elapsed());
     }
@@ -126,8 +126,8 @@ async fn what_nobody_can_read_is_said_at_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_bad_tool_takes_no_other_down() {
     for mode in ["big-schema", "cyclic-schema", "odd-names", "same-names", "hidden", "bad-shapes"] {
-        let servers = started(mode, ENOUGH, &McpClientDeps::default());
-        let output = echo(&servers).await;
+        let servers = start_mode(mode, ENOUGH, &McpClientDeps::default());
+        let output = call_echo(&servers).await;
         assert_eq!(read(&output), "hi", "{mode}: {:?}", servers.health());
         for tool in servers.offered() {
             let spec = format!("{:?}", tool.spec());
@@ -138,13 +138,13 @@ async fn one_bad_tool_takes_no_other_down() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_ten_thousand_tools_a_model_is_told_of_those_it_looked_for() {
-    let servers = started("many-tools", ENOUGH, &McpClientDeps::default());
+async fn of_ten_thousand_tools_only_found_ones_are_offered() {
+    let servers = start_mode("many-tools", ENOUGH, &McpClientDeps::default());
     let found = call(&servers, "tool_search", &json!({"query": "tool 4711"})).await;
     assert!(read(&found).contains("mcp__h__tool_4711"), "{}", read(&found));
     let told: Vec<String> = servers.offered().iter().map(|tool| tool.spec().name().to_owned()).collect();
     assert!(told.len() < 20 && told.contains(&"mcp__h__tool_4711".to_owned()), "{told:?}");
-    assert_eq!(read(&echo(&servers).await), "hi");
+    assert_eq!(read(&call_echo(&servers).await), "hi");
     let [(_, ServerHealth::Ready { tools, left_out, .. })] = &servers.health()[..] else {
         panic!("it is not ready")
     };
@@ -153,26 +153,26 @@ async fn of_ten_thousand_tools_a_model_is_told_of_those_it_looked_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_of_many_pieces_is_cut() {
-    let servers = started("many-blocks", ENOUGH, &McpClientDeps::default());
-    let output = echo(&servers).await;
+    let servers = start_mode("many-blocks", ENOUGH, &McpClientDeps::default());
+    let output = call_echo(&servers).await;
     assert!(output.items.len() < 1000, "{}", output.items.len());
     assert!(read(&output).contains("left out"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_block_of_an_unknown_kind_takes_no_other_down() {
-    let output = echo(&started("odd-block", ENOUGH, &McpClientDeps::default())).await;
+    let output = call_echo(&start_mode("odd-block", ENOUGH, &McpClientDeps::default())).await;
     assert_eq!(read(&output), "hi\n[content of kind `hologram`, which cannot be shown here]");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_yes_to_what_a_tool_was_is_none_to_what_it_is() {
+async fn approval_of_an_old_definition_does_not_cover_a_new_one() {
     let (sender, mut changes) = mpsc::unbounded_channel();
     let means = McpClientDeps { watch: Some(Arc::new(ChangeForwarder(sender))), ..McpClientDeps::default() };
-    let servers = started("changes", ENOUGH, &means);
-    servers.settled(None).await;
+    let servers = start_mode("changes", ENOUGH, &means);
+    servers.wait_until_settled(None).await;
     let before = servers.find("mcp__h__echo").unwrap();
-    assert_eq!(read(&echo(&servers).await), "hi");
+    assert_eq!(read(&call_echo(&servers).await), "hi");
     changes.recv().await.unwrap();
     // ends: the event precedes the change by a moment
     while Arc::ptr_eq(&before, &servers.find("mcp__h__echo").unwrap()) {
@@ -180,7 +180,7 @@ async fn a_yes_to_what_a_tool_was_is_none_to_what_it_is() {
     }
     let said = read(&call_tool(before, &json!({"text": "hi"})).await);
     assert!(said.contains("describes this tool differently by now"), "{said}");
-    assert_eq!(read(&echo(&servers).await), "hi");
+    assert_eq!(read(&call_echo(&servers).await), "hi");
 }
 
 /// Accepts every question.
@@ -195,23 +195,23 @@ impl Elicitor for AlwaysAccept {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_is_asked_for_a_password() {
+async fn forms_that_ask_for_a_password_are_declined() {
     let yes = Arc::new(AlwaysAccept::default());
     let means = McpClientDeps { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicitor>), ..McpClientDeps::default() };
-    let asked = echo(&started("asks-password", ENOUGH, &means)).await;
+    let asked = call_echo(&start_mode("asks-password", ENOUGH, &means)).await;
     assert_eq!(read(&asked), r#"{"action": "decline"}"#);
-    let asked = echo(&started("asks-name", ENOUGH, &means)).await;
+    let asked = call_echo(&start_mode("asks-name", ENOUGH, &means)).await;
     assert!(read(&asked).contains("Ada"), "{}", read(&asked));
     assert_eq!(*yes.0.lock().unwrap(), ["Your name?"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_asks_so_often_and_no_more() {
+async fn questions_per_call_are_limited() {
     let yes = Arc::new(AlwaysAccept::default());
     let means = McpClientDeps { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicitor>), ..McpClientDeps::default() };
-    let servers = started("asks-often", ENOUGH, &means);
+    let servers = start_mode("asks-often", ENOUGH, &means);
     for calls in 1..=2 {
-        let said = read(&echo(&servers).await);
+        let said = read(&call_echo(&servers).await);
         assert_eq!((said.matches("accept").count(), said.matches("decline").count()), (10, 5), "{said}");
         assert_eq!(yes.0.lock().unwrap().len(), calls * 10);
     }

@@ -10,7 +10,7 @@ use toolgate_mcp::{HttpTransport, McpClientDeps, McpServerConfig, McpServers, Se
 
 use crate::ENOUGH;
 use crate::call::read;
-use crate::modes::echo;
+use crate::modes::call_echo;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile/web.py");
 
@@ -52,7 +52,7 @@ async fn an_answer_over_http_has_bounds() {
     for (mode, words) in rows {
         let (_web, servers) = served(mode);
         let began = Instant::now();
-        let said = read(&echo(&servers).await);
+        let said = read(&call_echo(&servers).await);
         assert!(said.contains(words), "{mode}: {said}");
         assert!(began.elapsed() < ENOUGH, "{mode} took {:?}", began.elapsed());
     }
@@ -61,9 +61,9 @@ async fn an_answer_over_http_has_bounds() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_is_closed_is_not_opened_in_a_hurry() {
     let (_web, servers) = served("hurries");
-    servers.settled(None).await;
+    servers.wait_until_settled(None).await;
     // The absence of reconnects has no event to wait for.
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let opened: u32 = read(&echo(&servers).await).parse().unwrap();
+    let opened: u32 = read(&call_echo(&servers).await).parse().unwrap();
     assert!((1..=4).contains(&opened), "{opened}");
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use toolgate_mcp::login;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::place::{LoggedInBrowser, OAuthTestServer, called};
+use crate::place::{LoggedInBrowser, OAuthTestServer, call_echo};
 
 /// A log in memory.
 #[derive(Clone, Default)]
@@ -37,9 +37,9 @@ async fn no_secret_is_logged() {
     let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone());
     let _heard = tracing::subscriber::set_default(subscriber.finish());
     let place = OAuthTestServer::new("short");
-    login(&place.server(), &LoggedInBrowser::default()).await.unwrap();
-    assert_eq!(called(place.server()).await, "hi");
-    assert_eq!(place.renewals().await, 1);
+    login(&place.config(), &LoggedInBrowser::default()).await.unwrap();
+    assert_eq!(call_echo(place.config()).await, "hi");
+    assert_eq!(place.refresh_count().await, 1);
     let log = String::from_utf8_lossy(&log.0.lock().unwrap()).into_owned();
     assert!(!log.is_empty());
     for secret in ["code-0", "access-0", "access-1", "refresh-0", "refresh-1", "hush", "identity-0"] {

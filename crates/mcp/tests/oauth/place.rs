@@ -42,8 +42,8 @@ impl OAuthTestServer {
     }
 
     /// Returns the configuration of the server, with a secret header.
-    pub(crate) fn server(&self) -> McpServerConfig {
-        let auth = OAuthConfig::new(Arc::new(TokenStore::below(self.state.path())));
+    pub(crate) fn config(&self) -> McpServerConfig {
+        let auth = OAuthConfig::new(Arc::new(TokenStore::in_state_dir(self.state.path())));
         let headers = vec![("x-api-key".to_owned(), "hush".to_owned())];
         let http = HttpTransport { headers, auth: Some(auth), ..HttpTransport::new(format!("{}/mcp", self.base)) };
         let mut server = McpServerConfig::new("o", ServerTransport::Http(http));
@@ -51,20 +51,20 @@ impl OAuthTestServer {
         server
     }
 
-    pub(crate) fn directory(&self) -> std::path::PathBuf {
+    pub(crate) fn token_dir(&self) -> std::path::PathBuf {
         self.state.path().join("mcp-tokens")
     }
 
     /// Returns the requests it received at a path.
-    pub(crate) async fn asked(&self, path: &str) -> Vec<Value> {
+    pub(crate) async fn requests_to(&self, path: &str) -> Vec<Value> {
         let log = reqwest::get(format!("{}/log", self.base)).await.unwrap().bytes().await.unwrap();
         let log: Vec<Value> = serde_json::from_slice(&log).unwrap();
         log.into_iter().filter(|one| one["path"] == path).collect()
     }
 
     /// Returns the number of token refreshes.
-    pub(crate) async fn renewals(&self) -> usize {
-        let asked = self.asked("/token").await;
+    pub(crate) async fn refresh_count(&self) -> usize {
+        let asked = self.requests_to("/token").await;
         asked.iter().filter(|one| one["form"]["grant_type"] == "refresh_token").count()
     }
 }
@@ -89,9 +89,9 @@ impl BrowserOpener for LoggedInBrowser {
 }
 
 /// Calls its tool; returns the text for the model, or the reason why the server failed.
-pub(crate) async fn called(server: McpServerConfig) -> String {
+pub(crate) async fn call_echo(server: McpServerConfig) -> String {
     let servers = McpServers::start(vec![server], &McpClientDeps::default());
-    servers.settled(None).await;
+    servers.wait_until_settled(None).await;
     match servers.health().remove(0).1 {
         ServerHealth::Failed(why) => why,
         _ => read(&call(&servers, "mcp__o__echo", &json!({})).await),
@@ -99,7 +99,7 @@ pub(crate) async fn called(server: McpServerConfig) -> String {
 }
 
 /// Returns the only token file in a directory.
-pub(crate) fn kept(directory: &Path) -> std::path::PathBuf {
+pub(crate) fn token_file(directory: &Path) -> std::path::PathBuf {
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect();
     assert_eq!(files.len(), 1, "{files:?}");

@@ -12,7 +12,7 @@ use toolgate_mcp::McpServers;
 
 /// Calls a tool by our name for it, and approves every question.
 pub(crate) async fn call(servers: &McpServers, name: &str, arguments: &Value) -> ToolOutput {
-    servers.settled(None).await;
+    servers.wait_until_settled(None).await;
     let Some(tool) = servers.find(name) else {
         return ToolOutput::failure(format!("there is no `{name}`: {:?}", servers.health()));
     };

@@ -23,7 +23,7 @@ impl ServerLauncher for UnconfinedLauncher {
         let mut command = Command::new(&self.0[0]);
         command.args(&self.0[1..]).stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
         let started = command.spawn().map_err(|error| LaunchFault { why: error.to_string(), passing: false });
-        Box::pin(std::future::ready(started.map(|child| Box::new(UnconfinedServer::of(child)) as Box<dyn LaunchedServer>)))
+        Box::pin(std::future::ready(started.map(|child| Box::new(UnconfinedServer::wait_for(child)) as Box<dyn LaunchedServer>)))
     }
 }
 
@@ -33,7 +33,7 @@ struct UnconfinedServer {
 }
 
 impl UnconfinedServer {
-    fn of(mut child: Child) -> Self {
+    fn wait_for(mut child: Child) -> Self {
         let group = Pid::from_child(&child);
         let (sender, ended) = oneshot::channel();
         thread::spawn(move || sender.send(child.wait().unwrap().to_string()));

@@ -68,7 +68,7 @@ impl ClientBridge {
     pub(super) async fn ask(&self, form: ClientInput) -> Option<Value> {
         let (answer, answered) = oneshot::channel();
         // An unguessable name: the client cannot answer before it was asked.
-        let name = format!("approval-{}", BearerToken::fresh().ok()?);
+        let name = format!("approval-{}", BearerToken::generate().ok()?);
         let requests = BTreeMap::from([(name.clone(), form)]);
         self.asks.send(ClientInputBatch { requests, answer }).ok()?;
         answered.await.ok()?.remove(&name)

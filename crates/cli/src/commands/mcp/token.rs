@@ -42,7 +42,7 @@ pub(in crate::commands) fn load_entry(variable: Option<&str>, dirs: &UserDirs) -
             (text, bring, "remove it, and it is made anew")
         }
     };
-    let token = BearerToken::of(&text).ok_or_else(|| {
+    let token = BearerToken::parse(&text).ok_or_else(|| {
         let wrong = if text.is_empty() { "is empty" } else { "could be guessed" };
         CliFault::usage(format!("the token {} {wrong}", bring.place)).with_hint(mend)
     })?;
@@ -65,7 +65,7 @@ fn kept(file: &Path) -> io::Result<String> {
 
 /// Creates the token file atomically, so that a server starting at the same time reads a complete token.
 fn create_token(file: &Path) -> io::Result<String> {
-    let text = BearerToken::fresh()?;
+    let text = BearerToken::generate()?;
     let begun = file.with_extension(format!("{}.new", std::process::id()));
     // The process that had this process ID before us was killed.
     let _not_there = rustix::fs::unlink(&begun);

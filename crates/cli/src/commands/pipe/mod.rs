@@ -48,7 +48,7 @@ pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
         let (composed, servers) = composed.start_servers(means, |_| true)?;
         let toolgate = composed.build()?;
         if let Some(servers) = &servers {
-            servers.required().await.map_err(|missing| CliFault::usage(missing.to_string()))?;
+            servers.wait_for_required().await.map_err(|missing| CliFault::usage(missing.to_string()))?;
         }
         let write = |line: &Value| screen::print_text(&line.to_string());
         let state = UserDirs::from_env()?.state;

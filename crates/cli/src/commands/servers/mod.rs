@@ -36,7 +36,7 @@ fn config(place: &WorkspaceArgs) -> Result<Config, CliFault> {
 /// Waits until all servers have started or failed, and shows the pending ones if that takes a while.
 pub(in crate::commands) async fn wait_until_settled(servers: &McpServers) {
     let (mut progress, began) = (screen::ProgressLine::new("servers"), Instant::now());
-    let mut settled = std::pin::pin!(servers.settled(None));
+    let mut settled = std::pin::pin!(servers.wait_until_settled(None));
     // ends: servers start or fail in their time
     loop {
         tokio::select! {
