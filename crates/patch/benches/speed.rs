@@ -72,7 +72,7 @@ impl SpeedWorkload {
     }
 
     fn memory(&self) -> MemoryTree {
-        MemoryTree::of(self.files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
+        MemoryTree::from_files(self.files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
     }
 }
 
@@ -92,14 +92,14 @@ fn main() {
 
 fn compare(work: &SpeedWorkload, rounds: usize, peer: Option<&Path>, bar: Duration) {
     let memory = work.memory();
-    let plan = |_: &Path| drop(PatchPlan::of(&parse(&work.patch).unwrap(), &memory).unwrap());
+    let plan = |_: &Path| drop(PatchPlan::build(&parse(&work.patch).unwrap(), &memory).unwrap());
     let ours = |root: &Path| {
-        let disk = DiskTree::at(root).unwrap();
-        let plan = PatchPlan::of(&parse(&work.patch).unwrap(), &disk).unwrap();
-        disk.commit(&plan.steps(), &root.with_file_name("records")).unwrap();
+        let disk = DiskTree::open_at(root).unwrap();
+        let plan = PatchPlan::build(&parse(&work.patch).unwrap(), &disk).unwrap();
+        disk.commit(&plan.commit_steps(), &root.with_file_name("records")).unwrap();
     };
-    let diff = PatchPlan::of(&parse(&work.patch).unwrap(), &memory).unwrap().diff();
-    let disk = |root: &Path| drop(PatchPlan::of(&parse(&work.patch).unwrap(), &DiskTree::at(root).unwrap()).unwrap());
+    let diff = PatchPlan::build(&parse(&work.patch).unwrap(), &memory).unwrap().diff();
+    let disk = |root: &Path| drop(PatchPlan::build(&parse(&work.patch).unwrap(), &DiskTree::open_at(root).unwrap()).unwrap());
     let mut rows: Vec<(&str, TimedAction<'_>)> = vec![
         ("parse and plan, in memory", Box::new(plan)),
         ("parse and plan, on disk", Box::new(disk)),

@@ -8,7 +8,7 @@ use sha1::{Digest, Sha1};
 const LEAST: usize = 7;
 
 /// Returns true if `name` is git's blob id of `bytes`, or a prefix of it.
-pub(crate) fn is_called(bytes: &[u8], name: &str) -> bool {
+pub(crate) fn matches_blob_id(bytes: &[u8], name: &str) -> bool {
     if name.len() < LEAST {
         return false;
     }
@@ -37,7 +37,7 @@ mod tests {
             ("one\n", "", false),
         ];
         for (content, name, called) in rows {
-            assert_eq!(is_called(content.as_bytes(), name), called, "{content:?} {name}");
+            assert_eq!(matches_blob_id(content.as_bytes(), name), called, "{content:?} {name}");
         }
     }
 }

@@ -116,7 +116,7 @@ pub enum HunkLine {
 
 impl Hunk {
     /// Returns the old lines, which must be in the file: context and removed lines.
-    pub fn old(&self) -> impl Iterator<Item = &str> {
+    pub fn old_lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|line| match line {
             HunkLine::Keep(text) | HunkLine::Drop(text) => Some(text.as_str()),
             HunkLine::Add(_) => None,
@@ -141,7 +141,7 @@ impl ParsedPatch {
     }
 
     /// Replaces every path by the result of `name`.
-    pub fn rename(&mut self, mut name: impl FnMut(&str) -> String) {
+    pub fn rename_paths(&mut self, mut name: impl FnMut(&str) -> String) {
         for edit in &mut self.edits {
             edit.path = name(&edit.path);
             if let EditAction::Update {

@@ -6,7 +6,7 @@ use crate::matching::MatchPass;
 use crate::update::LandedHunks;
 
 /// Applies `hunks` if each stands exactly at its line number. `known`: the blob id proves that this is the file.
-pub(crate) fn exact(bytes: &[u8], hunks: &[Hunk], known: bool, effort: &SearchBudget) -> Option<(Vec<u8>, LandedHunks)> {
+pub(crate) fn apply_exactly(bytes: &[u8], hunks: &[Hunk], known: bool, effort: &SearchBudget) -> Option<(Vec<u8>, LandedHunks)> {
     if hunks.iter().any(|hunk| hunk.at.is_none()) {
         return None;
     }
@@ -39,14 +39,14 @@ fn is_numbered_through(hunks: &[Hunk]) -> bool {
     let mut grown = 0_isize;
     let agree = hunks.iter().all(|hunk| {
         let new_at = hunk.at.and_then(|at| at.checked_add_signed(grown));
-        grown += hunk.new_lines().count().cast_signed() - hunk.old().count().cast_signed();
+        grown += hunk.new_lines().count().cast_signed() - hunk.old_lines().count().cast_signed();
         new_at.is_some() && hunk.new_at == new_at
     });
-    agree && hunks.iter().any(|hunk| hunk.old().next().is_some())
+    agree && hunks.iter().any(|hunk| hunk.old_lines().next().is_some())
 }
 
 /// Returns true if the file is exactly the result of `hunks`.
-pub(crate) fn stands(bytes: &[u8], hunks: &[Hunk]) -> bool {
+pub(crate) fn is_result_present(bytes: &[u8], hunks: &[Hunk]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mut grown = 0;
@@ -63,7 +63,7 @@ pub(crate) fn stands(bytes: &[u8], hunks: &[Hunk]) -> bool {
 
 /// Returns true if the new lines of all `hunks` stand near their line numbers. Then the matched old lines may be part
 /// of the result: if lines repeat or numbers are wrong, an applied patch may fit once more.
-pub(crate) fn may_stand(bytes: &[u8], hunks: &[Hunk], effort: &SearchBudget) -> bool {
+pub(crate) fn may_be_applied(bytes: &[u8], hunks: &[Hunk], effort: &SearchBudget) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     hunks.iter().all(|hunk| {
@@ -88,7 +88,7 @@ pub(crate) fn may_stand(bytes: &[u8], hunks: &[Hunk], effort: &SearchBudget) -> 
 }
 
 /// Returns true if only line ends change. A hunk cannot express that once line ends are stripped.
-pub(crate) fn is_ends_only(hunk: &Hunk) -> bool {
+pub(crate) fn changes_only_line_ends(hunk: &Hunk) -> bool {
     let side = |drops: bool| {
         let said = hunk.lines.iter().zip(&hunk.returns);
         said.filter_map(move |(line, returns)| match line {

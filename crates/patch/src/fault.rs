@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use similar::TextDiff;
 
 use crate::edit::{FileEdit, Hunk};
-use crate::matching::{PlacementMiss, closest};
+use crate::matching::{PlacementMiss, closest_lines};
 use crate::text::DecodedText;
 
 /// The maximum number of lines shown of a place.
@@ -63,12 +63,12 @@ impl fmt::Display for PatchFault {
 }
 
 impl PatchFault {
-    pub(crate) fn at(edit: &FileEdit, path: &str, what: String) -> Self {
+    pub(crate) fn for_path(edit: &FileEdit, path: &str, what: String) -> Self {
         Self { path: path.to_owned(), line: edit.line, what, detail: None }
     }
 
     /// Creates the error for a hunk without a place in `text`. `number` is the hunk's index and the number of hunks.
-    pub(crate) fn missed(
+    pub(crate) fn from_miss(
         edit: &FileEdit,
         text: &DecodedText<'_>,
         number: Option<(usize, usize)>,
@@ -80,15 +80,15 @@ impl PatchFault {
             None if hunk.line > 0 => format!("the hunk at line {} of the patch", hunk.line),
             None => "the text to replace".to_owned(),
         };
-        let (what, detail) = told(text, hunk, miss);
+        let (what, detail) = describe_miss(text, hunk, miss);
         let line = if hunk.line > 0 { hunk.line } else { edit.line };
         Self { path: edit.path.clone(), line, what: format!("is unchanged: {which} {what}"), detail }
     }
 }
 
 /// Describes why a hunk has no place, with the lines of the file there.
-fn told(text: &DecodedText<'_>, hunk: &Hunk, miss: &PlacementMiss) -> (String, Option<String>) {
-    let there = |at: usize| Some(shown(text, at, at + hunk.old().count()));
+fn describe_miss(text: &DecodedText<'_>, hunk: &Hunk, miss: &PlacementMiss) -> (String, Option<String>) {
+    let there = |at: usize| Some(numbered_lines(text, at, at + hunk.old_lines().count()));
     match miss {
         PlacementMiss::Absent => {
             let (what, detail) = absent(text, hunk);
@@ -171,9 +171,9 @@ fn perhaps_applied(miss: &PlacementMiss, at: usize) -> String {
 }
 
 fn absent(text: &DecodedText<'_>, hunk: &Hunk) -> (String, Option<String>) {
-    let Some((start, end)) = closest(text, hunk) else {
-        let stands = |line: &str| !line.trim().is_empty() && !text.index().places(line).is_empty();
-        let what = match hunk.old().any(stands) {
+    let Some((start, end)) = closest_lines(text, hunk) else {
+        let stands = |line: &str| !line.trim().is_empty() && !text.index().lines_like(line).is_empty();
+        let what = match hunk.old_lines().any(stands) {
             true => {
                 "does not match: what of it is in the file is too little, or in too many places, to tell where; give more of what stands there"
             }
@@ -186,7 +186,7 @@ fn absent(text: &DecodedText<'_>, hunk: &Hunk) -> (String, Option<String>) {
         "does not match; the closest place is lines {}-{end}. Lines with `-` are what the patch expects, with `+` what is there",
         start + 1
     );
-    let expected: Vec<&str> = hunk.old().take(2 * SHOWN).collect();
+    let expected: Vec<&str> = hunk.old_lines().take(2 * SHOWN).collect();
     let there: Vec<&str> = (start..end).map(|at| text.line(at)).collect();
     let diff = TextDiff::from_slices(&expected, &there);
     let mut detail = String::new();
@@ -203,11 +203,11 @@ fn perhaps_done(text: &DecodedText<'_>, hunk: &Hunk) -> String {
     let new: Vec<&str> = hunk.new_lines().collect();
     let stands = |at: &usize| {
         let same = new.iter().zip(*at..).take_while(|(line, at)| **line == text.line(*at)).count();
-        text.effort().spend(same + 1) && same == new.len()
+        text.budget().spend(same + 1) && same == new.len()
     };
     let telling = new.iter().any(|line| !line.trim().is_empty());
     let mut places =
-        (0..(text.len() + 1).saturating_sub(new.len())).take_while(|_| !text.effort().is_spent());
+        (0..(text.len() + 1).saturating_sub(new.len())).take_while(|_| !text.budget().is_exhausted());
     let found = places.find(stands).filter(|_| telling);
     found.map_or(String::new(), |at| {
         format!("; its new lines stand at line {}: perhaps it is applied already", at + 1)
@@ -227,7 +227,7 @@ fn ambiguous(text: &DecodedText<'_>, hunk: &Hunk, places: &[usize]) -> (String, 
         let above = (0..*at).rev().find(|above| is_heading(text.line(*above), text.line(*at)));
         let above =
             above.map(|above| format!(", below `{}` (line {})", cut(text.line(above).trim()), above + 1));
-        let end = at + hunk.old().count().max(1);
+        let end = at + hunk.old_lines().count().max(1);
         let _ = writeln!(detail, "lines {}-{end}{}", at + 1, above.unwrap_or_default());
     }
     detail.truncate(detail.trim_end_matches('\n').len());
@@ -242,7 +242,7 @@ fn is_heading(line: &str, of: &str) -> bool {
     telling && (depth(line) < depth(of) || depth(line) == 0)
 }
 
-fn shown(text: &DecodedText<'_>, start: usize, end: usize) -> String {
+fn numbered_lines(text: &DecodedText<'_>, start: usize, end: usize) -> String {
     let lines = (start.saturating_sub(2)..(end + 2).min(text.len())).take(SHOWN);
     let lines: Vec<String> = lines.map(|at| format!("{:>6} {}", at + 1, cut(text.line(at)))).collect();
     lines.join("\n")

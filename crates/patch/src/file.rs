@@ -5,7 +5,7 @@ use crate::fault::PatchFault;
 use crate::matching::MatchPass;
 use crate::plan::{FileChange, FileContent, ChangeOrigin};
 use crate::tree::{FoundFile, SymbolicLink, FileLookup};
-use crate::whole::written_like;
+use crate::whole::encode_like;
 
 /// A file while a patch is planned.
 pub(crate) struct PlannedFile {
@@ -29,7 +29,7 @@ pub(crate) struct PlannedFile {
 
 impl PlannedFile {
     /// Creates the state of the file at `spot`, which the patch calls `path` and has only read so far.
-    pub(crate) fn at(path: &str, spot: FileLookup, name: Option<String>, link: Option<SymbolicLink>) -> Self {
+    pub(crate) fn new(path: &str, spot: FileLookup, name: Option<String>, link: Option<SymbolicLink>) -> Self {
         let content = |held: &FoundFile| FileContent { bytes: held.bytes.clone(), executable: held.executable };
         Self {
             path: path.to_owned(),
@@ -47,7 +47,7 @@ impl PlannedFile {
         }
     }
 
-    pub(crate) fn is_done(&self) -> bool {
+    pub(crate) fn is_already_applied(&self) -> bool {
         !self.bystander && self.is_as_found()
     }
 
@@ -60,11 +60,11 @@ impl PlannedFile {
     }
 
     /// Returns an error if `action` would discard an earlier edit of the same patch.
-    pub(crate) fn contradiction(&self, action: &EditAction) -> Result<(), String> {
+    pub(crate) fn check_conflict(&self, action: &EditAction) -> Result<(), String> {
         let Some(now) = self.now.as_ref().filter(|_| !self.bystander) else { return Ok(()) };
         let (what, hint) = match action {
             EditAction::Write { content, .. } | EditAction::Create { content, .. }
-                if written_like(content, &now.bytes).as_ref() != Ok(&now.bytes) =>
+                if encode_like(content, &now.bytes).as_ref() != Ok(&now.bytes) =>
             {
                 ("written as a whole", "say once what is to be in it")
             }
@@ -85,14 +85,14 @@ impl PlannedFile {
     }
 
     /// Returns an error if replacing this file by `new` would discard an earlier edit of the same patch.
-    pub(crate) fn makes_room(&self, edit: &FileEdit, new: &FileContent) -> Result<(), PatchFault> {
+    pub(crate) fn check_replaceable(&self, edit: &FileEdit, new: &FileContent) -> Result<(), PatchFault> {
         let said = !self.bystander && self.now.as_ref().is_some_and(|now| now != new);
         let arrived = !self.bystander && self.now.is_some() && self.from.is_some();
         if !said && !arrived {
             return Ok(());
         }
         let what = "is where another file is put after another part of the patch has changed it";
-        Err(PatchFault::at(edit, &self.path, format!("{what}; say once what is to be in it")))
+        Err(PatchFault::for_path(edit, &self.path, format!("{what}; say once what is to be in it")))
     }
 
     /// Returns true if another file has taken this path.
@@ -100,11 +100,11 @@ impl PlannedFile {
         self.from.is_some() && self.found.is_some()
     }
 
-    pub(crate) fn before(&self) -> Option<FileContent> {
+    pub(crate) fn original_content(&self) -> Option<FileContent> {
         self.found.as_ref().map(|held| FileContent { bytes: held.bytes.clone(), executable: held.executable })
     }
 
-    pub(crate) fn change(self) -> Option<FileChange> {
+    pub(crate) fn into_change(self) -> Option<FileChange> {
         if self.is_as_found() {
             return None;
         }

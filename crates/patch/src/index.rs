@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 
-use crate::matching::fold;
+use crate::matching::fold_line;
 
 /// The search budget of a patch: a few seconds. A step is about one line comparison.
 const ENOUGH: u64 = 250_000_000;
@@ -23,29 +23,29 @@ pub(crate) struct LineIndex {
 }
 
 impl LineIndex {
-    pub(crate) fn of<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
+    pub(crate) fn build<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
         let mut index = Self::default();
         for (at, line) in lines.enumerate() {
             if !line.trim().is_empty() {
                 index.said.push(at);
             }
-            index.places.entry(index.state.hash_one(&*fold(line))).or_default().push(at);
+            index.places.entry(index.state.hash_one(&*fold_line(line))).or_default().push(at);
         }
         index
     }
 
     /// Returns the lines that equal `line` when whitespace and typography are folded.
-    pub(crate) fn places(&self, line: &str) -> &[usize] {
-        self.folded(&fold(line))
+    pub(crate) fn lines_like(&self, line: &str) -> &[usize] {
+        self.lines_with_fold(&fold_line(line))
     }
 
     /// Returns the lines whose folded text equals `line`, which is already folded.
-    pub(crate) fn folded(&self, line: &str) -> &[usize] {
+    pub(crate) fn lines_with_fold(&self, line: &str) -> &[usize] {
         self.places.get(&self.state.hash_one(line)).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the lines that are not empty.
-    pub(crate) fn said(&self) -> &[usize] {
+    pub(crate) fn nonblank_lines(&self) -> &[usize] {
         &self.said
     }
 }
@@ -56,7 +56,7 @@ pub(crate) struct SearchBudget(Rc<Cell<u64>>);
 
 impl SearchBudget {
     /// Runs an optional search with a share of the remaining budget. Running out there is no error.
-    pub(crate) fn within<T>(&self, work: impl FnOnce(&Self) -> T) -> T {
+    pub(crate) fn with_share<T>(&self, work: impl FnOnce(&Self) -> T) -> T {
         let from = self.0.get();
         let start = from.saturating_add(ENOUGH.saturating_sub(from) / PART * (PART - 1));
         let part = Self(Rc::new(Cell::new(start)));
@@ -69,11 +69,11 @@ impl SearchBudget {
     /// Charges `steps` and returns true if the budget allows them. Otherwise the search result must not be used.
     pub(crate) fn spend(&self, steps: usize) -> bool {
         self.0.set(self.0.get().saturating_add(steps as u64));
-        !self.is_spent()
+        !self.is_exhausted()
     }
 
     /// Returns true if the budget is exhausted.
-    pub(crate) fn is_spent(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.0.get() > ENOUGH
     }
 }
@@ -81,16 +81,16 @@ impl SearchBudget {
 #[cfg(test)]
 mod tests {
     use crate::edit::{Hunk, HunkLine};
-    use crate::matching::{PlacementMiss, place};
+    use crate::matching::{PlacementMiss, place_hunks};
     use crate::text::DecodedText;
 
     #[test]
-    fn what_is_not_looked_for_to_the_end_is_not_found() {
-        let text = DecodedText::read(b"one\ntwo\n").unwrap();
+    fn an_exhausted_budget_finds_nothing() {
+        let text = DecodedText::from_bytes(b"one\ntwo\n").unwrap();
         let hunk = Hunk { lines: vec![HunkLine::Drop("two".to_owned())], ..Hunk::default() };
         let hunks = std::slice::from_ref(&hunk);
-        assert!(place(&text, hunks).is_ok());
-        assert!(!text.effort().spend(usize::MAX));
-        assert_eq!(place(&text, hunks), Err(vec![(0, PlacementMiss::BudgetExhausted)]));
+        assert!(place_hunks(&text, hunks).is_ok());
+        assert!(!text.budget().spend(usize::MAX));
+        assert_eq!(place_hunks(&text, hunks), Err(vec![(0, PlacementMiss::BudgetExhausted)]));
     }
 }

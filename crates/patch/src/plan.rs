@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::blob::is_called;
+use crate::blob::matches_blob_id;
 use crate::edit::{EditAction, FileEdit, Hunk, ParsedPatch, UpdateTarget};
 use crate::fault::{PatchFailure, PatchFault};
 use crate::file::PlannedFile;
 use crate::index::SearchBudget;
 use crate::matching::{PlacementMiss, MatchPass};
-use crate::reading::{self, RepairEvidence, left_out};
+use crate::reading::{self, RepairEvidence, find_elision};
 use crate::replace::ReplaceOutcome;
 use crate::text::TextCodecError;
 use crate::tree::{SymbolicLink, NewFile, FileLookup, FileVersion, CommitStep, FileTree};
-use crate::update::{PatchFaults, legible, updated};
-use crate::whole::written_like;
+use crate::update::{PatchFaults, decode_file, apply_hunks};
+use crate::whole::encode_like;
 
 /// The computed changes of a patch to a tree, not yet committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub struct FileContent {
 
 impl FileChange {
     /// Returns `A`dded, `M`odified, `D`eleted or `R`enamed.
-    pub fn letter(&self) -> char {
+    pub fn status_letter(&self) -> char {
         match (&self.before, &self.after) {
             (_, None) => 'D',
             _ if self.moved => 'R',
@@ -77,14 +77,14 @@ impl FileChange {
 
 impl FileChange {
     /// Returns the file's name in a diff.
-    pub(crate) fn name(&self) -> &str {
+    pub(crate) fn diff_name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.path)
     }
 }
 
 impl ChangeOrigin {
     /// Returns the diff name of the file that the patch calls `from`.
-    pub(crate) fn name<'a>(&'a self, from: &'a str) -> &'a str {
+    pub(crate) fn diff_name<'a>(&'a self, from: &'a str) -> &'a str {
         self.name.as_deref().unwrap_or(from)
     }
 }
@@ -99,25 +99,25 @@ impl PatchPlan {
     /// let plan = Plan::of(&patch, &tree).unwrap();
     /// assert_eq!(*plan.changes[0].after.as_ref().unwrap().bytes, b"one\nthree\n");
     /// ```
-    pub fn of(patch: &ParsedPatch, tree: &dyn FileTree) -> Result<Self, PatchFailure> {
-        let mut planning = PlanBuilder::of(tree);
+    pub fn build(patch: &ParsedPatch, tree: &dyn FileTree) -> Result<Self, PatchFailure> {
+        let mut planning = PlanBuilder::new(tree);
         let mut faults = Vec::new();
         let mut proofs = RepairEvidence::default();
         for (index, edit) in patch.edits.iter().enumerate() {
             if let Err(more) = planning.edit(edit) {
                 faults.extend(more);
             }
-            proofs.note(index, planning.passes.drain(..));
-            if planning.effort.is_spent() {
+            proofs.record_edit(index, planning.passes.drain(..));
+            if planning.effort.is_exhausted() {
                 break;
             }
         }
-        faults.extend(proofs.unread(&patch.edits));
+        faults.extend(proofs.unrepaired_edits(&patch.edits));
         let stays = |file: &&PlannedFile| !file.left;
         faults.extend(planning.files.iter().filter(stays).filter_map(|file| file.in_the_way.clone()));
         let already: Vec<String> =
-            planning.files.iter().filter(|file| file.is_done()).map(|file| file.path.clone()).collect();
-        let changes: Vec<FileChange> = planning.files.into_iter().filter_map(PlannedFile::change).collect();
+            planning.files.iter().filter(|file| file.is_already_applied()).map(|file| file.path.clone()).collect();
+        let changes: Vec<FileChange> = planning.files.into_iter().filter_map(PlannedFile::into_change).collect();
         // A missing file may be missing because the patch was applied, if the rest of the patch was.
         if !changes.is_empty() || already.is_empty() {
             faults.extend(planning.gone);
@@ -133,7 +133,7 @@ impl PatchPlan {
     }
 
     /// Returns the steps of the commit, which are done all or none.
-    pub fn steps(&self) -> Vec<CommitStep> {
+    pub fn commit_steps(&self) -> Vec<CommitStep> {
         let step = |change: &FileChange| {
             let like = change.from.clone().or(change.before.is_some().then(|| change.path.clone()));
             let put = change.after.as_ref().map(|after| NewFile {
@@ -161,37 +161,37 @@ struct PlanBuilder<'a> {
 }
 
 impl<'a> PlanBuilder<'a> {
-    fn of(tree: &'a dyn FileTree) -> Self {
+    fn new(tree: &'a dyn FileTree) -> Self {
         let (by_real, by_link) = (HashMap::new(), HashMap::new());
         let (files, gone, passes) = (Vec::new(), Vec::new(), Vec::new());
         Self { tree, files, by_real, by_link, gone, passes, effort: SearchBudget::default() }
     }
 
-    fn look(&self, edit: &FileEdit, path: &str) -> Result<FileLookup, PatchFaults> {
-        self.tree.look(path).map_err(|refusal| {
+    fn look_up(&self, edit: &FileEdit, path: &str) -> Result<FileLookup, PatchFaults> {
+        self.tree.look_up(path).map_err(|refusal| {
             // The refusal begins with the file's name, as a fault does, or with the name of a symlink's target.
             let what = match refusal.what.strip_prefix(&format!("`{path}` ")) {
                 Some(what) => what.to_owned(),
                 None if refusal.what.starts_with('`') => format!("cannot be used: {}", refusal.what),
                 None => refusal.what,
             };
-            vec![PatchFault::at(edit, path, what)]
+            vec![PatchFault::for_path(edit, path, what)]
         })
     }
 
     /// Returns the index of the file at `path`, as the patch so far leaves it.
     fn file(&mut self, edit: &FileEdit, path: &str) -> Result<usize, PatchFaults> {
-        let spot = self.look(edit, path)?;
+        let spot = self.look_up(edit, path)?;
         let link = || self.tree.link(path);
         if !self.by_link.is_empty() && link().is_some_and(|link| self.by_link.contains_key(&link.name)) {
             let what = "is a link that the patch deletes; do the rest in another patch, or name the file that it leads to";
-            return Err(vec![PatchFault::at(edit, path, what.to_owned())]);
+            return Err(vec![PatchFault::for_path(edit, path, what.to_owned())]);
         }
         if let Some(index) = self.by_real.get(&spot.real) {
             return Ok(*index);
         }
         let (real, name) = (spot.real.clone(), self.tree.name(&spot.real));
-        self.files.push(PlannedFile::at(path, spot, name, link()));
+        self.files.push(PlannedFile::new(path, spot, name, link()));
         self.by_real.insert(real, self.files.len() - 1);
         Ok(self.files.len() - 1)
     }
@@ -201,13 +201,13 @@ impl<'a> PlanBuilder<'a> {
         if let Some(index) = self.by_link.get(&link.name) {
             return Ok(*index);
         }
-        let spot = self.look(edit, &edit.path)?;
+        let spot = self.look_up(edit, &edit.path)?;
         if self.files.iter().any(|file| file.path == edit.path && !file.bystander) {
             let what = "is deleted after another part of the patch has changed it; do one of them";
-            return Err(vec![PatchFault::at(edit, &edit.path, what.to_owned())]);
+            return Err(vec![PatchFault::for_path(edit, &edit.path, what.to_owned())]);
         }
         self.by_link.insert(link.name.clone(), self.files.len());
-        self.files.push(PlannedFile::at(&edit.path, spot, None, Some(link)));
+        self.files.push(PlannedFile::new(&edit.path, spot, None, Some(link)));
         Ok(self.files.len() - 1)
     }
 
@@ -218,8 +218,8 @@ impl<'a> PlanBuilder<'a> {
             None => self.file(edit, &edit.path)?,
         };
         self.files[index]
-            .contradiction(&edit.action)
-            .map_err(|what| vec![PatchFault::at(edit, &edit.path, what)])?;
+            .check_conflict(&edit.action)
+            .map_err(|what| vec![PatchFault::for_path(edit, &edit.path, what)])?;
         match &edit.action {
             EditAction::Write { content, executable } => self.write(edit, index, content, *executable),
             EditAction::Create { content, executable } => self.create(edit, index, content, *executable),
@@ -239,14 +239,14 @@ impl<'a> PlanBuilder<'a> {
         executable: Option<bool>,
     ) -> Result<(), PatchFaults> {
         let file = &mut self.files[index];
-        if let Some(line) = file.now.as_ref().and_then(|now| left_out(content, &now.bytes)) {
+        if let Some(line) = file.now.as_ref().and_then(|now| find_elision(content, &now.bytes)) {
             let what = format!(
                 "would lose the lines that `{line}` stands for, since all of it is replaced; write them out, or send only what changes"
             );
-            return Err(vec![PatchFault::at(edit, &edit.path, what)]);
+            return Err(vec![PatchFault::for_path(edit, &edit.path, what)]);
         }
         let bytes = match &file.now {
-            Some(now) => written_like(content, &now.bytes).map_err(|fault| vec![unwritten(edit, &fault)])?,
+            Some(now) => encode_like(content, &now.bytes).map_err(|fault| vec![unwritten(edit, &fault)])?,
             None => content.as_bytes().to_vec(),
         };
         let was = file.now.as_ref().is_some_and(|now| now.executable);
@@ -264,9 +264,9 @@ impl<'a> PlanBuilder<'a> {
         executable: Option<bool>,
     ) -> Result<(), PatchFaults> {
         let now = self.files[index].now.as_ref();
-        if now.is_some_and(|now| written_like(content, &now.bytes).as_ref() != Ok(&now.bytes)) {
+        if now.is_some_and(|now| encode_like(content, &now.bytes).as_ref() != Ok(&now.bytes)) {
             let what = "exists, and is not what the diff says it makes new; read it, and write a diff of what is there";
-            return Err(vec![PatchFault::at(edit, &edit.path, what.to_owned())]);
+            return Err(vec![PatchFault::for_path(edit, &edit.path, what.to_owned())]);
         }
         self.write(edit, index, content, executable)
     }
@@ -274,20 +274,20 @@ impl<'a> PlanBuilder<'a> {
     fn delete(&mut self, edit: &FileEdit, index: usize, hunks: &[Hunk]) -> Result<(), PatchFaults> {
         let Some(now) = &self.files[index].now else {
             let what = "does not exist, so it cannot be deleted".to_owned();
-            self.gone.push(PatchFault::at(edit, &edit.path, what));
+            self.gone.push(PatchFault::for_path(edit, &edit.path, what));
             return Ok(());
         };
-        let says_empty = edit.blobs.as_ref().is_some_and(|(old, _)| is_called(b"", old));
+        let says_empty = edit.blobs.as_ref().is_some_and(|(old, _)| matches_blob_id(b"", old));
         if hunks.is_empty() && says_empty && !now.bytes.is_empty() {
             let what = "is not empty, as the diff that deletes it says; delete it with all of its lines";
-            return Err(vec![PatchFault::at(edit, &edit.path, what.to_owned())]);
+            return Err(vec![PatchFault::for_path(edit, &edit.path, what.to_owned())]);
         }
         if !hunks.is_empty() {
-            let (new, _) = updated(edit, &now.bytes, hunks, &self.effort)?;
+            let (new, _) = apply_hunks(edit, &now.bytes, hunks, &self.effort)?;
             if !new.is_empty() {
                 let what =
                     "has lines that the patch does not delete; update it, or delete it as a whole".to_owned();
-                return Err(vec![PatchFault::at(edit, &edit.path, what)]);
+                return Err(vec![PatchFault::for_path(edit, &edit.path, what)]);
             }
         }
         let file = &mut self.files[index];
@@ -318,26 +318,26 @@ impl<'a> PlanBuilder<'a> {
             }
             let what =
                 "exists, and the text to replace is empty; give the text that is to be replaced".to_owned();
-            return Err(vec![PatchFault::at(edit, &edit.path, what)]);
+            return Err(vec![PatchFault::for_path(edit, &edit.path, what)]);
         }
-        let text = legible(edit, &now.bytes, &self.effort)?;
-        let replaced = reading::replace(&text, old, new, all);
+        let text = decode_file(edit, &now.bytes, &self.effort)?;
+        let replaced = reading::replace_repaired(&text, old, new, all);
         // A search that was cut short proves nothing.
-        let replaced = if self.effort.is_spent() { Err(PlacementMiss::BudgetExhausted) } else { replaced };
+        let replaced = if self.effort.is_exhausted() { Err(PlacementMiss::BudgetExhausted) } else { replaced };
         match replaced {
             Ok(ReplaceOutcome::Already) => Ok(()),
             Ok(ReplaceOutcome::New(whole, landed)) => {
-                let written = text.write(whole);
+                let written = text.encode(whole);
                 let written =
-                    written.map_err(|fault| vec![PatchFault::at(edit, &edit.path, fault.to_string())])?;
+                    written.map_err(|fault| vec![PatchFault::for_path(edit, &edit.path, fault.to_string())])?;
                 now.bytes = written.into();
                 self.passes.extend(landed.iter().map(|(_, pass)| *pass));
                 file.landed.extend(landed.into_iter().map(|(at, pass)| (at + 1, pass)));
                 Ok(())
             }
             Err(miss) => {
-                let hunk = crate::replace::hunk(old, new);
-                Err(vec![PatchFault::missed(edit, &text, None, &hunk, &miss)])
+                let hunk = crate::replace::hunk_from_texts(old, new);
+                Err(vec![PatchFault::from_miss(edit, &text, None, &hunk, &miss)])
             }
         }
     }
@@ -353,14 +353,14 @@ impl<'a> PlanBuilder<'a> {
         let file = &self.files[index];
         // After another edit has replaced the file, and for a copy, the patch refers to the original content.
         let first = file.is_replaced() || matches!(target, UpdateTarget::Copied(_));
-        let before = first.then(|| file.before()).flatten();
+        let before = first.then(|| file.original_content()).flatten();
         let Some(now) = (if first { before.as_ref() } else { file.now.as_ref() }) else {
             return self.moved_already(edit, hunks, target);
         };
         let (bytes, landed) = if hunks.is_empty() {
             (now.bytes.clone(), Vec::new())
         } else {
-            let (bytes, landed) = updated(edit, &now.bytes, hunks, &self.effort)?;
+            let (bytes, landed) = apply_hunks(edit, &now.bytes, hunks, &self.effort)?;
             (bytes.into(), landed)
         };
         let new = FileContent { bytes, executable: executable.unwrap_or(now.executable) };
@@ -370,12 +370,12 @@ impl<'a> PlanBuilder<'a> {
         };
         if to != index {
             let file = &mut self.files[to];
-            file.makes_room(edit, &new).map_err(|fault| vec![fault])?;
-            let other = file.before().is_some_and(|before| before != new);
+            file.check_replaceable(edit, &new).map_err(|fault| vec![fault])?;
+            let other = file.original_content().is_some_and(|before| before != new);
             if other && matches!(target, UpdateTarget::Renamed(_) | UpdateTarget::Copied(_)) {
                 let what =
                     "is there already, and the diff puts another file in its place; move or delete it first";
-                file.in_the_way = Some(PatchFault::at(edit, &file.path, what.to_owned()));
+                file.in_the_way = Some(PatchFault::for_path(edit, &file.path, what.to_owned()));
             }
             self.comes_from(index, to, !matches!(target, UpdateTarget::Copied(_)));
         }
@@ -390,7 +390,7 @@ impl<'a> PlanBuilder<'a> {
     /// Records the source of the file at `to`. A file that only passed through `index` keeps its original source.
     fn comes_from(&mut self, index: usize, to: usize, moves: bool) {
         let source = &mut self.files[index];
-        let (from, moved, origin) = match source.before() {
+        let (from, moved, origin) = match source.original_content() {
             Some(content) => {
                 (Some(source.path.clone()), moves, Some(ChangeOrigin { content, name: source.name.clone() }))
             }
@@ -411,7 +411,7 @@ impl<'a> PlanBuilder<'a> {
         let index = self.file(edit, to)?;
         let file = &mut self.files[index];
         let done = file.now.as_ref().is_some_and(|now| {
-            updated(edit, &now.bytes, hunks, &self.effort).is_ok_and(|(bytes, _)| bytes == *now.bytes)
+            apply_hunks(edit, &now.bytes, hunks, &self.effort).is_ok_and(|(bytes, _)| bytes == *now.bytes)
         });
         if !done || hunks.is_empty() {
             return Err(vec![missing(edit)]);
@@ -422,7 +422,7 @@ impl<'a> PlanBuilder<'a> {
 }
 
 fn unwritten(edit: &FileEdit, fault: &TextCodecError) -> PatchFault {
-    PatchFault::at(
+    PatchFault::for_path(
         edit,
         &edit.path,
         format!("{fault}; or delete it first in the same patch, and it is UTF-8 then"),
@@ -431,5 +431,5 @@ fn unwritten(edit: &FileEdit, fault: &TextCodecError) -> PatchFault {
 
 fn missing(edit: &FileEdit) -> PatchFault {
     let what = "does not exist; check the path, or add it as a new file".to_owned();
-    PatchFault::at(edit, &edit.path, what)
+    PatchFault::for_path(edit, &edit.path, what)
 }

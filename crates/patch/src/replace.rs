@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use similar::{ChangeTag, TextDiff};
 
 use crate::edit::{Hunk, HunkLine};
-use crate::matching::{PlacementMiss, MatchPass, HunkPlacement, place};
-use crate::rewrite::{LineEndPolicy, rewrite};
+use crate::matching::{PlacementMiss, MatchPass, HunkPlacement, place_hunks};
+use crate::rewrite::{LineEndPolicy, rewrite_text};
 use crate::text::{SEARCHED, DecodedText};
-use crate::undo::is_applied;
+use crate::undo::was_applied_before;
 
 /// Limits the line diff of two texts: the product of their line counts. Beyond it, all old lines go and all new lines
 /// come.
@@ -21,21 +21,21 @@ pub(crate) enum ReplaceOutcome {
 }
 
 /// Replaces `old` by `new` in `text`; every occurrence if `all`.
-pub(crate) fn replace(text: &DecodedText<'_>, old: &str, new: &str, all: bool) -> Result<ReplaceOutcome, PlacementMiss> {
-    let ending = text.first_ending();
+pub(crate) fn replace_text(text: &DecodedText<'_>, old: &str, new: &str, all: bool) -> Result<ReplaceOutcome, PlacementMiss> {
+    let ending = text.first_line_end();
     let with_endings = |part: &str| part.replace("\r\n", "\n").replace('\n', ending);
-    let (old, new) = text.unmarked_pair(old, new);
+    let (old, new) = text.strip_bom_pair(old, new);
     let (old, new) = if ending == "\n" {
         (old.to_owned(), new.to_owned())
     } else {
         (with_endings(old), with_endings(new))
     };
     let whole = text.as_str();
-    if !text.effort().spend((whole.len() + old.len()) / SEARCHED) {
+    if !text.budget().spend((whole.len() + old.len()) / SEARCHED) {
         return Err(PlacementMiss::BudgetExhausted);
     }
     // With mixed line ends, only whole lines can be compared.
-    let mixed = (1..text.len()).any(|at| text.ending(at) != ending && !text.ending(at).is_empty());
+    let mixed = (1..text.len()).any(|at| text.line_end(at) != ending && !text.line_end(at).is_empty());
     if mixed && old.contains('\n') {
         return if all { everywhere(text, &old, &new) } else { by_lines(text, &old, &new) };
     }
@@ -43,7 +43,7 @@ pub(crate) fn replace(text: &DecodedText<'_>, old: &str, new: &str, all: bool) -
     if !all && let [at] = *places {
         places.extend(overlapping(whole, at, &old));
     }
-    let line = |at: usize| text.line_at(at);
+    let line = |at: usize| text.line_at_byte(at);
     if let [at] = *places
         && !all
         && !is_there(whole, at, &old, &new)
@@ -60,7 +60,7 @@ pub(crate) fn replace(text: &DecodedText<'_>, old: &str, new: &str, all: bool) -
         }
         [at] if is_there(whole, *at, &old, &new) => Ok(ReplaceOutcome::Already),
         // Text that is only extended stands there before and after, and the file may end without a newline.
-        [_] if new.contains(old.trim_end()) && is_done(text, &hunk(&old, &new)) => Ok(ReplaceOutcome::Already),
+        [_] if new.contains(old.trim_end()) && is_done(text, &hunk_from_texts(&old, &new)) => Ok(ReplaceOutcome::Already),
         // A text of several lines does not occur by chance: the replacement may already be applied.
         [at] if old.lines().count() > 2
             && new.lines().count() > 2
@@ -91,12 +91,12 @@ fn everywhere(text: &DecodedText<'_>, old: &str, new: &str) -> Result<ReplaceOut
     let (mut out, mut landed, mut from) = (String::with_capacity(whole.len()), Vec::new(), 0);
     // ends: each round begins after the last
     while let Some(at) = whole[from..].find(if first.is_empty() { "\n" } else { first }).map(|at| from + at) {
-        let found = ends(&whole[at..], &old).filter(|_| text.effort().spend(1 + old.len() / SEARCHED));
+        let found = ends(&whole[at..], &old).filter(|_| text.budget().spend(1 + old.len() / SEARCHED));
         let next = match found {
             Some((length, ending)) => {
                 out.push_str(&whole[from..at]);
                 out.push_str(&new.replace('\n', ending));
-                landed.push((text.line_at(at), MatchPass::Exact));
+                landed.push((text.line_at_byte(at), MatchPass::Exact));
                 at + length
             }
             None => {
@@ -108,7 +108,7 @@ fn everywhere(text: &DecodedText<'_>, old: &str, new: &str) -> Result<ReplaceOut
         from = next;
     }
     out.push_str(&whole[from..]);
-    match (landed.is_empty(), text.effort().is_spent()) {
+    match (landed.is_empty(), text.budget().is_exhausted()) {
         (_, true) => Err(PlacementMiss::BudgetExhausted),
         (true, false) => Err(PlacementMiss::Absent),
         (false, false) => Ok(ReplaceOutcome::New(out, landed)),
@@ -167,12 +167,12 @@ fn already(whole: &str, new: &str) -> bool {
 
 /// Returns true if `text` is the result of `hunk`.
 fn is_done(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
-    is_applied(text, std::slice::from_ref(hunk), LineEndPolicy::default())
+    was_applied_before(text, std::slice::from_ref(hunk), LineEndPolicy::default())
 }
 
 fn by_lines(text: &DecodedText<'_>, old: &str, new: &str) -> Result<ReplaceOutcome, PlacementMiss> {
-    let hunk = hunk(old, new);
-    let placed = place(text, std::slice::from_ref(&hunk));
+    let hunk = hunk_from_texts(old, new);
+    let placed = place_hunks(text, std::slice::from_ref(&hunk));
     let is_sure = matches!(placed.as_deref(), Ok([HunkPlacement::Here(pass, _)]) if *pass <= MatchPass::Trailing);
     if !is_sure && is_done(text, &hunk) {
         return Ok(ReplaceOutcome::Already);
@@ -183,7 +183,7 @@ fn by_lines(text: &DecodedText<'_>, old: &str, new: &str) -> Result<ReplaceOutco
             Some(HunkPlacement::Here(pass, landing)) => {
                 let at = landing.drops.first().or(landing.adds.first().map(|(at, _)| at)).copied();
                 Ok(ReplaceOutcome::New(
-                    rewrite(text, &[&landing], LineEndPolicy::default()),
+                    rewrite_text(text, &[&landing], LineEndPolicy::default()),
                     vec![(at.unwrap_or(0), pass)],
                 ))
             }
@@ -208,7 +208,7 @@ fn moves(hunk: &Hunk) -> bool {
 }
 
 /// Creates a hunk from two texts. Common lines are context.
-pub(crate) fn hunk(old: &str, new: &str) -> Hunk {
+pub(crate) fn hunk_from_texts(old: &str, new: &str) -> Hunk {
     let (old, mut new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
     if new.ends_with('\n') && !old.ends_with('\n') {
         // The newline after the old text stays, so the new text's last newline is an additional one.

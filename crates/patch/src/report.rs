@@ -8,7 +8,7 @@ use crate::plan::{FileChange, PatchPlan};
 
 impl FileChange {
     /// Returns true if the whole old content is replaced: by a full write, a move or a copy.
-    pub fn replaces(&self) -> bool {
+    pub fn replaces_whole_file(&self) -> bool {
         let whole = self.from.is_some() || self.landed.is_empty();
         match (&self.before, &self.after) {
             (Some(before), Some(after)) => whole && before.bytes != after.bytes,
@@ -19,7 +19,7 @@ impl FileChange {
 
 impl PatchPlan {
     /// Returns the changes to list. A move counts as one change, not two.
-    pub fn told(&self) -> impl Iterator<Item = &FileChange> {
+    pub fn listed_changes(&self) -> impl Iterator<Item = &FileChange> {
         let moved = self.changes.iter().filter(|change| change.moved);
         let moved: HashSet<&str> = moved.filter_map(|change| change.from.as_deref()).collect();
         self.changes.iter().filter(move |change| change.after.is_some() || !moved.contains(&*change.path))
@@ -38,20 +38,20 @@ fn named(path: &str) -> String {
 impl fmt::Display for PatchPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = Vec::new();
-        for change in self.told() {
+        for change in self.listed_changes() {
             let FileChange { path, from, landed, .. } = change;
             lines.push(match from.as_ref().filter(|_| change.moved) {
                 Some(from) => format!("R {} -> {}", named(from), named(path)),
-                None => format!("{} {}", change.letter(), named(path)),
+                None => format!("{} {}", change.status_letter(), named(path)),
             });
-            if change.replaces() {
+            if change.replaces_whole_file() {
                 lines.push("  all of it was replaced".to_owned());
             }
             for (line, pass) in landed {
                 if *pass == MatchPass::Done {
                     lines.push(format!("  what it makes at line {line} stood there already"));
                 }
-                if let Some(overlooked) = pass.overlooks() {
+                if let Some(overlooked) = pass.ignored_difference() {
                     lines.push(format!("  at line {line}, overlooking {overlooked}"));
                 }
             }

@@ -13,7 +13,7 @@ pub(crate) struct LineEndPolicy {
 }
 
 /// Returns the new text. If the patch is silent about the last newline and any line stays, it stays as it was.
-pub(crate) fn rewrite(text: &DecodedText<'_>, landings: &[&LineEdits], manner: LineEndPolicy) -> String {
+pub(crate) fn rewrite_text(text: &DecodedText<'_>, landings: &[&LineEdits], manner: LineEndPolicy) -> String {
     let LineEndPolicy { bare, first } = manner;
     let mut drops = vec![false; text.len()];
     let mut adds: Vec<(usize, &str)> = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn rewrite(text: &DecodedText<'_>, landings: &[&LineEdits], manner: L
     }
     out.keep(from, text.len());
     let stays = drops.iter().any(|dropped| !dropped);
-    let was_bare = text.len() > 0 && text.ending(text.len() - 1).is_empty();
+    let was_bare = text.len() > 0 && text.line_end(text.len() - 1).is_empty();
     let touches_end = out.new || drops.last().is_some_and(|dropped| *dropped);
     if touches_end && bare.unwrap_or(was_bare && stays) {
         let end = out.whole.trim_end_matches('\n').trim_end_matches('\r').len();
@@ -63,7 +63,7 @@ impl RewriteOutput<'_> {
     fn keep(&mut self, from: usize, until: usize) {
         if from < until {
             self.end_line();
-            self.whole.push_str(self.text.between(from, until));
+            self.whole.push_str(self.text.lines_with_ends(from, until));
             self.new = false;
         }
     }
@@ -73,16 +73,16 @@ impl RewriteOutput<'_> {
         self.end_line();
         self.whole.push_str(line);
         let near = if self.first { [None, None] } else { [at.checked_sub(1), Some(at)] };
-        let endings = near.into_iter().flatten().map(|at| self.text.ending(at));
+        let endings = near.into_iter().flatten().map(|at| self.text.line_end(at));
         let ending = endings.into_iter().find(|ending| !ending.is_empty());
-        self.whole.push_str(ending.unwrap_or(self.text.first_ending()));
+        self.whole.push_str(ending.unwrap_or(self.text.first_line_end()));
         self.new = true;
     }
 
     /// Ends the old file's last line, if it had no newline and is no longer the last.
     fn end_line(&mut self) {
         if !self.whole.is_empty() && !self.whole.ends_with(['\n', '\r']) {
-            self.whole.push_str(self.text.first_ending());
+            self.whole.push_str(self.text.first_line_end());
         }
     }
 }

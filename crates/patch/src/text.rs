@@ -73,7 +73,7 @@ pub(crate) enum TextCodecError {
 
 impl<'a> DecodedText<'a> {
     /// Decodes `bytes`.
-    pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, TextCodecError> {
+    pub(crate) fn from_bytes(bytes: &'a [u8]) -> Result<Self, TextCodecError> {
         let (code, decoded) = decode(bytes)?;
         let marked = decoded.starts_with(BOM);
         let whole = match decoded {
@@ -86,7 +86,7 @@ impl<'a> DecodedText<'a> {
     }
 
     /// Creates a text with other content in the same encoding.
-    pub(crate) fn rewritten(&self, whole: String) -> DecodedText<'static> {
+    pub(crate) fn with_content(&self, whole: String) -> DecodedText<'static> {
         let (code, marked) = (self.code, self.marked);
         let lines = split(&whole);
         let text = DecodedText {
@@ -97,11 +97,11 @@ impl<'a> DecodedText<'a> {
             index: OnceCell::new(),
             effort: SearchBudget::default(),
         };
-        text.counted(&self.effort)
+        text.with_budget(&self.effort)
     }
 
     /// Charges searches in this text to `effort`.
-    pub(crate) fn counted(mut self, effort: &SearchBudget) -> Self {
+    pub(crate) fn with_budget(mut self, effort: &SearchBudget) -> Self {
         self.effort = effort.clone();
         effort.spend(self.whole.len() / READ);
         self
@@ -118,7 +118,7 @@ impl<'a> DecodedText<'a> {
     }
 
     /// Returns the line that contains the byte at this offset.
-    pub(crate) fn line_at(&self, byte: usize) -> usize {
+    pub(crate) fn line_at_byte(&self, byte: usize) -> usize {
         self.lines.partition_point(|span| span.start <= byte).saturating_sub(1)
     }
 
@@ -128,13 +128,13 @@ impl<'a> DecodedText<'a> {
     }
 
     /// Returns the line end; empty for a last line without a newline.
-    pub(crate) fn ending(&self, at: usize) -> &str {
+    pub(crate) fn line_end(&self, at: usize) -> &str {
         let next = self.lines.get(at + 1).map_or(self.whole.len(), |next| next.start);
         self.lines.get(at).map_or("", |span| &self.whole[span.end..next])
     }
 
     /// Returns the text of a range of lines, with their line ends.
-    pub(crate) fn between(&self, from: usize, until: usize) -> &str {
+    pub(crate) fn lines_with_ends(&self, from: usize, until: usize) -> &str {
         let start = self.lines.get(from).map_or(self.whole.len(), |span| span.start);
         let end = self.lines.get(until).map_or(self.whole.len(), |span| span.start);
         &self.whole[start..end.max(start)]
@@ -144,19 +144,19 @@ impl<'a> DecodedText<'a> {
     pub(crate) fn index(&self) -> &LineIndex {
         self.index.get_or_init(|| {
             self.effort.spend(INDEXED * self.len());
-            LineIndex::of(self.iter())
+            LineIndex::build(self.iter())
         })
     }
 
     /// Returns the search budget.
-    pub(crate) fn effort(&self) -> &SearchBudget {
+    pub(crate) fn budget(&self) -> &SearchBudget {
         &self.effort
     }
 
     /// Returns the lines that equal `line` exactly.
-    pub(crate) fn find(&self, line: &str) -> Vec<usize> {
+    pub(crate) fn find_exact_line(&self, line: &str) -> Vec<usize> {
         if let Some(index) = self.index.get().or(line.is_empty().then(|| self.index())) {
-            return index.places(line).iter().copied().filter(|at| self.line(*at) == line).collect();
+            return index.lines_like(line).iter().copied().filter(|at| self.line(*at) == line).collect();
         }
         self.effort.spend(self.whole.len() / SEARCHED);
         let found = memchr::memmem::find_iter(self.whole.as_bytes(), line);
@@ -173,25 +173,25 @@ impl<'a> DecodedText<'a> {
     }
 
     /// Strips the byte order mark from a replacement for the whole text, if this text has one already.
-    pub(crate) fn unmarked<'b>(&self, content: &'b str) -> &'b str {
+    pub(crate) fn strip_repeated_bom<'b>(&self, content: &'b str) -> &'b str {
         content.strip_prefix(BOM).filter(|_| self.marked).unwrap_or(content)
     }
 
     /// Returns true if the text begins with a byte order mark.
-    pub(crate) fn is_marked(&self) -> bool {
+    pub(crate) fn has_bom(&self) -> bool {
         self.marked
     }
 
     /// Strips byte order marks from a text to replace and its replacement. The mark belongs to the file.
-    pub(crate) fn unmarked_pair<'b>(&self, old: &'b str, new: &'b str) -> (&'b str, &'b str) {
+    pub(crate) fn strip_bom_pair<'b>(&self, old: &'b str, new: &'b str) -> (&'b str, &'b str) {
         match old.strip_prefix(BOM) {
             Some(old) => (old, new.strip_prefix(BOM).unwrap_or(new)),
-            None => (old, self.unmarked(new)),
+            None => (old, self.strip_repeated_bom(new)),
         }
     }
 
     /// Returns the name of the encoding.
-    pub(crate) fn encoding(&self) -> &'static str {
+    pub(crate) fn encoding_name(&self) -> &'static str {
         match self.code {
             TextEncoding::Utf16 { little: true } => "UTF-16LE",
             TextEncoding::Utf16 { little: false } => "UTF-16BE",
@@ -201,13 +201,13 @@ impl<'a> DecodedText<'a> {
     }
 
     /// Returns the line end of the first line. New lines use it if no neighbour has one.
-    pub(crate) fn first_ending(&self) -> &str {
-        let ending = self.ending(0);
+    pub(crate) fn first_line_end(&self) -> &str {
+        let ending = self.line_end(0);
         if ending.is_empty() { "\n" } else { ending }
     }
 
     /// Encodes `whole` in this text's encoding.
-    pub(crate) fn write(&self, whole: String) -> Result<Vec<u8>, TextCodecError> {
+    pub(crate) fn encode(&self, whole: String) -> Result<Vec<u8>, TextCodecError> {
         let whole = if self.marked { format!("{BOM}{whole}") } else { whole };
         match self.code {
             TextEncoding::Utf16 { little } => {
@@ -216,10 +216,10 @@ impl<'a> DecodedText<'a> {
             }
             TextEncoding::Stray(others) => {
                 let odd = match others {
-                    InvalidByteShare::Few => stray::odd(&self.whole, &whole, stray::is_stray),
-                    InvalidByteShare::Many => stray::odd(&self.whole, &whole, |char| !char.is_ascii() && char != BOM),
+                    InvalidByteShare::Few => stray::find_surplus_char(&self.whole, &whole, stray::is_byte_placeholder),
+                    InvalidByteShare::Many => stray::find_surplus_char(&self.whole, &whole, |char| !char.is_ascii() && char != BOM),
                 };
-                odd.map_or_else(|| Ok(stray::write(&whole)), |odd| Err(TextCodecError::Mixed(odd)))
+                odd.map_or_else(|| Ok(stray::encode(&whole)), |odd| Err(TextCodecError::Mixed(odd)))
             }
             TextEncoding::Other(encoding) if encoding == UTF_8 => Ok(whole.into_bytes()),
             TextEncoding::Other(encoding) => {
@@ -236,7 +236,7 @@ impl<'a> DecodedText<'a> {
 }
 
 /// Strips a byte order mark from a line.
-pub(crate) fn without_mark(line: &str) -> &str {
+pub(crate) fn strip_bom(line: &str) -> &str {
     line.strip_prefix(BOM).unwrap_or(line)
 }
 
@@ -268,10 +268,10 @@ fn decode(bytes: &[u8]) -> Result<(TextEncoding, Cow<'_, str>), TextCodecError> 
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
     let encoding = detector.guess(None, Utf8Detection::Deny);
-    let (told, others) = stray::count(bytes);
+    let (told, others) = stray::count_non_ascii_and_invalid(bytes);
     let few = told >= others;
     if told > 0 && (few || encoding.is_single_byte()) {
-        let text = stray::read(bytes).ok_or(TextCodecError::Lossy(stray::NAME))?;
+        let text = stray::decode(bytes).ok_or(TextCodecError::Lossy(stray::NAME))?;
         return Ok((TextEncoding::Stray(if few { InvalidByteShare::Few } else { InvalidByteShare::Many }), Cow::Owned(text)));
     }
     let (decoded, lost) = encoding.decode_without_bom_handling(bytes);
@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_is_written_as_it_was() {
+    fn decoded_text_is_encoded_to_the_same_bytes() {
         let utf16 = |text: &str| -> Vec<u8> {
             [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
         };
@@ -321,19 +321,19 @@ mod tests {
             (utf16("é\r\nb\n"), &["é", "b"]),
         ];
         for (bytes, lines) in rows {
-            let text = DecodedText::read(&bytes).unwrap();
+            let text = DecodedText::from_bytes(&bytes).unwrap();
             assert_eq!(text.iter().collect::<Vec<_>>(), lines);
             let whole: String =
-                (0..text.len()).map(|at| text.line(at).to_owned() + text.ending(at)).collect();
-            assert_eq!(text.write(whole).unwrap(), bytes);
+                (0..text.len()).map(|at| text.line(at).to_owned() + text.line_end(at)).collect();
+            assert_eq!(text.encode(whole).unwrap(), bytes);
         }
     }
 
     #[test]
-    fn what_would_not_come_out_as_it_was_is_not_read() {
-        assert_eq!(DecodedText::read(b"a\0b").unwrap_err(), TextCodecError::Binary);
-        assert_eq!(DecodedText::read(b"\xff\xfea").unwrap_err(), TextCodecError::Lossy("UTF-16LE"));
-        let latin = DecodedText::read(b"caf\xe9 au lait, d\xe9j\xe0 vu\n").unwrap();
-        assert_eq!(latin.write("語".to_owned()), Err(TextCodecError::Unwritable("windows-1252", '語')));
+    fn text_that_would_not_round_trip_is_refused() {
+        assert_eq!(DecodedText::from_bytes(b"a\0b").unwrap_err(), TextCodecError::Binary);
+        assert_eq!(DecodedText::from_bytes(b"\xff\xfea").unwrap_err(), TextCodecError::Lossy("UTF-16LE"));
+        let latin = DecodedText::from_bytes(b"caf\xe9 au lait, d\xe9j\xe0 vu\n").unwrap();
+        assert_eq!(latin.encode("語".to_owned()), Err(TextCodecError::Unwritable("windows-1252", '語')));
     }
 }

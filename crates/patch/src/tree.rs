@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A tree of files, addressed by the paths that a patch uses.
 pub trait FileTree {
     /// Looks up `path`, as the patch spells it. Returns an error if a patch may not touch it, or cannot.
-    fn look(&self, path: &str) -> Result<FileLookup, FileRefusal>;
+    fn look_up(&self, path: &str) -> Result<FileLookup, FileRefusal>;
 
     /// Returns the diff name of the file at the real path `real`, since git follows no symlinks. `None`: as the patch
     /// spells it.
@@ -108,7 +108,7 @@ pub struct MemoryTree {
 
 impl MemoryTree {
     /// Creates a tree of these files.
-    pub fn of<N: Into<String>, B: Into<Vec<u8>>>(files: impl IntoIterator<Item = (N, B)>) -> Self {
+    pub fn from_files<N: Into<String>, B: Into<Vec<u8>>>(files: impl IntoIterator<Item = (N, B)>) -> Self {
         Self {
             files: files
                 .into_iter()
@@ -135,7 +135,7 @@ impl MemoryTree {
 }
 
 impl FileTree for MemoryTree {
-    fn look(&self, path: &str) -> Result<FileLookup, FileRefusal> {
+    fn look_up(&self, path: &str) -> Result<FileLookup, FileRefusal> {
         let file = self.files.get(path).map(|(bytes, executable)| FoundFile {
             bytes: bytes.clone(),
             executable: *executable,

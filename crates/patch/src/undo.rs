@@ -4,32 +4,32 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::edit::{Hunk, HunkLine};
-use crate::matching::{LineEdits, HunkPlacement, is_elsewhere, is_telling, place};
-use crate::rewrite::{LineEndPolicy, rewrite};
+use crate::matching::{LineEdits, HunkPlacement, has_rival_outside, has_alphanumeric, place_hunks};
+use crate::rewrite::{LineEndPolicy, rewrite_text};
 use crate::text::DecodedText;
 
 /// This many lines with alphanumeric characters do not stand together by chance.
 const TOGETHER: usize = 2;
 
 /// Returns true if `text` is the result of `hunks`, and no other place remains where they may be meant.
-pub(crate) fn is_applied(text: &DecodedText<'_>, hunks: &[Hunk], endings: LineEndPolicy) -> bool {
+pub(crate) fn was_applied_before(text: &DecodedText<'_>, hunks: &[Hunk], endings: LineEndPolicy) -> bool {
     if !hunks.iter().all(|hunk| hunk.unsigned.is_empty()) || !are_telling(hunks) {
         return false;
     }
     // This search has its own share of the budget: a refused patch is told the reason, not that the search took long.
-    text.effort().within(|part| is_made(&text.clone().counted(part), hunks, endings))
+    text.budget().with_share(|part| is_made(&text.clone().with_budget(part), hunks, endings))
 }
 
 fn is_made(text: &DecodedText<'_>, hunks: &[Hunk], endings: LineEndPolicy) -> bool {
     let back: Vec<Hunk> = hunks.iter().map(reversed).collect();
     let Some(landings) = landings(text, &back) else { return false };
-    if hunks.iter().zip(&landings).any(|(hunk, landing)| is_elsewhere(text, hunk, span(hunk, landing))) {
+    if hunks.iter().zip(&landings).any(|(hunk, landing)| has_rival_outside(text, hunk, span(hunk, landing))) {
         return false;
     }
-    let before = text.rewritten(rewrite(text, &landings.iter().collect::<Vec<_>>(), endings));
+    let before = text.with_content(rewrite_text(text, &landings.iter().collect::<Vec<_>>(), endings));
     let Some(again) = self::landings(&before, hunks) else { return false };
-    let after = rewrite(&before, &again.iter().collect::<Vec<_>>(), endings);
-    after == text.as_str() && !text.effort().is_spent()
+    let after = rewrite_text(&before, &again.iter().collect::<Vec<_>>(), endings);
+    after == text.as_str() && !text.budget().is_exhausted()
 }
 
 /// Returns the landings of `hunks`, if each of them changes something.
@@ -38,7 +38,7 @@ fn landings(text: &DecodedText<'_>, hunks: &[Hunk]) -> Option<Vec<LineEdits>> {
         HunkPlacement::Here(_, landing) => Some(landing),
         HunkPlacement::Already(_) => None,
     };
-    place(text, hunks).ok()?.into_iter().map(landing).collect()
+    place_hunks(text, hunks).ok()?.into_iter().map(landing).collect()
 }
 
 /// Returns the approximate line range of a hunk, given the lines that `landing` changes.
@@ -80,12 +80,12 @@ fn reversed(hunk: &Hunk) -> Hunk {
 /// Returns true if the new lines are specific enough to recognise the hunks. Other hunks vouch for one that adds
 /// nothing.
 fn are_telling(hunks: &[Hunk]) -> bool {
-    let named = |hunk: &Hunk| hunk.headers.iter().any(|header| is_telling(header));
-    let known = |hunk: &Hunk| hunk.new_lines().filter(|line| is_telling(line)).count() >= TOGETHER;
+    let named = |hunk: &Hunk| hunk.headers.iter().any(|header| has_alphanumeric(header));
+    let known = |hunk: &Hunk| hunk.new_lines().filter(|line| has_alphanumeric(line)).count() >= TOGETHER;
     let brings = |hunk: &Hunk| {
-        let old: HashSet<&str> = hunk.old().collect();
+        let old: HashSet<&str> = hunk.old_lines().collect();
         // Another copy of an existing line may be meant.
-        let is_new = |text: &str| is_telling(text) && !old.contains(text);
+        let is_new = |text: &str| has_alphanumeric(text) && !old.contains(text);
         hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if is_new(text)))
     };
     hunks.iter().any(brings) && hunks.iter().all(|hunk| known(hunk) || named(hunk) && brings(hunk))

@@ -3,16 +3,16 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::blob::is_called;
+use crate::blob::matches_blob_id;
 use crate::edit::{FileEdit, Hunk, HunkLine};
-use crate::exact::{exact, is_ends_only, may_stand, stands};
+use crate::exact::{apply_exactly, changes_only_line_ends, may_be_applied, is_result_present};
 use crate::fault::PatchFault;
 use crate::index::SearchBudget;
-use crate::matching::{LineEdits, PlacementMiss, MatchPass, HunkPlacement, is_done, is_in, place};
+use crate::matching::{LineEdits, PlacementMiss, MatchPass, HunkPlacement, are_all_applied, is_exactly_present, place_hunks};
 use crate::reading;
-use crate::rewrite::{LineEndPolicy, rewrite};
-use crate::text::{DecodedText, without_mark};
-use crate::undo::is_applied;
+use crate::rewrite::{LineEndPolicy, rewrite_text};
+use crate::text::{DecodedText, strip_bom};
+use crate::undo::was_applied_before;
 
 /// The maximum number of hunks in a file, since each is searched in the whole file.
 const MOST_HUNKS: usize = 5_000;
@@ -22,16 +22,16 @@ const SHOWN: usize = 60;
 pub(crate) type PatchFaults = Vec<PatchFault>;
 
 /// Decodes a file. Searches in the text are charged to `effort`.
-pub(crate) fn legible<'a>(edit: &FileEdit, bytes: &'a [u8], effort: &SearchBudget) -> Result<DecodedText<'a>, PatchFaults> {
-    let text = DecodedText::read(bytes).map_err(|fault| vec![PatchFault::at(edit, &edit.path, fault.to_string())])?;
-    Ok(text.counted(effort))
+pub(crate) fn decode_file<'a>(edit: &FileEdit, bytes: &'a [u8], effort: &SearchBudget) -> Result<DecodedText<'a>, PatchFaults> {
+    let text = DecodedText::from_bytes(bytes).map_err(|fault| vec![PatchFault::for_path(edit, &edit.path, fault.to_string())])?;
+    Ok(text.with_budget(effort))
 }
 
 /// The places where hunks landed: lines counted from 1, with the match pass that found each.
 pub(crate) type LandedHunks = Vec<(usize, MatchPass)>;
 
 /// Applies `hunks` to `bytes`. Returns the new bytes and the places where the hunks landed.
-pub(crate) fn updated(
+pub(crate) fn apply_hunks(
     edit: &FileEdit,
     bytes: &[u8],
     hunks: &[Hunk],
@@ -39,7 +39,7 @@ pub(crate) fn updated(
 ) -> Result<(Vec<u8>, LandedHunks), PatchFaults> {
     if hunks.len() > MOST_HUNKS {
         let what = format!("has {} hunks, and {MOST_HUNKS} are the most; send them in parts", hunks.len());
-        return Err(vec![PatchFault::at(edit, &edit.path, what)]);
+        return Err(vec![PatchFault::for_path(edit, &edit.path, what)]);
     }
     let signed = hunks.iter().all(|hunk| hunk.unsigned.is_empty());
     let mut twofold = false;
@@ -50,28 +50,28 @@ pub(crate) fn updated(
             fitted => twofold = fitted.is_some(),
         }
     }
-    if let Some(hunk) = hunks.iter().find(|hunk| is_ends_only(hunk)) {
-        let done = stands(bytes, hunks).then(|| (bytes.to_vec(), Vec::new()));
+    if let Some(hunk) = hunks.iter().find(|hunk| changes_only_line_ends(hunk)) {
+        let done = is_result_present(bytes, hunks).then(|| (bytes.to_vec(), Vec::new()));
         return done.ok_or_else(|| vec![ends(edit, hunk)]);
     }
-    let text = legible(edit, bytes, effort)?;
+    let text = decode_file(edit, bytes, effort)?;
     let hunks = &*without_marks(edit, &text, hunks)?;
-    if signed && is_done(&text, hunks, twofold) {
+    if signed && are_all_applied(&text, hunks, twofold) {
         return Ok((bytes.to_vec(), Vec::new()));
     }
     let endings = endings(hunks);
-    let placed = place(&text, hunks);
+    let placed = place_hunks(&text, hunks);
     let sure = |placed: &HunkPlacement| !matches!(placed, HunkPlacement::Here(pass, _) if *pass > MatchPass::Trailing);
     let is_sure = placed.as_ref().is_ok_and(|placed| placed.iter().all(sure));
     let turned = if is_sure { None } else { in_turn(&text, hunks, endings) };
-    if turned.is_none() && !is_sure && !twofold && is_applied(&text, hunks, endings) {
+    if turned.is_none() && !is_sure && !twofold && was_applied_before(&text, hunks, endings) {
         return Ok((bytes.to_vec(), Vec::new()));
     }
     if turned.is_none() && !(is_sure && signed) {
         let read =
-            reading::hunks(&text, hunks, &placed).map_err(|misses| missed(edit, &text, hunks, misses))?;
+            reading::repair_hunks(&text, hunks, &placed).map_err(|misses| missed(edit, &text, hunks, misses))?;
         if let Some((how, read)) = read {
-            let (written, places) = updated(edit, bytes, &read, effort)?;
+            let (written, places) = apply_hunks(edit, bytes, &read, effort)?;
             return Ok((written, read_as(how, places)));
         }
     }
@@ -83,13 +83,13 @@ pub(crate) fn updated(
             if placed.iter().all(|placed| matches!(placed, HunkPlacement::Already(_))) {
                 return Ok((bytes.to_vec(), Vec::new()));
             }
-            made(&text, hunks, &placed, endings).map_err(|misses| missed(edit, &text, hunks, misses))?
+            apply_placed(&text, hunks, &placed, endings).map_err(|misses| missed(edit, &text, hunks, misses))?
         }
     };
-    if effort.is_spent() {
+    if effort.is_exhausted() {
         return Err(missed(edit, &text, hunks, vec![(0, PlacementMiss::BudgetExhausted)]));
     }
-    let written = text.write(whole).map_err(|fault| vec![PatchFault::at(edit, &edit.path, fault.to_string())])?;
+    let written = text.encode(whole).map_err(|fault| vec![PatchFault::for_path(edit, &edit.path, fault.to_string())])?;
     Ok((written, places))
 }
 
@@ -114,31 +114,31 @@ fn endings(hunks: &[Hunk]) -> LineEndPolicy {
 /// Removes byte order marks from the hunks, since the mark belongs to the file. An error if a hunk changes nothing
 /// else.
 fn without_marks<'h>(edit: &FileEdit, text: &DecodedText<'_>, hunks: &'h [Hunk]) -> Result<Cow<'h, [Hunk]>, PatchFaults> {
-    let said = |hunk: &Hunk| hunk.old().chain(hunk.new_lines()).any(|line| without_mark(line) != line);
+    let said = |hunk: &Hunk| hunk.old_lines().chain(hunk.new_lines()).any(|line| strip_bom(line) != line);
     if !hunks.iter().any(said) {
         return Ok(Cow::Borrowed(hunks));
     }
     let mut bare = hunks.to_vec();
     for (hunk, was) in bare.iter_mut().zip(hunks) {
         // A mark that neither the file nor an old line has is to be added.
-        let comes = !text.is_marked() && was.old().all(|line| without_mark(line) == line);
+        let comes = !text.has_bom() && was.old_lines().all(|line| strip_bom(line) == line);
         for line in hunk.lines.iter_mut().filter(|_| !comes) {
             let (HunkLine::Keep(said) | HunkLine::Drop(said) | HunkLine::Add(said)) = line;
-            *said = without_mark(said).to_owned();
+            *said = strip_bom(said).to_owned();
         }
-        if hunk.lines != was.lines && hunk.old().eq(hunk.new_lines()) && !was.old().eq(was.new_lines()) {
+        if hunk.lines != was.lines && hunk.old_lines().eq(hunk.new_lines()) && !was.old_lines().eq(was.new_lines()) {
             let what = format!(
                 "is unchanged: the hunk at line {} of the patch changes its byte order mark alone; change that with a command",
                 hunk.line
             );
-            return Err(vec![PatchFault { line: hunk.line, ..PatchFault::at(edit, &edit.path, what) }]);
+            return Err(vec![PatchFault { line: hunk.line, ..PatchFault::for_path(edit, &edit.path, what) }]);
         }
     }
     Ok(Cow::Owned(bare))
 }
 
 /// Applies `hunks` to `text`, each at its place in `placed`.
-fn made(
+fn apply_placed(
     text: &DecodedText<'_>,
     hunks: &[Hunk],
     placed: &[HunkPlacement],
@@ -149,9 +149,9 @@ fn made(
         HunkPlacement::Here(pass, landing) => overlooked(*pass, landing),
         HunkPlacement::Already(at) => vec![(at + 1, MatchPass::Done)],
     });
-    let whole = rewrite(text, &landings, endings);
+    let whole = rewrite_text(text, &landings, endings);
     if landings.len() < hunks.len() {
-        let misses = revived(text, &text.rewritten(whole.clone()), hunks, placed);
+        let misses = revived(text, &text.with_content(whole.clone()), hunks, placed);
         if !misses.is_empty() {
             return Err(misses);
         }
@@ -176,7 +176,7 @@ fn ends(edit: &FileEdit, hunk: &Hunk) -> PatchFault {
         "is unchanged: the hunk at line {} of the patch changes line ends alone, and does not fit to the byte; change them with a command",
         hunk.line
     );
-    PatchFault { line: hunk.line, ..PatchFault::at(edit, &edit.path, what) }
+    PatchFault { line: hunk.line, ..PatchFault::for_path(edit, &edit.path, what) }
 }
 
 /// Returns hunks that seem applied in `text` but whose old lines appear in `after`. It is unclear which of the two is
@@ -184,7 +184,7 @@ fn ends(edit: &FileEdit, hunk: &Hunk) -> PatchFault {
 fn revived(text: &DecodedText<'_>, after: &DecodedText<'_>, hunks: &[Hunk], placed: &[HunkPlacement]) -> Vec<(usize, PlacementMiss)> {
     let doubt = || "its new lines stand there, and its old lines are what another hunk makes".to_owned();
     let seem_done = hunks.iter().zip(placed).enumerate().filter_map(|(index, (hunk, placed))| match placed {
-        HunkPlacement::Already(at) if !is_in(text, hunk) && is_in(after, hunk) => Some((index, *at)),
+        HunkPlacement::Already(at) if !is_exactly_present(text, hunk) && is_exactly_present(after, hunk) => Some((index, *at)),
         _ => None,
     });
     seem_done.map(|(index, at)| (index, PlacementMiss::Doubtful(at, doubt()))).collect()
@@ -193,7 +193,7 @@ fn revived(text: &DecodedText<'_>, after: &DecodedText<'_>, hunks: &[Hunk], plac
 fn missed(edit: &FileEdit, text: &DecodedText<'_>, hunks: &[Hunk], misses: Vec<(usize, PlacementMiss)>) -> PatchFaults {
     let fault = |(index, miss): (usize, PlacementMiss)| {
         let number = (hunks.len() > 1).then_some((index, hunks.len()));
-        let mut fault = PatchFault::missed(edit, text, number, &hunks[index], &miss);
+        let mut fault = PatchFault::from_miss(edit, text, number, &hunks[index], &miss);
         if let Some(HunkLine::Keep(line)) = hunks[index].unsigned.first().map(|at| &hunks[index].lines[*at]) {
             let line: String = line.chars().take(SHOWN).collect();
             fault.what += &format!("; `{line}` has no sign: begin a line that stays with a space");
@@ -229,12 +229,12 @@ fn by_number(
     effort: &SearchBudget,
 ) -> Option<((Vec<u8>, LandedHunks), bool)> {
     let blobs = edit.blobs.as_ref();
-    if blobs.is_some_and(|(_, new)| is_called(bytes, new)) {
+    if blobs.is_some_and(|(_, new)| matches_blob_id(bytes, new)) {
         return Some(((bytes.to_vec(), Vec::new()), true));
     }
-    let known = blobs.is_some_and(|(old, _)| is_called(bytes, old));
-    let done = exact(bytes, hunks, known, effort)?;
-    Some((done, known || !may_stand(bytes, hunks, effort)))
+    let known = blobs.is_some_and(|(old, _)| matches_blob_id(bytes, old));
+    let done = apply_exactly(bytes, hunks, known, effort)?;
+    Some((done, known || !may_be_applied(bytes, hunks, effort)))
 }
 
 fn landing(placed: &HunkPlacement) -> Option<(MatchPass, &LineEdits)> {
@@ -253,9 +253,9 @@ fn first(landing: &LineEdits) -> usize {
 /// Returns true if a hunk has a context line that is not in the file and that an earlier hunk adds.
 fn builds_on_itself(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
     let mut added: HashSet<&str> = HashSet::new();
-    hunks.iter().take_while(|_| !text.effort().is_spent()).any(|hunk| {
+    hunks.iter().take_while(|_| !text.budget().is_exhausted()).any(|hunk| {
         let stands_on = |line: &HunkLine| {
-            matches!(line, HunkLine::Keep(kept) if added.contains(kept.as_str()) && text.find(kept).is_empty())
+            matches!(line, HunkLine::Keep(kept) if added.contains(kept.as_str()) && text.find_exact_line(kept).is_empty())
         };
         let builds = hunk.lines.iter().any(stands_on);
         added.extend(hunk.lines.iter().filter_map(|line| match line {
@@ -273,10 +273,10 @@ fn in_turn(text: &DecodedText<'_>, hunks: &[Hunk], endings: LineEndPolicy) -> Op
     }
     let (mut text, mut places) = (text.clone(), Vec::new());
     for hunk in hunks {
-        let placed = place(&text, std::slice::from_ref(hunk)).ok()?;
+        let placed = place_hunks(&text, std::slice::from_ref(hunk)).ok()?;
         let (pass, landing) = placed.first().and_then(landing).filter(|(pass, _)| *pass <= MatchPass::Trailing)?;
         places.extend(overlooked(pass, landing));
-        text = text.rewritten(rewrite(&text, &[landing], endings));
+        text = text.with_content(rewrite_text(&text, &[landing], endings));
     }
     Some((text.as_str().to_owned(), places))
 }

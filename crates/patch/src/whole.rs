@@ -11,9 +11,9 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Encodes `content` like the file `before`. An encoding that cannot represent it is an error, never a silent
 /// conversion.
-pub(crate) fn written_like(content: &str, before: &[u8]) -> Result<Vec<u8>, TextCodecError> {
-    match DecodedText::read(before) {
-        Ok(text) => text.write(with_ends(text.unmarked(content), &text)),
+pub(crate) fn encode_like(content: &str, before: &[u8]) -> Result<Vec<u8>, TextCodecError> {
+    match DecodedText::from_bytes(before) {
+        Ok(text) => text.encode(with_ends(text.strip_repeated_bom(content), &text)),
         // A binary file has no text properties to keep.
         Err(TextCodecError::Binary) => Ok(content.as_bytes().to_vec()),
         Err(fault) => Err(fault),
@@ -23,7 +23,7 @@ pub(crate) fn written_like(content: &str, before: &[u8]) -> Result<Vec<u8>, Text
 /// Gives `content` the file's line ends, unless it has `\r` itself. Unchanged lines keep their line ends; replaced
 /// lines pass theirs on.
 fn with_ends(content: &str, text: &DecodedText<'_>) -> String {
-    if content.contains('\r') || (0..text.len()).all(|at| matches!(text.ending(at), "\n" | "")) {
+    if content.contains('\r') || (0..text.len()).all(|at| matches!(text.line_end(at), "\n" | "")) {
         return content.to_owned();
     }
     let old: Vec<&str> = text.iter().collect();
@@ -35,9 +35,9 @@ fn with_ends(content: &str, text: &DecodedText<'_>) -> String {
         let (old, new_range) = (op.old_range(), op.new_range());
         let last = if matches!(op, DiffOp::Insert { .. }) { old.start } else { old.end }.saturating_sub(1);
         for (at, line) in (old.start..).zip(&new[new_range]) {
-            let ending = text.ending(at.min(last));
+            let ending = text.line_end(at.min(last));
             out.push_str(line);
-            out.push_str(if ending.is_empty() { text.first_ending() } else { ending });
+            out.push_str(if ending.is_empty() { text.first_line_end() } else { ending });
         }
     }
     if !content.ends_with('\n') {

@@ -133,9 +133,9 @@ impl CallAttempt for PatchAttempt {
                 let reach = Arc::clone(permit.reach());
                 let (disk, denied) = open(&place, move |real| reach.judge(real))?;
                 let (located, spelling) = PathSpelling::of(&patch, &permit, &place)?;
-                let plan = PatchPlan::of(&located, &disk).map_err(|failure| failure.to_string());
+                let plan = PatchPlan::build(&located, &disk).map_err(|failure| failure.to_string());
                 let plan = plan.and_then(|plan| {
-                    disk.check(&plan.steps()).map(|()| plan).map_err(|refusal| refusal.what)
+                    disk.check_steps(&plan.commit_steps()).map(|()| plan).map_err(|refusal| refusal.what)
                 });
                 Ok(match plan {
                     Ok(plan) => Ok((spelling.plan(&plan).diff(), plan)),
@@ -202,7 +202,7 @@ impl PatchWork {
         let (disk, denied) = writable(cx.place(), &permit)?;
         let (patch, spelling) = PathSpelling::of(&patch, &permit, cx.place())?;
         let blocked = || denial(&denied).map(ToolError::Blocked);
-        let plan = match PatchPlan::of(&patch, &disk) {
+        let plan = match PatchPlan::build(&patch, &disk) {
             Ok(plan) => plan,
             Err(failure) => {
                 let mut why = failure.to_string();
@@ -225,12 +225,12 @@ impl PatchWork {
         let paths = plan.changes.iter().map(|change| change.path.as_str());
         let stale = paths.filter(|path| is_stale(&edits, &disk, path));
         let stale: Vec<String> = stale.map(|path| spelling.back(path)).collect();
-        let steps = plan.steps();
+        let steps = plan.commit_steps();
         if let Some(why) = lays_out_git(&steps, &permit, cx.cwd()) {
             return Ok(refused(&why));
         }
         let kinds: HashMap<&str, char> =
-            plan.told().map(|change| (change.path.as_str(), change.letter())).collect();
+            plan.listed_changes().map(|change| (change.path.as_str(), change.status_letter())).collect();
         let mut tell = |milestone: CommitMilestone<'_>| {
             let CommitMilestone::Placed(step) = milestone else { return };
             if let Some(kind) = kinds.get(step.path.as_str()) {
@@ -244,7 +244,7 @@ impl PatchWork {
         for change in &plan.changes {
             remember(&edits, &disk, change);
         }
-        let told = plan.told().filter_map(|change| {
+        let told = plan.listed_changes().filter_map(|change| {
             let real = permit.reach().real(&cx.cwd().join(&change.path));
             Some(permit.host_file(&real)?.sentence(&spelling.back(&change.path)))
         });
@@ -290,9 +290,9 @@ fn open(
 ) -> Result<(DiskTree, SharedDenial), ToolError> {
     let denied = SharedDenial::default();
     let noted = Arc::clone(&denied);
-    let disk = DiskTree::at(&place.cwd)
+    let disk = DiskTree::open_at(&place.cwd)
         .map_err(|fault| ToolError::io(format!("`{}` cannot be opened: {fault}", place.cwd.display())))?;
-    let disk = disk.advising(LINKED).judged_by(Arc::new(move |real, _access| {
+    let disk = disk.with_hard_link_hint(LINKED).with_access_check(Arc::new(move |real, _access| {
         judge(real).map_err(|denial| {
             let why = denial.to_string();
             lock(&noted).get_or_insert(denial);
@@ -329,7 +329,7 @@ impl PathSpelling {
     fn of(patch: &ParsedPatch, permit: &Permit, place: &WorkingDir) -> Result<(ParsedPatch, Self), ToolError> {
         let mut patch = patch.clone();
         let (mut fault, mut elsewhere) = (None, Vec::new());
-        patch.rename(|path| match place.path("input", path) {
+        patch.rename_paths(|path| match place.path("input", path) {
             Ok(whole) => {
                 let real = permit.reach().real(&whole);
                 // A path with `..` is written out in full: the user who approved it knows where it leads.
@@ -376,11 +376,11 @@ impl PathSpelling {
 }
 
 fn is_stale(edits: &EditTracker, disk: &DiskTree, path: &str) -> bool {
-    disk.stamp(path).is_some_and(|(real, stamp)| edits.is_stale(&real, stamp))
+    disk.file_version(path).is_some_and(|(real, stamp)| edits.is_stale(&real, stamp))
 }
 
 fn remember(edits: &EditTracker, disk: &DiskTree, change: &FileChange) {
-    if let Some((real, stamp)) = disk.stamp(&change.path) {
+    if let Some((real, stamp)) = disk.file_version(&change.path) {
         edits.made(&real, stamp);
     }
 }
@@ -396,13 +396,13 @@ fn report(plan: &PatchPlan, called_as: CalledAs, notes: &[String], told: &[Strin
     for line in notes {
         let _ = write!(text, "\n{line}");
     }
-    if plan.changes.iter().flat_map(|change| &change.landed).any(|(_, pass)| pass.overlooks().is_some()) {
+    if plan.changes.iter().flat_map(|change| &change.landed).any(|(_, pass)| pass.ignored_difference().is_some()) {
         text.push_str("\nLook whether what was overlooked is as you meant it.");
     }
     for sentence in told {
         let _ = write!(text, "\n{sentence}");
     }
-    let file = |change: &FileChange| json!({"kind": change.letter().to_string(), "path": change.path, "from": change.from});
-    let files: Vec<_> = plan.told().map(file).collect();
+    let file = |change: &FileChange| json!({"kind": change.status_letter().to_string(), "path": change.path, "from": change.from});
+    let files: Vec<_> = plan.listed_changes().map(file).collect();
     ToolOutput::text(text).with_structured(json!({"changes": files}))
 }

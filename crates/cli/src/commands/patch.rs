@@ -35,13 +35,13 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
         Ok(parsed) => parsed,
         Err(fault) => return refuse(args, &fault.to_string()),
     };
-    let disk = DiskTree::at(&directory)
+    let disk = DiskTree::open_at(&directory)
         .map_err(|fault| CliFault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?
-        .breaking_links(args.break_links)
-        .advising("`--break-links` changes it under this name alone");
+        .with_hard_links_broken(args.break_links)
+        .with_hard_link_hint("`--break-links` changes it under this name alone");
     let root = disk.root().to_owned();
     let within = root.clone();
-    let disk = disk.judged_by(Arc::new(move |real, _| judge(&within, real)));
+    let disk = disk.with_access_check(Arc::new(move |real, _| judge(&within, real)));
     let records = records()?;
     if !args.dry_run {
         mended(&records)?;
@@ -50,11 +50,11 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
     let mut progress = screen::ProgressLine::new("patch");
     let tick = || progress.show(&tally.to_string());
     let done = screen::with_ticks(screen::ProgressLine::EVERY, tick, || {
-        let plan = PatchPlan::of(&parsed, &disk).map_err(|failure| failure.to_string())?;
-        let steps = plan.steps();
+        let plan = PatchPlan::build(&parsed, &disk).map_err(|failure| failure.to_string())?;
+        let steps = plan.commit_steps();
         tally.all.store(steps.len(), Relaxed);
         let done = match args.dry_run {
-            true => disk.check(&steps),
+            true => disk.check_steps(&steps),
             false => disk.commit_with(&steps, &records, &mut |milestone| tally.count(milestone)),
         };
         done.map(|()| plan).map_err(|refusal| refusal.what)
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
 fn taking_effect(root: &Path, plan: &PatchPlan) {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let machine = ThisMachine::new("", vec![root.to_owned()]).with_home(home);
-    for change in plan.told() {
+    for change in plan.listed_changes() {
         let file = host_file_by_name(Path::new(&change.path));
         if let Some(file) = file.or_else(|| machine.host_file(&root.join(&change.path))) {
             screen::print_hint(&file.sentence(&change.path));
@@ -237,11 +237,11 @@ fn print_result(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), CliFault
             let places: Vec<_> = change
                 .landed
                 .iter()
-                .map(|(line, pass)| json!({"line": line, "overlooked": pass.overlooks(), "already": *pass == MatchPass::Done}))
+                .map(|(line, pass)| json!({"line": line, "overlooked": pass.ignored_difference(), "already": *pass == MatchPass::Done}))
                 .collect();
-            json!({"kind": change.letter().to_string(), "path": change.path, "from": change.from, "replaced": change.replaces(), "places": places})
+            json!({"kind": change.status_letter().to_string(), "path": change.path, "from": change.from, "replaced": change.replaces_whole_file(), "places": places})
         };
-        let files: Vec<_> = plan.told().map(file).collect();
+        let files: Vec<_> = plan.listed_changes().map(file).collect();
         let diff = args.dry_run.then(|| plan.diff());
         let all = json!({"applied": !args.dry_run, "changes": files, "already": plan.already, "diff": diff});
         return Ok(screen::print_text(&all.to_string())?);

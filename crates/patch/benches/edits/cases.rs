@@ -8,7 +8,7 @@ use toolgate_patch::{MemoryTree, PatchPlan, parse};
 use crate::chance::CaseRandom;
 use crate::damage::{KINDS, DamageKind};
 use crate::draft::{CaseDraft, DraftFormat, CaseGoal, LineSign};
-use crate::evidence::{PlaceEvidence, is_exact, weigh};
+use crate::evidence::{PlaceEvidence, is_exact, weigh_evidence};
 use crate::histories::FileRevision;
 use crate::{headers, patches};
 
@@ -65,16 +65,16 @@ impl CaseMaker<'_> {
             share = share.saturating_sub(kind.share);
             here
         })?;
-        let mut chance = CaseRandom::of(self.seed, number);
+        let mut chance = CaseRandom::new(self.seed, number);
         (0..TRIES).find_map(|_| self.attempt(*kind, &mut chance))
     }
 
     fn attempt(&self, kind: DamageKind, chance: &mut CaseRandom) -> Option<EditCase> {
         let history = &self.histories[chance.below(self.histories.len())];
         let revision = &history[chance.below(history.len())];
-        let format = chance.of_these(kind.formats)?;
-        let mut draft = CaseDraft::of(revision, format, chance)?;
-        headers::give(&mut draft, chance);
+        let format = chance.pick(kind.formats)?;
+        let mut draft = CaseDraft::from_revision(revision, format, chance)?;
+        headers::add_headers(&mut draft, chance);
         if !(kind.harm)(&mut draft, chance) {
             return None;
         }
@@ -85,8 +85,8 @@ impl CaseMaker<'_> {
         if !is_sound(&draft) {
             return None;
         }
-        let evidence = weigh(&draft);
-        let patch = patches::text(&draft);
+        let evidence = weigh_evidence(&draft);
+        let patch = patches::format_patch(&draft);
         (evidence != PlaceEvidence::Misleading).then_some(EditCase { kind, draft, patch, evidence })
     }
 }
@@ -136,9 +136,9 @@ impl EditCase {
     pub(crate) fn judge(&self) -> (CaseVerdict, Option<ReapplyVerdict>) {
         let file = self.draft.file();
         match self.outcome(&file) {
-            EngineOutcome::Refused(why) => (self.refused(why), None),
+            EngineOutcome::Refused(why) => (self.verdict_if_refused(why), None),
             EngineOutcome::Astray(what) => (CaseVerdict::Wrong(what.to_vec()), None),
-            EngineOutcome::Became(bytes) => match self.became(&file, &bytes) {
+            EngineOutcome::Became(bytes) => match self.verdict_if_changed(&file, &bytes) {
                 CaseVerdict::Right => {
                     let again = match self.outcome(&bytes) {
                         EngineOutcome::Became(after) if after == bytes => ReapplyVerdict::Done,
@@ -154,10 +154,10 @@ impl EditCase {
 
     /// Applies the patch to `file`.
     fn outcome(&self, file: &[u8]) -> EngineOutcome {
-        let tree = MemoryTree::of([(self.draft.path.clone(), file.to_vec())]);
+        let tree = MemoryTree::from_files([(self.draft.path.clone(), file.to_vec())]);
         let planned = catch_unwind(AssertUnwindSafe(|| {
             let patch = parse(&self.patch).map_err(|syntax| format!("syntax: {syntax}"))?;
-            PatchPlan::of(&patch, &tree).map_err(|failure| failure.to_string())
+            PatchPlan::build(&patch, &tree).map_err(|failure| failure.to_string())
         }));
         match planned {
             Err(_) => EngineOutcome::Astray(b"it panicked"),
@@ -173,12 +173,12 @@ impl EditCase {
     }
 
     /// Returns the verdict if the patch is refused.
-    pub(crate) fn refused(&self, why: String) -> CaseVerdict {
+    pub(crate) fn verdict_if_refused(&self, why: String) -> CaseVerdict {
         if self.draft.goal == CaseGoal::Refused { CaseVerdict::Right } else { CaseVerdict::Refused(why) }
     }
 
     /// Returns the verdict if `file` became `bytes`.
-    pub(crate) fn became(&self, file: &[u8], bytes: &[u8]) -> CaseVerdict {
+    pub(crate) fn verdict_if_changed(&self, file: &[u8], bytes: &[u8]) -> CaseVerdict {
         let right = match self.draft.goal {
             CaseGoal::Lands => self.draft.accepts(bytes),
             CaseGoal::Refused => false,

@@ -5,7 +5,7 @@ pub(crate) struct CaseRandom(u64);
 
 impl CaseRandom {
     /// Creates the generator of `seed` for the case `number`.
-    pub(crate) fn of(seed: u64, number: usize) -> Self {
+    pub(crate) fn new(seed: u64, number: usize) -> Self {
         let mut chance = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number as u64);
         chance.next();
         chance
@@ -30,7 +30,7 @@ impl CaseRandom {
     }
 
     /// Picks one of `things`.
-    pub(crate) fn of_these<T: Clone>(&mut self, things: &[T]) -> Option<T> {
+    pub(crate) fn pick<T: Clone>(&mut self, things: &[T]) -> Option<T> {
         things.get(self.below(things.len())).cloned()
     }
 }

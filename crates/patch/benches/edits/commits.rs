@@ -9,7 +9,7 @@ const COMMITS: &str = "-n600";
 const FILES: usize = 6;
 
 /// Returns path, old text and new text of each file that a commit changes.
-pub(crate) fn changes(repository: &Path) -> Vec<(String, String, String)> {
+pub(crate) fn changed_files(repository: &Path) -> Vec<(String, String, String)> {
     let listed = git(repository, &["log", "--no-merges", "--format=%H", COMMITS]).unwrap_or_default();
     let mut changes = Vec::new();
     for commit in listed.lines() {

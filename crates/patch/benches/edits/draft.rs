@@ -137,7 +137,7 @@ pub(crate) struct CaseDraft {
 
 impl CaseDraft {
     /// Creates a draft from some hunks of `revision`.
-    pub(crate) fn of(revision: &FileRevision, format: DraftFormat, chance: &mut CaseRandom) -> Option<Self> {
+    pub(crate) fn from_revision(revision: &FileRevision, format: DraftFormat, chance: &mut CaseRandom) -> Option<Self> {
         let bare = !revision.old.ends_with('\n');
         if bare == revision.new.ends_with('\n') {
             return None;
@@ -208,7 +208,7 @@ impl CaseDraft {
     }
 
     /// Returns an unused line id.
-    pub(crate) fn fresh(&self) -> usize {
+    pub(crate) fn next_id(&self) -> usize {
         self.cells.iter().map(|cell| cell.id).max().map_or(0, |id| id + 1)
     }
 
@@ -226,7 +226,7 @@ impl CaseDraft {
     }
 
     /// Returns the expected lines of the result; `open` includes the optional ones.
-    pub(crate) fn wanted(&self, open: bool) -> Vec<&DraftLine> {
+    pub(crate) fn expected_lines(&self, open: bool) -> Vec<&DraftLine> {
         let stays = |cell: &&DraftLine| match cell.there {
             LinePresence::Both | LinePresence::After => true,
             LinePresence::Before => false,
@@ -243,7 +243,7 @@ impl CaseDraft {
     }
 
     fn fits(&self, text: &str, open: bool) -> bool {
-        let wanted = self.wanted(open);
+        let wanted = self.expected_lines(open);
         let last_before = self.rows().last().map(|cell| cell.id);
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let fits = |(at, (line, cell)): (usize, (&&str, &&DraftLine))| {
@@ -327,12 +327,12 @@ impl DraftBuilder<'_> {
 
 impl DraftHunk {
     /// Returns the old lines of the hunk.
-    pub(crate) fn old(&self) -> impl Iterator<Item = &PatchLine> {
+    pub(crate) fn old_lines(&self) -> impl Iterator<Item = &PatchLine> {
         self.lines.iter().filter(|said| said.sign != LineSign::Add)
     }
 
     /// Returns the indices of specific lines with this `sign`.
-    pub(crate) fn telling(&self, sign: LineSign) -> Vec<usize> {
+    pub(crate) fn telling_lines(&self, sign: LineSign) -> Vec<usize> {
         let tells = |at: &usize| self.lines[*at].sign == sign && is_telling(&self.lines[*at].text);
         (0..self.lines.len()).filter(tells).collect()
     }

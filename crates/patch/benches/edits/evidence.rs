@@ -20,7 +20,7 @@ pub(crate) enum PlaceEvidence {
 }
 
 /// Weighs the evidence of `draft`.
-pub(crate) fn weigh(draft: &CaseDraft) -> PlaceEvidence {
+pub(crate) fn weigh_evidence(draft: &CaseDraft) -> PlaceEvidence {
     match draft.goal {
         CaseGoal::Lands => {}
         CaseGoal::Already => {
@@ -62,12 +62,12 @@ fn shape(level: CompareLevel, line: &str) -> String {
     match level {
         CompareLevel::Exact => line.to_owned(),
         CompareLevel::Trimmed => line.trim().to_owned(),
-        CompareLevel::Plain => plain(line),
+        CompareLevel::Plain => normalize_line(line),
     }
 }
 
 /// Removes whitespace from a line and replaces typographic characters by ASCII.
-pub(crate) fn plain(line: &str) -> String {
+pub(crate) fn normalize_line(line: &str) -> String {
     let typed = |char: char| match char {
         '‘' | '’' => '\'',
         '“' | '”' => '"',
@@ -80,8 +80,8 @@ pub(crate) fn plain(line: &str) -> String {
 /// Returns the places where a hunk may belong, including the right one.
 fn places(draft: &CaseDraft, part: &DraftHunk) -> Result<Vec<usize>, PlaceEvidence> {
     let rows = draft.rows();
-    let old: Vec<&str> = part.old().map(|said| said.text.as_str()).collect();
-    let truth = part.old().enumerate().find_map(|(at, said)| Some(draft.row(said.cell?)?.checked_sub(at)));
+    let old: Vec<&str> = part.old_lines().map(|said| said.text.as_str()).collect();
+    let truth = part.old_lines().enumerate().find_map(|(at, said)| Some(draft.row(said.cell?)?.checked_sub(at)));
     let Some(truth) = truth else {
         // None of its lines is left at its place, and all of them stand elsewhere.
         let stands = |row: usize| {
@@ -92,7 +92,7 @@ fn places(draft: &CaseDraft, part: &DraftHunk) -> Result<Vec<usize>, PlaceEviden
         }
         // The hunk only adds lines and has no context.
         let told = draft.manner.format == DraftFormat::Unified && part.numbers == HunkNumbers::Right;
-        return if told { Ok(vec![patches::start(draft, part)]) } else { Err(PlaceEvidence::Short) };
+        return if told { Ok(vec![patches::hunk_start(draft, part)]) } else { Err(PlaceEvidence::Short) };
     };
     for level in [CompareLevel::Exact, CompareLevel::Trimmed, CompareLevel::Plain] {
         let file: Vec<String> = rows.iter().map(|cell| shape(level, &cell.text)).collect();
@@ -121,8 +121,8 @@ fn places(draft: &CaseDraft, part: &DraftHunk) -> Result<Vec<usize>, PlaceEviden
 fn stands_unspaced(draft: &CaseDraft, old: &[&str]) -> Vec<usize> {
     let rows = draft.rows();
     let file: Vec<String> =
-        rows.iter().map(|cell| plain(&cell.text)).filter(|line| !line.is_empty()).collect();
-    let said: Vec<String> = old.iter().map(|line| plain(line)).filter(|line| !line.is_empty()).collect();
+        rows.iter().map(|cell| normalize_line(&cell.text)).filter(|line| !line.is_empty()).collect();
+    let said: Vec<String> = old.iter().map(|line| normalize_line(line)).filter(|line| !line.is_empty()).collect();
     (0..(file.len() + 1).saturating_sub(said.len().max(1)))
         .filter(|at| file[*at..].starts_with(&said))
         .collect()
@@ -131,12 +131,12 @@ fn stands_unspaced(draft: &CaseDraft, old: &[&str]) -> Vec<usize> {
 /// Returns true if the non-blank lines of a hunk stand one after another at the right place, ignoring blank lines.
 fn truly_unspaced(draft: &CaseDraft, part: &DraftHunk) -> bool {
     let rows = draft.rows();
-    let said: Vec<_> = part.old().filter(|said| !plain(&said.text).is_empty()).collect();
+    let said: Vec<_> = part.old_lines().filter(|said| !normalize_line(&said.text).is_empty()).collect();
     let places: Option<Vec<usize>> = said.iter().map(|said| draft.row(said.cell?)).collect();
     let Some(places) = places else { return false };
-    let same = |(said, row): (&&crate::draft::PatchLine, &usize)| plain(&said.text) == plain(&rows[*row].text);
+    let same = |(said, row): (&&crate::draft::PatchLine, &usize)| normalize_line(&said.text) == normalize_line(&rows[*row].text);
     let together =
-        |pair: &[usize]| rows[pair[0] + 1..pair[1]].iter().all(|cell| plain(&cell.text).is_empty());
+        |pair: &[usize]| rows[pair[0] + 1..pair[1]].iter().all(|cell| normalize_line(&cell.text).is_empty());
     said.iter().zip(&places).all(same) && places.windows(2).all(|pair| pair[0] < pair[1] && together(pair))
 }
 
@@ -144,10 +144,10 @@ fn truly_unspaced(draft: &CaseDraft, part: &DraftHunk) -> bool {
 pub(crate) fn is_exact(draft: &CaseDraft) -> bool {
     let rows = draft.rows();
     let exact = |part: &DraftHunk| {
-        let places: Option<Vec<usize>> = part.old().map(|said| draft.row(said.cell?)).collect();
+        let places: Option<Vec<usize>> = part.old_lines().map(|said| draft.row(said.cell?)).collect();
         places.is_some_and(|places| {
             places.windows(2).all(|pair| pair[0] + 1 == pair[1])
-                && part.old().zip(&places).all(|(said, row)| said.text == rows[*row].text)
+                && part.old_lines().zip(&places).all(|(said, row)| said.text == rows[*row].text)
         })
     };
     draft.cells.iter().all(|cell| cell.ending == draft.cells[0].ending) && draft.parts.iter().all(exact)
@@ -155,7 +155,7 @@ pub(crate) fn is_exact(draft: &CaseDraft) -> bool {
 
 /// Returns the occurrences of the text, which may be more than those of its lines.
 fn occurrences(draft: &CaseDraft, found: Vec<usize>) -> Vec<usize> {
-    let old: Vec<&str> = draft.parts[0].old().map(|said| said.text.as_str()).collect();
+    let old: Vec<&str> = draft.parts[0].old_lines().map(|said| said.text.as_str()).collect();
     let mut text = old.join("\n");
     if draft.manner.ended {
         text.push('\n');
@@ -175,15 +175,15 @@ fn by_anchors(draft: &CaseDraft, part: &DraftHunk) -> Result<Vec<usize>, PlaceEv
     let file: Vec<(usize, String)> = rows
         .iter()
         .enumerate()
-        .map(|(at, cell)| (at, plain(&cell.text)))
+        .map(|(at, cell)| (at, normalize_line(&cell.text)))
         .filter(|(_, line)| !line.is_empty())
         .collect();
     let mut anchors: Vec<(String, usize)> = Vec::new();
     let mut tells = 0;
-    for said in part.old() {
+    for said in part.old_lines() {
         let Some(row) = said.cell.and_then(|cell| draft.row(cell)) else { continue };
-        let shape = plain(&said.text);
-        if shape.is_empty() || shape != plain(&rows[row].text) {
+        let shape = normalize_line(&said.text);
+        if shape.is_empty() || shape != normalize_line(&rows[row].text) {
             continue;
         }
         tells += match (is_telling(&said.text), said.sign) {
@@ -225,7 +225,7 @@ fn narrowed(draft: &CaseDraft, part: &DraftHunk, found: Vec<usize>, truth: usize
         return Ok(vec![truth]);
     }
     if unified && let HunkNumbers::Off(by) = part.numbers {
-        let there = (patches::start(draft, part).cast_signed() - 1 + by).max(0).cast_unsigned();
+        let there = (patches::hunk_start(draft, part).cast_signed() - 1 + by).max(0).cast_unsigned();
         if found.contains(&there) {
             return Err(PlaceEvidence::Misleading);
         }
@@ -283,7 +283,7 @@ fn applied(draft: &CaseDraft, part: &DraftHunk) -> PlaceEvidence {
             .filter(|at| file[*at..].starts_with(lines))
             .collect()
     };
-    let old: Vec<&str> = part.old().map(|said| said.text.as_str()).collect();
+    let old: Vec<&str> = part.old_lines().map(|said| said.text.as_str()).collect();
     let new = part.lines.iter().filter(|said| said.sign != LineSign::Drop);
     let new: Vec<&str> = new.map(|said| said.text.as_str()).collect();
     let made = stands(&new);
@@ -298,13 +298,13 @@ fn applied(draft: &CaseDraft, part: &DraftHunk) -> PlaceEvidence {
 /// Returns true if a hunk with a wrong line matches somewhere as it is.
 fn fits_elsewhere(draft: &CaseDraft) -> bool {
     let rows = draft.rows();
-    let file: Vec<String> = rows.iter().map(|cell| plain(&cell.text)).collect();
+    let file: Vec<String> = rows.iter().map(|cell| normalize_line(&cell.text)).collect();
     let wrong = |part: &&DraftHunk| {
-        part.old()
+        part.old_lines()
             .any(|said| said.cell.and_then(|cell| draft.cell(cell)).is_none_or(|cell| cell.text != said.text))
     };
     draft.parts.iter().filter(wrong).any(|part| {
-        let said: Vec<String> = part.old().map(|said| plain(&said.text)).collect();
+        let said: Vec<String> = part.old_lines().map(|said| normalize_line(&said.text)).collect();
         file.windows(said.len().max(1)).any(|window| window == said)
     })
 }

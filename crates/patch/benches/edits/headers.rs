@@ -2,7 +2,7 @@
 
 use crate::chance::CaseRandom;
 use crate::draft::{CaseDraft, DraftFormat, DraftHunk};
-use crate::patches::enclosing;
+use crate::patches::enclosing_lines;
 
 /// The number of bytes of a line that git writes.
 const GIT_WIDTH: usize = 80;
@@ -54,13 +54,13 @@ const BEFORE: &[&str] = &[
 ];
 
 /// Gives about half of the hunks a header.
-pub(crate) fn give(draft: &mut CaseDraft, chance: &mut CaseRandom) {
+pub(crate) fn add_headers(draft: &mut CaseDraft, chance: &mut CaseRandom) {
     for at in 0..draft.parts.len() {
         let part = &draft.parts[at];
         let headers = match (draft.manner.format, chance.below(8)) {
             (DraftFormat::Replace, _) | (_, 0..4) => continue,
-            (DraftFormat::Unified, _) | (DraftFormat::Envelope, 4) => as_git(draft, part).into_iter().collect(),
-            (DraftFormat::Envelope, 5) => as_model(draft, part, chance).into_iter().collect(),
+            (DraftFormat::Unified, _) | (DraftFormat::Envelope, 4) => header_as_git(draft, part).into_iter().collect(),
+            (DraftFormat::Envelope, 5) => header_as_model(draft, part, chance).into_iter().collect(),
             (DraftFormat::Envelope, _) => around(draft, part, chance),
         };
         draft.parts[at].headers = headers;
@@ -69,7 +69,7 @@ pub(crate) fn give(draft: &mut CaseDraft, chance: &mut CaseRandom) {
 
 /// Returns one or two lines that enclose a hunk.
 fn around(draft: &CaseDraft, part: &DraftHunk, chance: &mut CaseRandom) -> Vec<String> {
-    let mut headers = enclosing(draft, part);
+    let mut headers = enclosing_lines(draft, part);
     headers.truncate(if chance.once_in(4) { 2 } else { 1 });
     headers.reverse();
     let trimmed = chance.once_in(2);
@@ -79,14 +79,14 @@ fn around(draft: &CaseDraft, part: &DraftHunk, chance: &mut CaseRandom) -> Vec<S
 
 /// Returns the last line above a hunk that begins with a letter, `_` or `$`. Git writes it unless it knows the
 /// language.
-pub(crate) fn as_git(draft: &CaseDraft, part: &DraftHunk) -> Option<String> {
+pub(crate) fn header_as_git(draft: &CaseDraft, part: &DraftHunk) -> Option<String> {
     let named = |line: &str| line.starts_with(|char: char| char.is_ascii_alphabetic() || "_$".contains(char));
     let header = nearest(draft, part, named)?;
     Some(header[..header.floor_char_boundary(GIT_WIDTH)].trim_end().to_owned())
 }
 
 /// Returns the last definition above a hunk as models write it: unchanged, without indentation, or without parameters.
-pub(crate) fn as_model(draft: &CaseDraft, part: &DraftHunk, chance: &mut CaseRandom) -> Option<String> {
+pub(crate) fn header_as_model(draft: &CaseDraft, part: &DraftHunk, chance: &mut CaseRandom) -> Option<String> {
     let header = nearest(draft, part, is_definition)?;
     let name = header.trim().split('(').next().unwrap_or_default().trim_end();
     Some(match chance.below(4) {
@@ -98,7 +98,7 @@ pub(crate) fn as_model(draft: &CaseDraft, part: &DraftHunk, chance: &mut CaseRan
 
 /// Returns the last row above a hunk that satisfies `is`.
 fn nearest(draft: &CaseDraft, part: &DraftHunk, is: impl Fn(&str) -> bool) -> Option<String> {
-    let first = part.old().find_map(|said| draft.row(said.cell?))?;
+    let first = part.old_lines().find_map(|said| draft.row(said.cell?))?;
     draft.rows()[..first].iter().rev().map(|cell| &cell.text).find(|text| is(text)).cloned()
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct FileRevision {
 
 /// Returns every file that differs between two successive versions, for each of the `repositories`, or else for each
 /// package. Also returns the names of missing sources.
-pub(crate) fn revisions(repositories: &[PathBuf]) -> (Vec<Vec<FileRevision>>, Vec<String>) {
+pub(crate) fn load_revisions(repositories: &[PathBuf]) -> (Vec<Vec<FileRevision>>, Vec<String>) {
     let (mut revisions, mut missing) =
         if repositories.is_empty() { packages() } else { commits(repositories) };
     // Licences change in the same way everywhere.
@@ -94,7 +94,7 @@ fn packages() -> (Vec<Vec<FileRevision>>, Vec<String>) {
         }
     });
     for (manager, name, versions) in FOREIGN {
-        let places = versions.iter().map(|version| (*version, registry::unpacked(*manager, name, version)));
+        let places = versions.iter().map(|version| (*version, registry::unpack_version(*manager, name, version)));
         let (more, lacking) = compared(name, places);
         revisions.push(more);
         missing.extend(lacking);
@@ -106,7 +106,7 @@ fn packages() -> (Vec<Vec<FileRevision>>, Vec<String>) {
 fn commits(repositories: &[PathBuf]) -> (Vec<Vec<FileRevision>>, Vec<String>) {
     let (mut revisions, mut missing) = (Vec::new(), Vec::new());
     for repository in repositories {
-        let pairs = commits::changes(repository);
+        let pairs = commits::changed_files(repository);
         if pairs.is_empty() {
             missing.push(repository.display().to_string());
         }

@@ -60,7 +60,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let (histories, missing) = histories::revisions(&wish.repositories);
+    let (histories, missing) = histories::load_revisions(&wish.repositories);
     let files: usize = histories.iter().map(Vec::len).sum();
     println!("{files} changed files of {} histories, seed {}", histories.len(), wish.seed);
     if !missing.is_empty() {
@@ -78,13 +78,13 @@ fn main() -> ExitCode {
         let (verdict, again) = case.judge();
         report.times.push((began.elapsed(), number));
         if wish.shows(&case, &verdict) {
-            show::show(number, &case, &verdict);
+            show::print_case(number, &case, &verdict);
         }
         if case.is_unified() {
             unified.push(number);
         }
         if wish.again && !matches!(again, None | Some(ReapplyVerdict::Done)) {
-            show::again(number, &case, again.as_ref());
+            show::print_reapplied(number, &case, again.as_ref());
         }
         report.count(&case, &verdict);
         report.count_again(again.as_ref());
@@ -94,7 +94,7 @@ fn main() -> ExitCode {
         let step = unified.len().div_ceil(PEERS).max(1);
         let sample: Vec<EditCase> =
             unified.iter().step_by(step).filter_map(|number| maker.case(*number)).collect();
-        peers::compare(&sample);
+        peers::compare_with_peers(&sample);
     }
     if report.wrong() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

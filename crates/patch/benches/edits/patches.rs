@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::draft::{CaseDraft, DraftFormat, HunkNumbers, DraftHunk, LineSign, LinePresence, PatchWrapper, indent, is_telling};
 
 /// Formats the patch.
-pub(crate) fn text(draft: &CaseDraft) -> String {
+pub(crate) fn format_patch(draft: &CaseDraft) -> String {
     let patch = match draft.manner.format {
         DraftFormat::Envelope => envelope(draft),
         DraftFormat::Unified => unified(draft),
@@ -25,11 +25,11 @@ pub(crate) fn text(draft: &CaseDraft) -> String {
 }
 
 /// Returns the lines of the file that enclose a hunk, judged by indentation, innermost first.
-pub(crate) fn enclosing(draft: &CaseDraft, part: &DraftHunk) -> Vec<String> {
+pub(crate) fn enclosing_lines(draft: &CaseDraft, part: &DraftHunk) -> Vec<String> {
     let rows = draft.rows();
-    let first = part.old().find_map(|said| draft.row(said.cell?));
+    let first = part.old_lines().find_map(|said| draft.row(said.cell?));
     let depth =
-        part.old().filter(|said| !said.text.trim().is_empty()).map(|said| indent(&said.text).len()).min();
+        part.old_lines().filter(|said| !said.text.trim().is_empty()).map(|said| indent(&said.text).len()).min();
     let (Some(first), Some(mut depth)) = (first, depth) else { return Vec::new() };
     let mut headers = Vec::new();
     for cell in rows[..first].iter().rev() {
@@ -75,7 +75,7 @@ fn unified(draft: &CaseDraft) -> String {
     for part in &draft.parts {
         let count = |sign: LineSign| part.lines.iter().filter(|said| said.sign != sign).count();
         let (old, new) = (count(LineSign::Add), count(LineSign::Drop));
-        let first = start(draft, part);
+        let first = hunk_start(draft, part);
         let heading = part.headers.first().map(|header| format!(" {}", header.trim())).unwrap_or_default();
         let (at, extra) = match part.numbers {
             HunkNumbers::Right => (first.cast_signed(), 0),
@@ -108,8 +108,8 @@ fn unified(draft: &CaseDraft) -> String {
 }
 
 /// Returns the first line of a hunk in the file, counted from 1. For inserted lines it is the line before them.
-pub(crate) fn start(draft: &CaseDraft, part: &DraftHunk) -> usize {
-    if let Some(row) = part.old().find_map(|said| draft.row(said.cell?)) {
+pub(crate) fn hunk_start(draft: &CaseDraft, part: &DraftHunk) -> usize {
+    if let Some(row) = part.old_lines().find_map(|said| draft.row(said.cell?)) {
         return row + 1;
     }
     let first = part.lines.iter().find_map(|said| said.cell);
@@ -121,7 +121,7 @@ fn is_last(draft: &CaseDraft, id: usize, sign: LineSign) -> bool {
     let last = |cells: Vec<&crate::draft::DraftLine>| cells.last().is_some_and(|cell| cell.id == id);
     match sign {
         LineSign::Keep | LineSign::Drop => last(draft.rows()),
-        LineSign::Add => last(draft.wanted(false)),
+        LineSign::Add => last(draft.expected_lines(false)),
     }
 }
 

@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 use crate::cases::{EditCase, CaseVerdict};
 use crate::damage::NONE;
 use crate::draft::CaseDraft;
-use crate::report::{CaseCounts, head};
+use crate::report::{CaseCounts, table_head};
 
 /// Prints the results of toolgate and the peers for `sample`.
-pub(crate) fn compare(sample: &[EditCase]) {
-    println!("\n{} unified diffs, given to each:\n\n{}", sample.len(), head("program"));
+pub(crate) fn compare_with_peers(sample: &[EditCase]) {
+    println!("\n{} unified diffs, given to each:\n\n{}", sample.len(), table_head("program"));
     row("toolgate", sample, &|case| Some(case.judge().0));
     row("`git apply`", sample, &|case| run(case, &["git", "apply", "-"]));
     row("`patch`", sample, &|case| run(case, &["patch", "-p1", "-N", "-s", "-r", "-"]));
@@ -48,7 +48,7 @@ fn run(case: &EditCase, program: &[&str]) -> Option<CaseVerdict> {
     // The program may stop reading early.
     let _ = child.stdin.take()?.write_all(case.patch.as_bytes());
     if !child.wait().ok()?.success() {
-        return Some(case.refused(String::new()));
+        return Some(case.verdict_if_refused(String::new()));
     }
-    Some(case.became(&file, &fs::read(&at).unwrap_or_default()))
+    Some(case.verdict_if_changed(&file, &fs::read(&at).unwrap_or_default()))
 }

@@ -12,7 +12,7 @@ pub(crate) enum PackageClient {
 }
 
 /// Returns the directory of an unpacked package version; `None` if its program is missing or cannot fetch it.
-pub(crate) fn unpacked(manager: PackageClient, name: &str, version: &str) -> Option<PathBuf> {
+pub(crate) fn unpack_version(manager: PackageClient, name: &str, version: &str) -> Option<PathBuf> {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("edits").join(format!("{name}-{version}"));
     let done = scratch.join("done");
     if !done.exists() {

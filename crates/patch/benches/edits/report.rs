@@ -61,7 +61,7 @@ impl CaseCounts {
 }
 
 /// Formats the head of a table with rows by `of`.
-pub(crate) fn head(of: &str) -> String {
+pub(crate) fn table_head(of: &str) -> String {
     format!(
         "| {of} | cases | landed right | refused | landed wrong | recoverable | of these right | right % |\n\
          |---|--:|--:|--:|--:|--:|--:|--:|"
@@ -128,7 +128,7 @@ impl EditBenchReport {
 
     /// Formats the counts by kind, with sums.
     pub(crate) fn table(&self) -> String {
-        let mut rows = vec![head("damage")];
+        let mut rows = vec![table_head("damage")];
         let (mut damaged, mut all) = (CaseCounts::default(), CaseCounts::default());
         for kind in KINDS {
             let Some(count) = self.kinds.get(kind.name) else { continue };
@@ -142,7 +142,7 @@ impl EditBenchReport {
         rows.push(undamaged.row("**undamaged**"));
         rows.push(damaged.row("**damaged**"));
         rows.push(all.row("**all**"));
-        rows.push(format!("\n{}", head("format")));
+        rows.push(format!("\n{}", table_head("format")));
         rows.extend(self.formats.iter().map(|(name, count)| count.row(name)));
         rows.join("\n")
     }

@@ -6,7 +6,7 @@ use crate::cases::{ReapplyVerdict, EditCase, CaseVerdict};
 use crate::draft::{DraftLine, CaseDraft, DraftLineEnd};
 
 /// Prints the patch, and the difference between actual and expected result.
-pub(crate) fn show(number: usize, case: &EditCase, verdict: &CaseVerdict) {
+pub(crate) fn print_case(number: usize, case: &EditCase, verdict: &CaseVerdict) {
     let path = &case.draft.path;
     let file = String::from_utf8_lossy(&case.draft.file()).into_owned();
     println!("\n━━━ case {number}: {}, {:?}, {path}", case.kind.name, case.draft.manner.format);
@@ -26,7 +26,7 @@ pub(crate) fn show(number: usize, case: &EditCase, verdict: &CaseVerdict) {
 }
 
 /// Prints the patch, and why it is not recognised when it is applied again.
-pub(crate) fn again(number: usize, case: &EditCase, again: Option<&ReapplyVerdict>) {
+pub(crate) fn print_reapplied(number: usize, case: &EditCase, again: Option<&ReapplyVerdict>) {
     println!("\n━━━ case {number}: {}, {:?}", case.kind.name, case.draft.manner.format);
     println!("{}", printable(&case.patch));
     match again {
@@ -45,7 +45,7 @@ fn printable(patch: &str) -> String {
 }
 
 fn wanted(draft: &CaseDraft) -> String {
-    let lines = draft.wanted(false);
+    let lines = draft.expected_lines(false);
     let ending = |cell: &&DraftLine| if cell.ending == DraftLineEnd::Windows { "\r\n" } else { "\n" };
     lines.iter().map(|cell| cell.text.clone() + ending(cell)).collect()
 }

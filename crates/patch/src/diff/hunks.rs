@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 const CONTEXT: usize = 3;
 
 /// Formats the hunks that turn `was` into `is`.
-pub(super) fn between(was: &str, is: &str) -> String {
+pub(super) fn format_hunks(was: &str, is: &str) -> String {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let (was, is) = (lines(was), lines(is));
     let changes =

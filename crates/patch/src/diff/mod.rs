@@ -9,7 +9,7 @@ use std::fmt::Write;
 use crate::plan::{FileChange, FileContent, PatchPlan};
 use crate::text::DecodedText;
 use crate::tree::SymbolicLink;
-use name::{ended, quoted};
+use name::{end_name_with_tab, quote_path};
 
 impl PatchPlan {
     /// Formats the changes as a git diff. `git apply` turns the same files into exactly the plan's result, to the byte.
@@ -37,12 +37,12 @@ impl PatchPlan {
             if let Some(link) = change.link.as_ref().filter(|_| change.after.is_none()) {
                 return unlinked(link);
             }
-            let (path, after) = (change.name(), change.after.as_ref());
+            let (path, after) = (change.diff_name(), change.after.as_ref());
             let came = change.from.as_deref().zip(change.origin.as_ref()).filter(|_| change.before.is_none());
             let Some((from, origin)) = came else {
                 return part(path, DiffOrigin::Same, change.before.as_ref(), after);
             };
-            let name = origin.name(from);
+            let name = origin.diff_name(from);
             let renamed = renames.get(from) == Some(&change.path.as_str());
             let way = if renamed { DiffOrigin::Renamed(name) } else { DiffOrigin::Copied(name) };
             part(path, way, Some(&origin.content), after)
@@ -77,7 +77,7 @@ fn part(path: &str, way: DiffOrigin<'_>, before: Option<&FileContent>, after: Op
         DiffOrigin::Same => path,
         DiffOrigin::Renamed(from) | DiffOrigin::Copied(from) => from,
     };
-    let (old, new) = (quoted("a/", from), quoted("b/", path));
+    let (old, new) = (quote_path("a/", from), quote_path("b/", path));
     let mut out = format!("diff --git {old} {new}\n");
     let mode = |content: &FileContent| if content.executable { "100755" } else { "100644" };
     let _ = match (before, after) {
@@ -94,7 +94,7 @@ fn part(path: &str, way: DiffOrigin<'_>, before: Option<&FileContent>, after: Op
         DiffOrigin::Copied(_) => Some("copy"),
     };
     if let Some(verb) = verb {
-        let _ = writeln!(out, "{verb} from {}\n{verb} to {}", quoted("", from), quoted("", path));
+        let _ = writeln!(out, "{verb} from {}\n{verb} to {}", quote_path("", from), quote_path("", path));
     }
     let was = before.map(|content| content.bytes.as_slice());
     let is = after.map(|content| content.bytes.as_slice());
@@ -104,14 +104,14 @@ fn part(path: &str, way: DiffOrigin<'_>, before: Option<&FileContent>, after: Op
     }
     let old = if before.is_some() { &old } else { "/dev/null" };
     let new = if after.is_some() { &new } else { "/dev/null" };
-    let _ = match (plain(was_all), plain(is_all)) {
+    let _ = match (as_diff_text(was_all), as_diff_text(is_all)) {
         (Some(was), Some(is)) => {
-            write!(out, "--- {}\n+++ {}\n{}", ended(old), ended(new), hunks::between(was, is))
+            write!(out, "--- {}\n+++ {}\n{}", end_name_with_tab(old), end_name_with_tab(new), hunks::format_hunks(was, is))
         }
         _ => {
             // Without any such line, git would skip the file instead of refusing it.
             let alone = if out.lines().count() == 1 { "dissimilarity index 100%\n" } else { "" };
-            write!(out, "{alone}Binary files {old} and {new} differ\n{}", shown(was, is))
+            write!(out, "{alone}Binary files {old} and {new} differ\n{}", commented_text_diff(was, is))
         }
     };
     out
@@ -119,29 +119,29 @@ fn part(path: &str, way: DiffOrigin<'_>, before: Option<&FileContent>, after: Op
 
 /// Formats the deletion of a symlink whose target stays.
 fn unlinked(link: &SymbolicLink) -> String {
-    let (old, new) = (quoted("a/", &link.name), quoted("b/", &link.name));
-    let (hunks, ended) = (hunks::between(&link.to, ""), ended(&old));
+    let (old, new) = (quote_path("a/", &link.name), quote_path("b/", &link.name));
+    let (hunks, ended) = (hunks::format_hunks(&link.to, ""), end_name_with_tab(&old));
     format!("diff --git {old} {new}\ndeleted file mode 120000\n--- {ended}\n+++ /dev/null\n{hunks}")
 }
 
 /// Returns the bytes as text, if git would put them into a diff as text.
-fn plain(bytes: &[u8]) -> Option<&str> {
+fn as_diff_text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok().filter(|_| memchr::memchr(0, bytes).is_none())
 }
 
 /// Formats the text diff of a file in another encoding as `#` lines, which no program takes for a part of the diff.
-fn shown(was: Option<&[u8]>, is: Option<&[u8]>) -> String {
-    let (Ok(old), Ok(new)) = (DecodedText::read(was.unwrap_or_default()), DecodedText::read(is.unwrap_or_default())) else {
+fn commented_text_diff(was: Option<&[u8]>, is: Option<&[u8]>) -> String {
+    let (Ok(old), Ok(new)) = (DecodedText::from_bytes(was.unwrap_or_default()), DecodedText::from_bytes(is.unwrap_or_default())) else {
         return String::new();
     };
-    let (from, to) = (old.encoding(), new.encoding());
+    let (from, to) = (old.encoding_name(), new.encoding_name());
     let encoding = match (was, is) {
         (Some(_), Some(_)) if from != to => format!("{from} becomes {to}"),
         (Some(_), _) => from.to_owned(),
         (None, _) => to.to_owned(),
     };
     let mut out = format!("# as text ({encoding}):\n");
-    for line in hunks::between(old.as_str(), new.as_str()).split_terminator('\n') {
+    for line in hunks::format_hunks(old.as_str(), new.as_str()).split_terminator('\n') {
         let _ = writeln!(out, "# {line}");
     }
     out

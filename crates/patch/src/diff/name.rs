@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// Quotes a name with unusual characters, or with whitespace at its ends, which readers would strip.
-pub(super) fn quoted(prefix: &str, path: &str) -> String {
+pub(super) fn quote_path(prefix: &str, path: &str) -> String {
     let path = relative(path);
     let usual = |char: char| !char.is_control() && char != '"' && char != '\\';
     if path.chars().all(usual) && path.trim() == path {
@@ -29,7 +29,7 @@ pub(super) fn quoted(prefix: &str, path: &str) -> String {
 }
 
 /// Formats a name after `---` or `+++`. A tab ends a name that contains a space, as in git.
-pub(super) fn ended(name: &str) -> String {
+pub(super) fn end_name_with_tab(name: &str) -> String {
     if name.contains(' ') { format!("{name}\t") } else { name.to_owned() }
 }
 

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::moves::MoveError;
 use super::plan::CommitPlan;
 use super::record::{CommitPhase, CommitRecord, RecordStore};
-use super::resolve::{cannot, changed, refuse};
+use super::resolve::{io_refusal, changed_refusal, refuse_path};
 use super::sys::{self, InodeId, SymlinkPolicy};
 use super::{DiskTree, CommitMilestone, recover, stage};
 use crate::tree::{FileRefusal, CommitStep};
@@ -34,17 +34,17 @@ impl DiskTree {
     ) -> Result<(), FileRefusal> {
         let Some(first) = steps.first() else { return Ok(()) };
         let unusable = |error: std::io::Error| {
-            refuse(&first.path, format!("nothing can be changed without a record of it: {error}"))
+            refuse_path(&first.path, format!("nothing can be changed without a record of it: {error}"))
         };
         let records = RecordStore::open(records).map_err(unusable)?;
-        recover::all(&records).map_err(unusable)?;
-        let mut plan = CommitPlan::of(self, steps, &records)?;
+        recover::recover_all(&records).map_err(unusable)?;
+        let mut plan = CommitPlan::build(self, steps, &records)?;
         if plan.steps.is_empty() {
             return Ok(());
         }
         match self.run(&mut plan, &records, progress) {
             Ok(()) => {
-                finish(&plan.record, &plan.dirs, &records);
+                finish_commit(&plan.record, &plan.dirs, &records);
                 Ok(())
             }
             Err(refusal) => Err(give_up(&mut plan, &records, refusal)),
@@ -58,7 +58,7 @@ impl DiskTree {
         progress: &mut dyn FnMut(CommitMilestone<'_>),
     ) -> Result<(), FileRefusal> {
         // Not synced: a power cut now only leaves staged files that no recovery removes.
-        records.jot(&plan.record).map_err(|error| unnoted(plan, &error))?;
+        records.write_unsynced(&plan.record).map_err(|error| unnoted(plan, &error))?;
         make_folders(plan)?;
         self.stage(plan, progress)?;
         // A single rename is atomic. Then the record is only for a killed process, not for a power cut.
@@ -67,15 +67,15 @@ impl DiskTree {
             // The names of the new files must be on disk before the record says that they are.
             sync_folders(plan)?;
         }
-        plan.verify()?;
+        plan.verify_unchanged()?;
         plan.record.phase = CommitPhase::Committed;
         match at_once {
-            true => records.jot(&plan.record),
-            false => records.write(&plan.record),
+            true => records.write_unsynced(&plan.record),
+            false => records.write_synced(&plan.record),
         }
         .map_err(|error| unnoted(plan, &error))?;
         for (one, step) in plan.record.moves.iter().zip(&plan.steps) {
-            one.forward(dir(plan, one.folder)?).map_err(|trouble| told(&step.path, trouble))?;
+            one.move_forward(dir(plan, one.folder)?).map_err(|trouble| move_refusal(&step.path, trouble))?;
             progress(CommitMilestone::Placed(step));
         }
         // New files must be durable before old ones are removed. A single name has one or the other in any case.
@@ -90,17 +90,17 @@ impl DiskTree {
             for &at in batch {
                 let step = plan.steps[at];
                 let Some(put) = &step.put else { continue };
-                let like = self.model(plan, at)?;
+                let like = self.open_attribute_source(plan, at)?;
                 let one = &plan.record.moves[at];
                 let like = like.as_ref().map(OwnedFd::as_fd);
-                let file = stage::stage(dir(plan, one.folder)?, Path::new(&one.temp), put, like)
-                    .map_err(|error| cannot(&step.path, "written", error))?;
-                let seen = sys::seen(file.as_fd()).map_err(|errno| cannot(&step.path, "written", errno))?;
-                plan.record.moves[at].staged = Some(seen.id());
+                let file = stage::stage_file(dir(plan, one.folder)?, Path::new(&one.temp), put, like)
+                    .map_err(|error| io_refusal(&step.path, "written", error))?;
+                let seen = sys::status_of_fd(file.as_fd()).map_err(|errno| io_refusal(&step.path, "written", errno))?;
+                plan.record.moves[at].staged = Some(seen.inode_id());
                 files.push(file);
             }
             let path = |at: usize| plan.steps[batch[at]].path.as_str();
-            stage::sync_all(&files, sys::sync).map_err(|(at, errno)| cannot(path(at), "written", errno))?;
+            stage::sync_all(&files, sys::sync_file).map_err(|(at, errno)| io_refusal(path(at), "written", errno))?;
             batch.iter().for_each(|&at| progress(CommitMilestone::Written(plan.steps[at])));
         }
         Ok(())
@@ -109,18 +109,18 @@ impl DiskTree {
 
 fn unnoted(plan: &CommitPlan<'_>, error: &std::io::Error) -> FileRefusal {
     let path = plan.steps.first().map_or("", |step| step.path.as_str());
-    refuse(path, format!("nothing can be changed without a record of it: {error}"))
+    refuse_path(path, format!("nothing can be changed without a record of it: {error}"))
 }
 
 fn dir<'p>(plan: &'p CommitPlan<'_>, folder: usize) -> Result<BorrowedFd<'p>, FileRefusal> {
     let fd = plan.dirs.get(folder).and_then(Option::as_ref).map(OwnedFd::as_fd);
-    fd.ok_or_else(|| refuse("", "a directory was not made; this is a bug".to_owned()))
+    fd.ok_or_else(|| refuse_path("", "a directory was not made; this is a bug".to_owned()))
 }
 
-fn told(path: &str, trouble: MoveError) -> FileRefusal {
+fn move_refusal(path: &str, trouble: MoveError) -> FileRefusal {
     match trouble {
-        MoveError::Changed => changed(path),
-        MoveError::Errno(errno) => cannot(path, "put in place", errno),
+        MoveError::Changed => changed_refusal(path),
+        MoveError::Errno(errno) => io_refusal(path, "put in place", errno),
     }
 }
 
@@ -128,13 +128,13 @@ fn told(path: &str, trouble: MoveError) -> FileRefusal {
 fn make_folders(plan: &mut CommitPlan<'_>) -> Result<(), FileRefusal> {
     for at in 0..plan.dirs.len() {
         let Some(parent) = plan.record.folders[at].made_in else { continue };
-        let real = plan.record.folders[at].path.path();
+        let real = plan.record.folders[at].path.to_path_buf();
         let shown = real.display().to_string();
         let name = real.file_name().map(Path::new).unwrap_or(&real);
         let parent = dir(plan, parent)?;
         match rustix::fs::mkdirat(parent, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
-            Err(Errno::EXIST) => return Err(changed(&shown)),
-            other => other.map_err(|errno| cannot(&shown, "made", errno))?,
+            Err(Errno::EXIST) => return Err(changed_refusal(&shown)),
+            other => other.map_err(|errno| io_refusal(&shown, "made", errno))?,
         }
         match enter(parent, name, &real) {
             Ok((fd, id)) => {
@@ -144,7 +144,7 @@ fn make_folders(plan: &mut CommitPlan<'_>) -> Result<(), FileRefusal> {
             Err(trouble) => {
                 // It has no recorded identity, so a rollback could not find it.
                 let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
-                return Err(told(&shown, trouble));
+                return Err(move_refusal(&shown, trouble));
             }
         }
     }
@@ -157,13 +157,13 @@ fn enter(parent: BorrowedFd<'_>, name: &Path, real: &Path) -> Result<(OwnedFd, I
     if sys::real_path(fd.as_fd())? != real {
         return Err(MoveError::Changed);
     }
-    let id = sys::seen(fd.as_fd())?.id();
+    let id = sys::status_of_fd(fd.as_fd())?.inode_id();
     Ok((fd, id))
 }
 
 fn sync_folders(plan: &CommitPlan<'_>) -> Result<(), FileRefusal> {
-    let path = |at: usize| plan.record.folders[at].path.path().display().to_string();
-    sync_dirs(&plan.dirs).map_err(|(at, errno)| cannot(&path(at), "written", errno))
+    let path = |at: usize| plan.record.folders[at].path.to_path_buf().display().to_string();
+    sync_dirs(&plan.dirs).map_err(|(at, errno)| io_refusal(&path(at), "written", errno))
 }
 
 /// Syncs all `dirs`. The error has the index of the one that failed.
@@ -174,10 +174,10 @@ pub(super) fn sync_dirs(dirs: &[Option<OwnedFd>]) -> Result<(), (usize, Errno)> 
 
 /// Finishes a commit whose files are all in place: removes the old contents, then the record. The next recovery
 /// completes what fails here.
-pub(super) fn finish(record: &CommitRecord, dirs: &[Option<OwnedFd>], records: &RecordStore) -> bool {
+pub(super) fn finish_commit(record: &CommitRecord, dirs: &[Option<OwnedFd>], records: &RecordStore) -> bool {
     if record.phase != CommitPhase::Done {
         // If this fails or is lost, recovery still recognises the swept commit as done.
-        let _ = records.done(&record.id);
+        let _ = records.mark_done(&record.id);
     }
     sweep(record, dirs) && records.remove(&record.id).is_ok()
 }
@@ -187,14 +187,14 @@ fn sweep(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> bool {
     let mut all = true;
     for one in &record.moves {
         let Some(dir) = &dirs[one.folder] else { continue };
-        all &= one.sweep(dir.as_fd()).is_ok();
+        all &= one.remove_leftovers(dir.as_fd()).is_ok();
     }
     all
 }
 
 /// Rolls everything back. Extends the refusal if even that fails.
 fn give_up(plan: &mut CommitPlan<'_>, records: &RecordStore, refusal: FileRefusal) -> FileRefusal {
-    if undo(&mut plan.record, &plan.dirs, records) {
+    if roll_back(&mut plan.record, &plan.dirs, records) {
         return refusal;
     }
     let what = format!("{}; not all could be put back yet, the next change tries again", refusal.what);
@@ -202,18 +202,18 @@ fn give_up(plan: &mut CommitPlan<'_>, records: &RecordStore, refusal: FileRefusa
 }
 
 /// Restores the old files and removes the new ones. Returns true if that succeeded.
-pub(super) fn undo(record: &mut CommitRecord, dirs: &[Option<OwnedFd>], records: &RecordStore) -> bool {
+pub(super) fn roll_back(record: &mut CommitRecord, dirs: &[Option<OwnedFd>], records: &RecordStore) -> bool {
     if record.phase == CommitPhase::Committed {
         // From here on, recovery must not go forward. If the record cannot be written, the rollback proceeds at once
         // anyway.
         record.phase = CommitPhase::Undoing;
-        let _ = records.write(record);
+        let _ = records.write_synced(record);
     }
     let fd = |folder: usize| dirs.get(folder).and_then(Option::as_ref);
     let mut all = true;
     for one in record.moves.iter().rev() {
         let Some(dir) = fd(one.folder) else { continue };
-        all &= one.back(dir.as_fd()).is_ok();
+        all &= one.move_back(dir.as_fd()).is_ok();
     }
     if !all {
         return false;
@@ -221,7 +221,7 @@ pub(super) fn undo(record: &mut CommitRecord, dirs: &[Option<OwnedFd>], records:
     all &= sweep(record, dirs);
     for (at, folder) in record.folders.iter().enumerate().rev() {
         let Some(parent) = folder.made_in.and_then(fd) else { continue };
-        let path = folder.path.path();
+        let path = folder.path.to_path_buf();
         let Some(name) = path.file_name() else { continue };
         all &= remove_made(parent.as_fd(), Path::new(name), fd(at)).is_ok();
     }
@@ -232,8 +232,8 @@ pub(super) fn undo(record: &mut CommitRecord, dirs: &[Option<OwnedFd>], records:
 /// Removes a directory that the commit created, unless it was replaced or is not empty.
 fn remove_made(parent: BorrowedFd<'_>, name: &Path, made: Option<&OwnedFd>) -> Result<(), Errno> {
     let Some(made) = made else { return Ok(()) };
-    let here = sys::peek(parent, name)?.map(|seen| seen.id());
-    if here != Some(sys::seen(made.as_fd())?.id()) {
+    let here = sys::status_of_name(parent, name)?.map(|seen| seen.inode_id());
+    if here != Some(sys::status_of_fd(made.as_fd())?.inode_id()) {
         return Ok(());
     }
     match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {

@@ -63,7 +63,7 @@ enum HardLinkPolicy {
 
 impl DiskTree {
     /// Opens the tree in the directory `root`. Nothing outside of it can be touched.
-    pub fn at(root: &Path) -> io::Result<Self> {
+    pub fn open_at(root: &Path) -> io::Result<Self> {
         let fd = sys::open_dir(rustix::fs::CWD, root, sys::SymlinkPolicy::Follow)?;
         let real = sys::real_path(fd.as_fd())?;
         let given = if root.is_absolute() { root.to_owned() } else { real.clone() };
@@ -72,21 +72,21 @@ impl DiskTree {
 
     /// Sets the access check, for paths inside the root and outside of it.
     #[must_use]
-    pub fn judged_by(mut self, judge: AccessCheck) -> Self {
+    pub fn with_access_check(mut self, judge: AccessCheck) -> Self {
         self.judge = Some(judge);
         self
     }
 
     /// Sets whether a file with several hard links may be replaced. The other names then keep the old content.
     #[must_use]
-    pub fn breaking_links(mut self, may: bool) -> Self {
+    pub fn with_hard_links_broken(mut self, may: bool) -> Self {
         self.links = if may { HardLinkPolicy::Break } else { HardLinkPolicy::Refuse };
         self
     }
 
     /// Sets the hint for a file with several hard links, in the words of its reader.
     #[must_use]
-    pub fn advising(mut self, advice: &'static str) -> Self {
+    pub fn with_hard_link_hint(mut self, advice: &'static str) -> Self {
         self.advice = advice;
         self
     }

@@ -37,7 +37,7 @@ pub(super) enum MoveState {
 
 impl RecordedMove {
     fn leaf(&self) -> PathBuf {
-        self.leaf.path()
+        self.leaf.to_path_buf()
     }
 
     fn temp(&self) -> &Path {
@@ -50,43 +50,43 @@ impl RecordedMove {
     }
 
     fn is_staged(&self, seen: Option<FileStatus>) -> bool {
-        seen.is_some_and(|seen| Some(seen.id()) == self.staged)
+        seen.is_some_and(|seen| Some(seen.inode_id()) == self.staged)
     }
 
     fn is_found(&self, seen: Option<FileStatus>) -> bool {
-        seen.map(|seen| FileFingerprint::of(&seen)) == self.found
+        seen.map(|seen| FileFingerprint::from_status(&seen)) == self.found
     }
 
     /// Puts the new file in place and keeps the old one under the temporary name, or moves a deleted file there.
     ///
-    /// After an error the name may already have changed: [`RecordedMove::back`] restores it.
-    pub(super) fn forward(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
+    /// After an error the name may already have changed: [`RecordedMove::move_back`] restores it.
+    pub(super) fn move_forward(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
         let leaf = self.leaf();
         match (self.puts, self.found) {
-            (true, None) => return Ok(sys::rename_new(dir, self.temp(), &leaf)?),
+            (true, None) => return Ok(sys::rename_no_replace(dir, self.temp(), &leaf)?),
             (true, Some(_)) => self.swap(dir, &leaf)?,
-            (false, _) => sys::rename_new(dir, &leaf, self.temp())?,
+            (false, _) => sys::rename_no_replace(dir, &leaf, self.temp())?,
         }
         // Compare and swap: the file that came out must be the one that was found.
-        if self.is_found(sys::peek(dir, self.temp())?) { Ok(()) } else { Err(MoveError::Changed) }
+        if self.is_found(sys::status_of_name(dir, self.temp())?) { Ok(()) } else { Err(MoveError::Changed) }
     }
 
     /// Restores the old file, as far as it was moved away. Idempotent.
-    pub(super) fn back(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
+    pub(super) fn move_back(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
         self.settle(dir)?;
         let leaf = self.leaf();
-        let (here, kept) = (sys::peek(dir, &leaf)?, sys::peek(dir, self.temp())?);
+        let (here, kept) = (sys::status_of_name(dir, &leaf)?, sys::status_of_name(dir, self.temp())?);
         let kept_old = kept.is_some() && !self.is_staged(kept);
         match (self.puts, self.found) {
             (true, None) if self.is_staged(here) => {
-                sys::rename_new(dir, &leaf, self.temp())?;
+                sys::rename_no_replace(dir, &leaf, self.temp())?;
                 // Another process may have put a file there at that very moment.
-                if !self.is_staged(sys::peek(dir, self.temp())?) {
-                    sys::rename_new(dir, self.temp(), &leaf)?;
+                if !self.is_staged(sys::status_of_name(dir, self.temp())?) {
+                    sys::rename_no_replace(dir, self.temp(), &leaf)?;
                 }
             }
             (true, Some(_)) if kept_old && self.is_staged(here) => self.swap(dir, &leaf)?,
-            (_, Some(_)) if kept_old && here.is_none() => sys::rename_new(dir, self.temp(), &leaf)?,
+            (_, Some(_)) if kept_old && here.is_none() => sys::rename_no_replace(dir, self.temp(), &leaf)?,
             (true | false, _) => {}
         }
         if self.holds_foreign(dir)? { Err(MoveError::Changed) } else { Ok(()) }
@@ -96,8 +96,8 @@ impl RecordedMove {
     /// there now. It is never removed, and its record is kept.
     fn holds_foreign(&self, dir: BorrowedFd<'_>) -> Result<bool, MoveError> {
         let found = self.found.map(|found| found.id);
-        let kept = sys::peek(dir, self.temp())?;
-        let is_found = |seen: Option<FileStatus>| seen.map(|seen| seen.id()) == found;
+        let kept = sys::status_of_name(dir, self.temp())?;
+        let is_found = |seen: Option<FileStatus>| seen.map(|seen| seen.inode_id()) == found;
         let is_foreign = kept.is_some() && !self.is_staged(kept) && !is_found(kept);
         Ok(found.is_some() && self.staged.is_some() == self.puts && is_foreign)
     }
@@ -105,7 +105,7 @@ impl RecordedMove {
     /// Returns the progress. Valid after the commit point, when all new files are staged.
     pub(super) fn state(&self, dir: BorrowedFd<'_>) -> Result<MoveState, MoveError> {
         self.settle(dir)?;
-        let (here, kept) = (sys::peek(dir, &self.leaf())?, sys::peek(dir, self.temp())?);
+        let (here, kept) = (sys::status_of_name(dir, &self.leaf())?, sys::status_of_name(dir, self.temp())?);
         let state = match (self.puts, self.found) {
             (true, Some(_)) if self.is_staged(here) => done_if(kept.is_none() || self.is_found(kept)),
             (true, Some(_)) if self.is_staged(kept) => pending_if(self.is_found(here)),
@@ -113,7 +113,7 @@ impl RecordedMove {
             (true, None) if self.is_staged(here) => MoveState::Done,
             (true, None) if self.is_staged(kept) => pending_if(here.is_none()),
             (true, None) => MoveState::Done,
-            (false, _) if kept.is_some() && here.map(|seen| seen.id()) == kept.map(|seen| seen.id()) => {
+            (false, _) if kept.is_some() && here.map(|seen| seen.inode_id()) == kept.map(|seen| seen.inode_id()) => {
                 MoveState::Pending
             }
             (false, _) if kept.is_some() => done_if(self.is_found(kept)),
@@ -124,10 +124,10 @@ impl RecordedMove {
     }
 
     /// Removes leftovers under the names that only this commit uses, and only files that it put there.
-    pub(super) fn sweep(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
+    pub(super) fn remove_leftovers(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
         for name in [self.temp(), &self.spare()] {
-            if sys::peek(dir, name)?.is_some_and(|seen| self.is_ours(&seen)) {
-                sys::remove(dir, name)?;
+            if sys::status_of_name(dir, name)?.is_some_and(|seen| self.is_ours(&seen)) {
+                sys::remove_name(dir, name)?;
             }
         }
         Ok(())
@@ -137,34 +137,34 @@ impl RecordedMove {
         let known: [Option<InodeId>; 2] = [self.staged, self.found.map(|found| found.id)];
         // Before the commit point the inode is unknown. Then the unguessable name must be proof enough.
         let unborn = self.puts && self.staged.is_none() && seen.kind == FileType::RegularFile;
-        known.contains(&Some(seen.id())) || unborn
+        known.contains(&Some(seen.inode_id())) || unborn
     }
 
     fn swap(&self, dir: BorrowedFd<'_>, leaf: &Path) -> Result<(), MoveError> {
         match sys::exchange(dir, self.temp(), leaf) {
-            Err(errno) if sys::cannot(errno) => {}
+            Err(errno) if sys::is_unsupported(errno) => {}
             other => return Ok(other?),
         }
-        sys::rename_new(dir, leaf, &self.spare())?;
-        sys::rename_new(dir, self.temp(), leaf)?;
-        Ok(sys::rename_new(dir, &self.spare(), self.temp())?)
+        sys::rename_no_replace(dir, leaf, &self.spare())?;
+        sys::rename_no_replace(dir, self.temp(), leaf)?;
+        Ok(sys::rename_no_replace(dir, &self.spare(), self.temp())?)
     }
 
     /// Completes an exchange by three renames that was interrupted.
     fn settle(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
         let (leaf, spare) = (self.leaf(), self.spare());
-        if !self.puts || self.found.is_none() || sys::peek(dir, &spare)?.is_none() {
+        if !self.puts || self.found.is_none() || sys::status_of_name(dir, &spare)?.is_none() {
             return Ok(());
         }
-        if sys::peek(dir, &leaf)?.is_none() {
-            sys::rename_new(dir, &spare, &leaf)?;
+        if sys::status_of_name(dir, &leaf)?.is_none() {
+            sys::rename_no_replace(dir, &spare, &leaf)?;
             return Ok(());
         }
-        if sys::same(dir, &leaf, self.temp())? {
-            sys::remove(dir, self.temp())?;
+        if sys::is_same_file(dir, &leaf, self.temp())? {
+            sys::remove_name(dir, self.temp())?;
         }
-        if sys::peek(dir, self.temp())?.is_none() {
-            sys::rename_new(dir, &spare, self.temp())?;
+        if sys::status_of_name(dir, self.temp())?.is_none() {
+            sys::rename_no_replace(dir, &spare, self.temp())?;
         }
         Ok(())
     }

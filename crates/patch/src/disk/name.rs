@@ -12,7 +12,7 @@ pub(super) enum PathStart {
 }
 
 /// Parses `text`. Also returns the directories that it enters and leaves again by `..`.
-pub(super) fn read(text: &str) -> Result<(PathStart, Vec<PathBuf>), String> {
+pub(super) fn parse_path(text: &str) -> Result<(PathStart, Vec<PathBuf>), String> {
     if text.is_empty() {
         return Err("the path is empty; name a file".to_owned());
     }
@@ -76,7 +76,7 @@ mod tests {
             ("a/../../x", "leaves"),
             ("/../x", "leaves"),
         ] {
-            let refused = read(text).unwrap_err();
+            let refused = parse_path(text).unwrap_err();
             assert!(refused.contains(why), "{text:?}: {refused}");
         }
     }
@@ -91,8 +91,8 @@ mod tests {
         ];
         for (text, path, left) in rows {
             let left = left.iter().map(PathBuf::from).collect();
-            assert_eq!(read(text), Ok((PathStart::Below(path.into()), left)), "{text}");
+            assert_eq!(parse_path(text), Ok((PathStart::Below(path.into()), left)), "{text}");
         }
-        assert_eq!(read("/a/./b/../c"), Ok((PathStart::Absolute("/a/c".into()), vec!["/a/b".into()])));
+        assert_eq!(parse_path("/a/./b/../c"), Ok((PathStart::Absolute("/a/c".into()), vec!["/a/b".into()])));
     }
 }

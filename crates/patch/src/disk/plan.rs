@@ -8,7 +8,7 @@ use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 
 use super::record::{RecordedDir, RecordedMove, FileFingerprint, CommitRecord, RecordStore, RecordedPath};
-use super::resolve::{OpenDir, ResolvedName, cannot, changed, refuse};
+use super::resolve::{OpenDir, ResolvedName, io_refusal, changed_refusal, refuse_path};
 use super::sys::{self, InodeId, FileStatus};
 use super::{FileAccess, DiskTree, HardLinkPolicy};
 use crate::tree::{FileRefusal, CommitStep};
@@ -36,15 +36,15 @@ struct PlannedNames {
 }
 
 impl<'a> CommitPlan<'a> {
-    pub(super) fn of(disk: &DiskTree, steps: &'a [CommitStep], records: &RecordStore) -> Result<Self, FileRefusal> {
+    pub(super) fn build(disk: &DiskTree, steps: &'a [CommitStep], records: &RecordStore) -> Result<Self, FileRefusal> {
         let mut plan = Self { record: CommitRecord::new(disk.root()), dirs: Vec::new(), steps: Vec::new() };
         let mut known = PlannedNames::default();
         for step in steps {
             let (place, seen) = disk.find(step)?;
-            if place.real().starts_with(&records.real) {
+            if place.real_path().starts_with(&records.real) {
                 let what =
                     format!("`{}` is among the records of commits, which no patch may touch", step.path);
-                return Err(refuse(&step.path, what));
+                return Err(refuse_path(&step.path, what));
             }
             if step.found.is_none() && step.put.is_none() {
                 continue;
@@ -61,10 +61,10 @@ impl<'a> CommitPlan<'a> {
         seen: Option<FileStatus>,
         known: &mut PlannedNames,
     ) -> Result<(), FileRefusal> {
-        let again = || refuse(&step.path, format!("`{}` is changed twice; change each file once", step.path));
+        let again = || refuse_path(&step.path, format!("`{}` is changed twice; change each file once", step.path));
         if let Some(seen) = seen
             && seen.links == 1
-            && !known.files.insert(seen.id())
+            && !known.files.insert(seen.inode_id())
         {
             return Err(again());
         }
@@ -74,11 +74,11 @@ impl<'a> CommitPlan<'a> {
         }
         self.record.moves.push(RecordedMove {
             folder,
-            leaf: RecordedPath::of(&place.leaf),
-            temp: self.record.temp(self.record.moves.len()),
+            leaf: RecordedPath::from_path(&place.leaf),
+            temp: self.record.temp_name(self.record.moves.len()),
             puts: step.put.is_some(),
             staged: None,
-            found: seen.map(|seen| FileFingerprint::of(&seen)),
+            found: seen.map(|seen| FileFingerprint::from_status(&seen)),
         });
         self.steps.push(step);
         Ok(())
@@ -89,7 +89,7 @@ impl<'a> CommitPlan<'a> {
         let mut path = dir.real;
         let mut at = *known.folders.entry(dir.id).or_insert_with(|| {
             self.dirs.push(Some(dir.fd));
-            let folder = RecordedDir { path: RecordedPath::of(&path), id: Some(dir.id), made_in: None };
+            let folder = RecordedDir { path: RecordedPath::from_path(&path), id: Some(dir.id), made_in: None };
             self.record.folders.push(folder);
             self.dirs.len() - 1
         });
@@ -98,7 +98,7 @@ impl<'a> CommitPlan<'a> {
             let parent = at;
             at = *known.made.entry(path.clone()).or_insert_with(|| {
                 self.dirs.push(None);
-                let folder = RecordedDir { path: RecordedPath::of(&path), id: None, made_in: Some(parent) };
+                let folder = RecordedDir { path: RecordedPath::from_path(&path), id: None, made_in: Some(parent) };
                 self.record.folders.push(folder);
                 self.dirs.len() - 1
             });
@@ -107,16 +107,16 @@ impl<'a> CommitPlan<'a> {
     }
 
     /// Checks that every step still finds the file that it was planned for.
-    pub(super) fn verify(&self) -> Result<(), FileRefusal> {
+    pub(super) fn verify_unchanged(&self) -> Result<(), FileRefusal> {
         for (one, step) in self.record.moves.iter().zip(&self.steps) {
             let Some(dir) = self.dirs.get(one.folder).and_then(Option::as_ref) else { continue };
-            let seen = sys::peek(dir.as_fd(), &one.leaf.path());
-            let seen = seen.map_err(|errno| cannot(&step.path, "looked at", errno))?;
-            let same = seen.map(|seen| FileFingerprint::of(&seen)) == one.found;
+            let seen = sys::status_of_name(dir.as_fd(), &one.leaf.to_path_buf());
+            let seen = seen.map_err(|errno| io_refusal(&step.path, "looked at", errno))?;
+            let same = seen.map(|seen| FileFingerprint::from_status(&seen)) == one.found;
             // A deleted symlink has its own stamp, but the step has the stamp of its target.
             let is_file = seen.is_some_and(|seen| seen.kind == FileType::RegularFile);
             if !same || (is_file && seen.map(|seen| seen.stamp) != step.found) {
-                return Err(changed(&step.path));
+                return Err(changed_refusal(&step.path));
             }
         }
         Ok(())
@@ -135,7 +135,7 @@ fn may_write(path: &str, place: &ResolvedName, seen: &FileStatus) -> Result<(), 
         Err(Errno::ACCESS | Errno::PERM) => {
             let (mode, owner) = (seen.mode.as_raw_mode() & 0o777, seen.owner);
             let what = format!("`{path}` may not be written by this user (mode {mode:04o}, owner {owner})");
-            Err(refuse(path, format!("{what}; change its mode or owner first if it is to be")))
+            Err(refuse_path(path, format!("{what}; change its mode or owner first if it is to be")))
         }
         // If the check itself fails, the write reports the error.
         Err(_) | Ok(()) => Ok(()),
@@ -146,26 +146,26 @@ impl DiskTree {
     /// Resolves the name that `step` changes, and returns the file there if it is the expected one.
     fn find(&self, step: &CommitStep) -> Result<(ResolvedName, Option<FileStatus>), FileRefusal> {
         let path = step.path.as_str();
-        let mut place = self.place(path, FileAccess::Write)?;
-        let is_link = place.peek(path)?.is_some_and(|seen| seen.kind == FileType::Symlink);
+        let mut place = self.resolve_name(path, FileAccess::Write)?;
+        let is_link = place.lookup_status(path)?.is_some_and(|seen| seen.kind == FileType::Symlink);
         if step.put.is_some() {
-            place = self.follow(path, place, FileAccess::Write)?;
+            place = self.follow_symlink(path, place, FileAccess::Write)?;
         } else if is_link {
             // The symlink is deleted, not its target. But it must still lead to the file that was read.
-            let end = self.follow(path, self.place(path, FileAccess::Write)?, FileAccess::Read)?;
-            let there = self.open(path, &end)?.map(|(_, seen)| seen.stamp);
-            let seen = place.peek(path)?.filter(|seen| seen.kind == FileType::Symlink);
+            let end = self.follow_symlink(path, self.resolve_name(path, FileAccess::Write)?, FileAccess::Read)?;
+            let there = self.open_regular(path, &end)?.map(|(_, seen)| seen.stamp);
+            let seen = place.lookup_status(path)?.filter(|seen| seen.kind == FileType::Symlink);
             return match seen {
                 Some(seen) if there == step.found => Ok((place, Some(seen))),
-                Some(_) | None => Err(changed(path)),
+                Some(_) | None => Err(changed_refusal(path)),
             };
         }
-        let seen = self.open(path, &place)?.map(|(_, seen)| seen);
+        let seen = self.open_regular(path, &place)?.map(|(_, seen)| seen);
         if step.found.is_none() && seen.is_some() {
-            return Err(refuse(path, format!("`{path}` is there already; read it, then change it")));
+            return Err(refuse_path(path, format!("`{path}` is there already; read it, then change it")));
         }
         if seen.map(|seen| seen.stamp) != step.found {
-            return Err(changed(path));
+            return Err(changed_refusal(path));
         }
         if let (Some(seen), Some(_)) = (&seen, &step.put) {
             self.may_change(path, seen)?;
@@ -180,34 +180,34 @@ impl DiskTree {
             let mode = seen.mode.as_raw_mode() & 0o777;
             let what =
                 format!("`{path}` is read-only for everybody (mode {mode:04o}), so it is not meant to be");
-            return Err(refuse(path, format!("{what} changed; `chmod u+w` it first if it is")));
+            return Err(refuse_path(path, format!("{what} changed; `chmod u+w` it first if it is")));
         }
         if let (true, HardLinkPolicy::Refuse) = (seen.links > 1, self.links) {
             let what = format!("`{path}` has {} names (hard links), and the others would keep", seen.links);
-            return Err(refuse(path, format!("{what} the old content; {}", self.advice)));
+            return Err(refuse_path(path, format!("{what} the old content; {}", self.advice)));
         }
         Ok(())
     }
 
     /// Checks that `steps` could be committed now. Runs the checks before a commit and nothing else.
-    pub fn check(&self, steps: &[CommitStep]) -> Result<(), FileRefusal> {
+    pub fn check_steps(&self, steps: &[CommitStep]) -> Result<(), FileRefusal> {
         steps.iter().try_for_each(|step| self.find(step).map(drop))
     }
 
     /// Opens the file whose attributes the new file of a step gets, if there is one.
-    pub(super) fn model(&self, plan: &CommitPlan<'_>, at: usize) -> Result<Option<OwnedFd>, FileRefusal> {
+    pub(super) fn open_attribute_source(&self, plan: &CommitPlan<'_>, at: usize) -> Result<Option<OwnedFd>, FileRefusal> {
         let (one, step) = (&plan.record.moves[at], plan.steps[at]);
         let path = step.path.as_str();
         match step.put.as_ref().and_then(|put| put.like.as_deref()) {
             Some(like) if like != path => {
-                let place = self.follow(like, self.place(like, FileAccess::Read)?, FileAccess::Read)?;
-                Ok(self.open(like, &place)?.map(|(fd, _)| fd))
+                let place = self.follow_symlink(like, self.resolve_name(like, FileAccess::Read)?, FileAccess::Read)?;
+                Ok(self.open_regular(like, &place)?.map(|(fd, _)| fd))
             }
             Some(_) | None if one.found.is_none() => Ok(None),
             Some(_) | None => {
                 let Some(dir) = plan.dirs[one.folder].as_ref() else { return Ok(None) };
-                let fd = sys::open_file(dir.as_fd(), Path::new(&one.leaf.path()));
-                fd.map(Some).map_err(|errno| cannot(path, "read", errno))
+                let fd = sys::open_file(dir.as_fd(), Path::new(&one.leaf.to_path_buf()));
+                fd.map(Some).map_err(|errno| io_refusal(path, "read", errno))
             }
         }
     }

@@ -89,8 +89,8 @@ pub(super) struct FileFingerprint {
 }
 
 impl FileFingerprint {
-    pub(super) fn of(seen: &FileStatus) -> Self {
-        Self { id: seen.id(), size: seen.stamp.size, mtime: seen.stamp.mtime }
+    pub(super) fn from_status(seen: &FileStatus) -> Self {
+        Self { id: seen.inode_id(), size: seen.stamp.size, mtime: seen.stamp.mtime }
     }
 }
 
@@ -103,12 +103,12 @@ pub(super) enum RecordedPath {
 }
 
 impl RecordedPath {
-    pub(super) fn of(path: &Path) -> Self {
+    pub(super) fn from_path(path: &Path) -> Self {
         let bytes = path.as_os_str().as_bytes().to_vec();
         String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
     }
 
-    pub(super) fn path(&self) -> PathBuf {
+    pub(super) fn to_path_buf(&self) -> PathBuf {
         match self {
             Self::Text(text) => PathBuf::from(text),
             Self::Bytes(bytes) => PathBuf::from(OsString::from_vec(bytes.clone())),
@@ -116,7 +116,7 @@ impl RecordedPath {
     }
 
     fn is_one_name(&self) -> bool {
-        let path = self.path();
+        let path = self.to_path_buf();
         let bytes = path.as_os_str().as_bytes();
         !matches!(bytes, b"" | b"." | b"..") && !bytes.contains(&b'/') && !bytes.contains(&0)
     }
@@ -125,11 +125,11 @@ impl RecordedPath {
 impl CommitRecord {
     pub(super) fn new(root: &Path) -> Self {
         let (folders, moves) = (Vec::new(), Vec::new());
-        Self { version: VERSION, id: fresh_id(), phase: CommitPhase::Staging, root: RecordedPath::of(root), folders, moves }
+        Self { version: VERSION, id: fresh_id(), phase: CommitPhase::Staging, root: RecordedPath::from_path(root), folders, moves }
     }
 
     /// Returns the temporary name of move number `at`.
-    pub(super) fn temp(&self, at: usize) -> String {
+    pub(super) fn temp_name(&self, at: usize) -> String {
         format!(".toolgate-{}-{at}", self.id)
     }
 
@@ -142,10 +142,10 @@ impl CommitRecord {
             return Some("its name is not its own");
         }
         let folders = self.folders.iter().enumerate().all(|(at, folder)| {
-            folder.path.path().is_absolute() && folder.made_in.is_none_or(|parent| parent < at)
+            folder.path.to_path_buf().is_absolute() && folder.made_in.is_none_or(|parent| parent < at)
         });
         let moves = self.moves.iter().enumerate().all(|(at, one)| {
-            one.folder < self.folders.len() && one.leaf.is_one_name() && one.temp == self.temp(at)
+            one.folder < self.folders.len() && one.leaf.is_one_name() && one.temp == self.temp_name(at)
         });
         let known = self.phase == CommitPhase::Staging
             || (self.folders.iter().all(|folder| folder.id.is_some())
@@ -194,7 +194,7 @@ impl RecordStore {
     fn enter(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let dir = sys::open_dir(rustix::fs::CWD, path, SymlinkPolicy::Follow)?;
-        let seen = sys::seen(dir.as_fd())?;
+        let seen = sys::status_of_fd(dir.as_fd())?;
         if seen.owner != me() || seen.mode.intersects(OTHERS) {
             let what = "it must belong to this user, and nobody else may enter";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
@@ -207,15 +207,15 @@ impl RecordStore {
     }
 
     /// Writes the record or its next phase, and syncs it.
-    pub(super) fn write(&self, record: &CommitRecord) -> io::Result<()> {
+    pub(super) fn write_synced(&self, record: &CommitRecord) -> io::Result<()> {
         let file = self.draft(record)?;
-        sys::sync(file.as_fd())?;
+        sys::sync_file(file.as_fd())?;
         self.place(record)?;
         Ok(sys::sync_dir(self.dir.as_fd())?)
     }
 
     /// Writes the record or its next phase without syncing. It survives this process, but perhaps not a power cut.
-    pub(super) fn jot(&self, record: &CommitRecord) -> io::Result<()> {
+    pub(super) fn write_unsynced(&self, record: &CommitRecord) -> io::Result<()> {
         self.draft(record).and_then(|_| self.place(record))
     }
 
@@ -234,20 +234,20 @@ impl RecordStore {
     }
 
     /// Marks the commit `id` as done. A rename and not a new file, so it cannot fail for lack of space.
-    pub(super) fn done(&self, id: &str) -> io::Result<()> {
+    pub(super) fn mark_done(&self, id: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.dir, format!("{id}.json"), &self.dir, format!("{id}.done"))?)
     }
 
     /// Removes the record of `id`.
     pub(super) fn remove(&self, id: &str) -> io::Result<()> {
         for ending in ["tmp", "json", "done"] {
-            sys::remove(self.dir.as_fd(), Path::new(&format!("{id}.{ending}")))?;
+            sys::remove_name(self.dir.as_fd(), Path::new(&format!("{id}.{ending}")))?;
         }
         Ok(())
     }
 
     /// Returns all records. Their writers are dead, since a living process would hold the lock.
-    pub(super) fn left(&self) -> io::Result<Vec<LeftoverRecord>> {
+    pub(super) fn read_leftovers(&self) -> io::Result<Vec<LeftoverRecord>> {
         let mut left = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.dir)? {
             let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
@@ -257,7 +257,7 @@ impl RecordStore {
             }
             match ending {
                 // Only a staging record is not synced: if a power cut left it empty, the commit never went further.
-                "json" if self.is_hollow(&name) => sys::remove(self.dir.as_fd(), Path::new(&name))?,
+                "json" if self.is_hollow(&name) => sys::remove_name(self.dir.as_fd(), Path::new(&name))?,
                 "json" | "done" => {
                     let record = self.read(id, &name).map(|record| CommitRecord {
                         phase: if ending == "done" { CommitPhase::Done } else { record.phase },
@@ -266,7 +266,7 @@ impl RecordStore {
                     left.push(LeftoverRecord { file: self.real.join(&name), record });
                 }
                 // Interrupted while it was written: its commit or phase never began.
-                "tmp" => sys::remove(self.dir.as_fd(), Path::new(&name))?,
+                "tmp" => sys::remove_name(self.dir.as_fd(), Path::new(&name))?,
                 _ => {}
             }
         }
@@ -284,12 +284,12 @@ impl RecordStore {
 
     fn read(&self, id: &str, name: &OsString) -> Result<CommitRecord, String> {
         let said = |error: io::Error| format!("it cannot be read: {error}");
-        let peeked = sys::peek(self.dir.as_fd(), Path::new(name)).map_err(|errno| said(errno.into()))?;
+        let peeked = sys::status_of_name(self.dir.as_fd(), Path::new(name)).map_err(|errno| said(errno.into()))?;
         if peeked.is_none_or(|seen| seen.kind != FileType::RegularFile) {
             return Err("it is not a regular file".to_owned());
         }
         let fd = sys::open_file(self.dir.as_fd(), Path::new(name)).map_err(|errno| said(errno.into()))?;
-        let seen = sys::seen(fd.as_fd()).map_err(|errno| said(errno.into()))?;
+        let seen = sys::status_of_fd(fd.as_fd()).map_err(|errno| said(errno.into()))?;
         if seen.kind != FileType::RegularFile || seen.owner != me() || seen.links != 1 {
             return Err("somebody else wrote it".to_owned());
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::commit::{finish, sync_dirs, undo};
+use super::commit::{finish_commit, sync_dirs, roll_back};
 use super::moves::MoveState;
 use super::record::{LeftoverRecord, CommitPhase, CommitRecord, RecordStore};
 use super::sys::{self, SymlinkPolicy};
@@ -37,13 +37,13 @@ pub enum RecoveryOutcome {
 pub fn recover(records: &Path) -> io::Result<Vec<RecoveredCommit>> {
     match rustix::fs::stat(records) {
         Err(Errno::NOENT) => Ok(Vec::new()),
-        _ => all(&RecordStore::open(records)?),
+        _ => recover_all(&RecordStore::open(records)?),
     }
 }
 
 /// Recovers all commits. The caller holds the lock.
-pub(super) fn all(records: &RecordStore) -> io::Result<Vec<RecoveredCommit>> {
-    Ok(records.left()?.into_iter().map(|left| one(left, records)).collect())
+pub(super) fn recover_all(records: &RecordStore) -> io::Result<Vec<RecoveredCommit>> {
+    Ok(records.read_leftovers()?.into_iter().map(|left| one(left, records)).collect())
 }
 
 fn one(left: LeftoverRecord, records: &RecordStore) -> RecoveredCommit {
@@ -52,7 +52,7 @@ fn one(left: LeftoverRecord, records: &RecordStore) -> RecoveredCommit {
         Ok(record) => record,
         Err(why) => return RecoveredCommit { record: file, files: Vec::new(), outcome: RecoveryOutcome::Left(why) },
     };
-    let names = record.moves.iter().map(|one| record.folders[one.folder].path.path().join(one.leaf.path()));
+    let names = record.moves.iter().map(|one| record.folders[one.folder].path.to_path_buf().join(one.leaf.to_path_buf()));
     let files = names.collect();
     let outcome = settle(&mut record, records).unwrap_or_else(RecoveryOutcome::Left);
     RecoveredCommit { record: file, files, outcome }
@@ -67,9 +67,9 @@ fn settle(record: &mut CommitRecord, records: &RecordStore) -> Result<RecoveryOu
         CommitPhase::Done => true,
     };
     let (worked, outcome) = if goes_forward {
-        (finish(record, &dirs, records), RecoveryOutcome::Forward)
+        (finish_commit(record, &dirs, records), RecoveryOutcome::Forward)
     } else {
-        (undo(record, &dirs, records), RecoveryOutcome::Back)
+        (roll_back(record, &dirs, records), RecoveryOutcome::Back)
     };
     if worked { Ok(outcome) } else { Err(unfinished.to_owned()) }
 }
@@ -88,7 +88,7 @@ fn go_forward(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> Result<bool, S
         }
     }
     for (one, dir) in pending {
-        if one.forward(dir.as_fd()).is_err() {
+        if one.move_forward(dir.as_fd()).is_err() {
             return Ok(false);
         }
     }
@@ -102,7 +102,7 @@ fn go_forward(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> Result<bool, S
 fn open_folders(record: &CommitRecord) -> Result<Vec<Option<OwnedFd>>, String> {
     let mut dirs: Vec<Option<OwnedFd>> = Vec::with_capacity(record.folders.len());
     for folder in &record.folders {
-        let path = folder.path.path();
+        let path = folder.path.to_path_buf();
         let opened = match (folder.id, folder.made_in) {
             (None, Some(parent)) => match (dirs[parent].as_ref(), path.file_name()) {
                 (Some(parent), Some(name)) => sys::open_dir(parent.as_fd(), Path::new(name), SymlinkPolicy::Refuse),
@@ -118,7 +118,7 @@ fn open_folders(record: &CommitRecord) -> Result<Vec<Option<OwnedFd>>, String> {
             }
             Err(errno) => return Err(format!("{} cannot be entered: {errno}", path.display())),
         };
-        let id = sys::seen(dir.as_fd()).map_err(|errno| format!("{}: {errno}", path.display()))?.id();
+        let id = sys::status_of_fd(dir.as_fd()).map_err(|errno| format!("{}: {errno}", path.display()))?.inode_id();
         if folder.id.is_some_and(|known| known != id) {
             return Err(format!("{} is another directory now", path.display()));
         }

@@ -36,58 +36,58 @@ pub(super) struct ResolvedName {
 }
 
 impl ResolvedName {
-    pub(super) fn real(&self) -> PathBuf {
+    pub(super) fn real_path(&self) -> PathBuf {
         let mut real = self.dir.real.clone();
         real.extend(&self.missing);
         real.join(&self.leaf)
     }
 
     /// Returns the status of the file at this name, if it exists.
-    pub(super) fn peek(&self, path: &str) -> Result<Option<FileStatus>, FileRefusal> {
+    pub(super) fn lookup_status(&self, path: &str) -> Result<Option<FileStatus>, FileRefusal> {
         if !self.missing.is_empty() {
             return Ok(None);
         }
-        sys::peek(self.dir.fd.as_fd(), &self.leaf).map_err(|errno| cannot(path, "looked at", errno))
+        sys::status_of_name(self.dir.fd.as_fd(), &self.leaf).map_err(|errno| io_refusal(path, "looked at", errno))
     }
 }
 
 impl OpenDir {
-    fn of(path: &str, fd: OwnedFd) -> Result<Self, FileRefusal> {
+    fn from_fd(path: &str, fd: OwnedFd) -> Result<Self, FileRefusal> {
         let named = sys::real_path(fd.as_fd());
         let real = named.map_err(|_| {
-            refuse(path, "the real path of an open directory is unknown without /proc; mount it".to_owned())
+            refuse_path(path, "the real path of an open directory is unknown without /proc; mount it".to_owned())
         })?;
-        let id = sys::seen(fd.as_fd()).map_err(|errno| cannot(path, "looked at", errno))?.id();
+        let id = sys::status_of_fd(fd.as_fd()).map_err(|errno| io_refusal(path, "looked at", errno))?.inode_id();
         Ok(Self { fd, real, id })
     }
 }
 
-pub(super) fn refuse(path: &str, what: String) -> FileRefusal {
+pub(super) fn refuse_path(path: &str, what: String) -> FileRefusal {
     FileRefusal { path: path.to_owned(), what }
 }
 
-pub(super) fn cannot(path: &str, verb: &str, error: impl Into<std::io::Error>) -> FileRefusal {
-    refuse(path, format!("`{path}` cannot be {verb}: {}", error.into()))
+pub(super) fn io_refusal(path: &str, verb: &str, error: impl Into<std::io::Error>) -> FileRefusal {
+    refuse_path(path, format!("`{path}` cannot be {verb}: {}", error.into()))
 }
 
-pub(super) fn changed(path: &str) -> FileRefusal {
-    refuse(path, format!("`{path}` has changed meanwhile; read it again"))
+pub(super) fn changed_refusal(path: &str) -> FileRefusal {
+    refuse_path(path, format!("`{path}` has changed meanwhile; read it again"))
 }
 
 impl DiskTree {
     /// Resolves `path`. Does not follow a symlink at its end.
-    pub(super) fn place(&self, path: &str, access: FileAccess) -> Result<ResolvedName, FileRefusal> {
-        let (name, left) = name::read(path).map_err(|what| refuse(path, what))?;
+    pub(super) fn resolve_name(&self, path: &str, access: FileAccess) -> Result<ResolvedName, FileRefusal> {
+        let (name, left) = name::parse_path(path).map_err(|what| refuse_path(path, what))?;
         left.iter().try_for_each(|inside| self.leaves(path, inside))?;
         let (base, below) = self.start(path, name)?;
         let leaf = below.file_name().map(PathBuf::from);
-        let leaf = leaf.ok_or_else(|| refuse(path, format!("`{path}` names no file")))?;
+        let leaf = leaf.ok_or_else(|| refuse_path(path, format!("`{path}` names no file")))?;
         let parents: Vec<OsString> =
             below.parent().into_iter().flatten().map(std::ffi::OsStr::to_owned).collect();
         let base = base.as_ref().map_or(self.fd.as_fd(), OwnedFd::as_fd);
         let (dir, missing) = enter(path, base, &parents)?;
         let place = ResolvedName { dir, missing, leaf };
-        self.judge(path, &place.real(), access)?;
+        self.judge(path, &place.real_path(), access)?;
         Ok(place)
     }
 
@@ -103,7 +103,7 @@ impl DiskTree {
         sys::open_dir(base, inside, SymlinkPolicy::Refuse).map(drop).map_err(|_| {
             let what =
                 format!("`{path}` has `..` after `{}`, which is no directory, or a link", inside.display());
-            refuse(path, format!("{what}; spell the path without `..`"))
+            refuse_path(path, format!("{what}; spell the path without `..`"))
         })
     }
 
@@ -123,53 +123,53 @@ impl DiskTree {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let top = rustix::fs::open("/", flags, Mode::empty());
-        let top = top.map_err(|errno| cannot(path, "looked at", errno))?;
+        let top = top.map_err(|errno| io_refusal(path, "looked at", errno))?;
         Ok((Some(top), absolute.strip_prefix("/").unwrap_or(&absolute).to_owned()))
     }
 
     fn judge(&self, path: &str, real: &Path, access: FileAccess) -> Result<(), FileRefusal> {
         match &self.judge {
-            Some(judge) => judge(real, access).map_err(|what| refuse(path, what)),
+            Some(judge) => judge(real, access).map_err(|what| refuse_path(path, what)),
             None if real.starts_with(&self.root) && real != self.root => Ok(()),
             None => Err(outside(path, &self.root)),
         }
     }
 
     /// Returns the name itself or, if it is a symlink, the name of its target.
-    pub(super) fn follow(&self, path: &str, place: ResolvedName, access: FileAccess) -> Result<ResolvedName, FileRefusal> {
-        match place.peek(path)? {
+    pub(super) fn follow_symlink(&self, path: &str, place: ResolvedName, access: FileAccess) -> Result<ResolvedName, FileRefusal> {
+        match place.lookup_status(path)? {
             Some(seen) if seen.kind == FileType::Symlink => {}
             Some(_) | None => return Ok(place),
         }
         // One message for both cases, so that it does not reveal which files exist outside.
         let astray = || {
             let what = format!("`{path}` is a link that ends nowhere, or where no file may be touched");
-            refuse(path, format!("{what}; name the file itself"))
+            refuse_path(path, format!("{what}; name the file itself"))
         };
-        let (real, id) = sys::link_end(place.dir.fd.as_fd(), &place.leaf).map_err(|_| astray())?;
+        let (real, id) = sys::resolve_symlink(place.dir.fd.as_fd(), &place.leaf).map_err(|_| astray())?;
         let (Some(parent), Some(leaf)) = (real.parent(), real.file_name()) else { return Err(astray()) };
         self.judge(path, &real, access).map_err(|refusal| match &self.judge {
             Some(_) => refusal,
             None => astray(),
         })?;
         let fd = sys::open_dir(self.fd.as_fd(), parent, SymlinkPolicy::Refuse).map_err(|_| astray())?;
-        let end = ResolvedName { dir: OpenDir::of(path, fd)?, missing: Vec::new(), leaf: leaf.into() };
-        match end.peek(path)? {
-            Some(seen) if seen.id() == id && end.real() == real => Ok(end),
-            Some(_) | None => Err(changed(path)),
+        let end = ResolvedName { dir: OpenDir::from_fd(path, fd)?, missing: Vec::new(), leaf: leaf.into() };
+        match end.lookup_status(path)? {
+            Some(seen) if seen.inode_id() == id && end.real_path() == real => Ok(end),
+            Some(_) | None => Err(changed_refusal(path)),
         }
     }
 
     /// Opens the regular file at `place`, if it exists.
-    pub(super) fn open(&self, path: &str, place: &ResolvedName) -> Result<Option<(OwnedFd, FileStatus)>, FileRefusal> {
-        let Some(seen) = place.peek(path)? else { return Ok(None) };
+    pub(super) fn open_regular(&self, path: &str, place: &ResolvedName) -> Result<Option<(OwnedFd, FileStatus)>, FileRefusal> {
+        let Some(seen) = place.lookup_status(path)? else { return Ok(None) };
         regular(path, &seen)?;
         let fd = match sys::open_file(place.dir.fd.as_fd(), &place.leaf) {
             Ok(fd) => fd,
-            Err(Errno::NOENT | Errno::LOOP) => return Err(changed(path)),
-            Err(errno) => return Err(cannot(path, "read", errno)),
+            Err(Errno::NOENT | Errno::LOOP) => return Err(changed_refusal(path)),
+            Err(errno) => return Err(io_refusal(path, "read", errno)),
         };
-        let seen = sys::seen(fd.as_fd()).map_err(|errno| cannot(path, "looked at", errno))?;
+        let seen = sys::status_of_fd(fd.as_fd()).map_err(|errno| io_refusal(path, "looked at", errno))?;
         regular(path, &seen)?;
         Ok(Some((fd, seen)))
     }
@@ -177,22 +177,22 @@ impl DiskTree {
 
 impl DiskTree {
     /// Returns the real path and the version of the file at `path`, without reading it.
-    pub fn stamp(&self, path: &str) -> Option<(PathBuf, FileVersion)> {
-        let place = self.follow(path, self.place(path, FileAccess::Read).ok()?, FileAccess::Read).ok()?;
-        let (_, seen) = self.open(path, &place).ok()??;
-        Some((place.real(), seen.stamp))
+    pub fn file_version(&self, path: &str) -> Option<(PathBuf, FileVersion)> {
+        let place = self.follow_symlink(path, self.resolve_name(path, FileAccess::Read).ok()?, FileAccess::Read).ok()?;
+        let (_, seen) = self.open_regular(path, &place).ok()??;
+        Some((place.real_path(), seen.stamp))
     }
 }
 
 impl FileTree for DiskTree {
-    fn look(&self, path: &str) -> Result<FileLookup, FileRefusal> {
-        let place = self.place(path, FileAccess::Read)?;
-        let place = self.follow(path, place, FileAccess::Read)?;
-        let file = match self.open(path, &place)? {
+    fn look_up(&self, path: &str) -> Result<FileLookup, FileRefusal> {
+        let place = self.resolve_name(path, FileAccess::Read)?;
+        let place = self.follow_symlink(path, place, FileAccess::Read)?;
+        let file = match self.open_regular(path, &place)? {
             Some((fd, _)) => Some(read(path, fd)?),
             None => None,
         };
-        Ok(FileLookup { real: place.real(), file })
+        Ok(FileLookup { real: place.real_path(), file })
     }
 
     fn name(&self, real: &Path) -> Option<String> {
@@ -200,10 +200,10 @@ impl FileTree for DiskTree {
     }
 
     fn link(&self, path: &str) -> Option<SymbolicLink> {
-        let place = self.place(path, FileAccess::Read).ok()?;
-        place.peek(path).ok()?.filter(|seen| seen.kind == FileType::Symlink)?;
+        let place = self.resolve_name(path, FileAccess::Read).ok()?;
+        place.lookup_status(path).ok()?.filter(|seen| seen.kind == FileType::Symlink)?;
         let to = rustix::fs::readlinkat(place.dir.fd.as_fd(), &place.leaf, Vec::new()).ok()?;
-        Some(SymbolicLink { name: self.name(&place.real())?, to: to.into_string().ok()? })
+        Some(SymbolicLink { name: self.name(&place.real_path())?, to: to.into_string().ok()? })
     }
 }
 
@@ -215,30 +215,30 @@ fn enter(path: &str, base: BorrowedFd<'_>, parents: &[OsString]) -> Result<(Open
             Err(Errno::NOENT) => continue,
             Err(Errno::NOTDIR) => {
                 let what = format!("`{path}` goes through something that is not a directory");
-                return Err(refuse(path, what));
+                return Err(refuse_path(path, what));
             }
             Err(Errno::LOOP) => {
-                return Err(refuse(path, format!("`{path}` goes through links that lead nowhere")));
+                return Err(refuse_path(path, format!("`{path}` goes through links that lead nowhere")));
             }
-            other => other.map_err(|errno| cannot(path, "reached", errno))?,
+            other => other.map_err(|errno| io_refusal(path, "reached", errno))?,
         };
         if let Some(first) = missing.first() {
-            match sys::peek(fd.as_fd(), Path::new(first)) {
+            match sys::status_of_name(fd.as_fd(), Path::new(first)) {
                 Ok(None) => {}
                 Ok(Some(seen)) if seen.kind == FileType::Symlink => {
-                    return Err(refuse(path, format!("`{path}` goes through a link that leads nowhere")));
+                    return Err(refuse_path(path, format!("`{path}` goes through a link that leads nowhere")));
                 }
-                Ok(Some(_)) => return Err(changed(path)),
-                Err(errno) => return Err(cannot(path, "reached", errno)),
+                Ok(Some(_)) => return Err(changed_refusal(path)),
+                Err(errno) => return Err(io_refusal(path, "reached", errno)),
             }
         }
-        return Ok((OpenDir::of(path, fd)?, missing.to_vec()));
+        return Ok((OpenDir::from_fd(path, fd)?, missing.to_vec()));
     }
-    Err(refuse(path, format!("`{path}` cannot be reached: the directory it starts in is gone")))
+    Err(refuse_path(path, format!("`{path}` cannot be reached: the directory it starts in is gone")))
 }
 
 fn outside(path: &str, root: &Path) -> FileRefusal {
-    refuse(path, format!("`{path}` is outside of {}; only files inside can be changed", root.display()))
+    refuse_path(path, format!("`{path}` is outside of {}; only files inside can be changed", root.display()))
 }
 
 fn regular(path: &str, seen: &FileStatus) -> Result<(), FileRefusal> {
@@ -251,7 +251,7 @@ fn regular(path: &str, seen: &FileStatus) -> Result<(), FileRefusal> {
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
         FileType::Unknown => "something unknown",
     };
-    Err(refuse(path, format!("`{path}` is {kind}, not a regular file; name a regular file")))
+    Err(refuse_path(path, format!("`{path}` is {kind}, not a regular file; name a regular file")))
 }
 
 /// Reads until `bytes` is full or the file ends. Returns the number of bytes read.
@@ -271,24 +271,24 @@ fn fill(file: &mut std::fs::File, bytes: &mut [u8]) -> std::io::Result<usize> {
 
 /// Reads a whole file at a moment without a concurrent write.
 fn read(path: &str, fd: OwnedFd) -> Result<FoundFile, FileRefusal> {
-    let failed = |error: std::io::Error| cannot(path, "read", error);
+    let failed = |error: std::io::Error| io_refusal(path, "read", error);
     let mut file = std::fs::File::from(fd);
     for _ in 0..READS {
-        let before = sys::seen(file.as_fd()).map_err(|errno| failed(errno.into()))?;
+        let before = sys::status_of_fd(file.as_fd()).map_err(|errno| failed(errno.into()))?;
         if before.stamp.size > MAX_BYTES {
             let what = format!("`{path}` has {} bytes, and a patch reads at most", before.stamp.size);
-            return Err(refuse(path, format!("{what} {MAX_BYTES}; change it with a command")));
+            return Err(refuse_path(path, format!("{what} {MAX_BYTES}; change it with a command")));
         }
         // One extra byte detects a file that grows meanwhile, and reaches the end of the file without another read.
         let mut bytes = vec![0; usize::try_from(before.stamp.size).unwrap_or(0) + 1];
         std::io::Seek::rewind(&mut file).map_err(failed)?;
         let read = fill(&mut file, &mut bytes).map_err(failed)?;
         bytes.truncate(read);
-        let after = sys::seen(file.as_fd()).map_err(|errno| failed(errno.into()))?;
+        let after = sys::status_of_fd(file.as_fd()).map_err(|errno| failed(errno.into()))?;
         if before.stamp == after.stamp && bytes.len() as u64 == after.stamp.size {
             let executable = after.mode.contains(Mode::XUSR);
             return Ok(FoundFile { bytes: bytes.into(), executable, stamp: after.stamp });
         }
     }
-    Err(refuse(path, format!("`{path}` is being written to; try again when that is over")))
+    Err(refuse_path(path, format!("`{path}` is being written to; try again when that is over")))
 }

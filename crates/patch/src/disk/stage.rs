@@ -42,7 +42,7 @@ const TIED_TO_CONTENT: [&[u8]; 3] = [b"security.capability", b"security.ima", b"
 /// Writes the file `temp`, which must not exist.
 ///
 /// A file without a model gets the mode that the umask and the directory give it.
-pub(super) fn stage(
+pub(super) fn stage_file(
     dir: BorrowedFd<'_>,
     temp: &Path,
     put: &NewFile,
@@ -64,7 +64,7 @@ pub(super) fn stage(
 
 /// Gives `file` the owner, mode and extended attributes of `like`.
 fn dress(file: BorrowedFd<'_>, like: BorrowedFd<'_>, executable: Option<bool>) -> Result<()> {
-    let (own, model) = (sys::seen(file)?, sys::seen(like)?);
+    let (own, model) = (sys::status_of_fd(file)?, sys::status_of_fd(like)?);
     let mut mode = give_away(file, &own, &model)?.difference(SPECIAL);
     match executable {
         // Users with read permission get execute permission, as in git.
@@ -101,13 +101,13 @@ fn may_fail(result: Result<()>) -> Result<bool> {
 }
 
 fn copy_attributes(file: BorrowedFd<'_>, like: BorrowedFd<'_>) -> Result<()> {
-    let names = match whole(|buffer| rustix::fs::flistxattr(like, buffer)) {
+    let names = match read_growing(|buffer| rustix::fs::flistxattr(like, buffer)) {
         Err(Errno::NOTSUP) => return Ok(()),
         other => other?,
     };
     let names = || names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
     for name in names().filter(|name| !TIED_TO_CONTENT.contains(name)) {
-        let value = match whole(|buffer| rustix::fs::fgetxattr(like, name, buffer)) {
+        let value = match read_growing(|buffer| rustix::fs::fgetxattr(like, name, buffer)) {
             // It was removed meanwhile, or this user may not read it.
             Err(NO_SUCH | Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => continue,
             other => other?,
@@ -125,7 +125,7 @@ fn copy_attributes(file: BorrowedFd<'_>, like: BorrowedFd<'_>) -> Result<()> {
 }
 
 /// Calls `read` with growing buffers until the whole value fits.
-fn whole(mut read: impl FnMut(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
+fn read_growing(mut read: impl FnMut(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
     const SIZES: [usize; 4] = [256, 64 * 1024, 1024 * 1024, 16 * 1024 * 1024];
     for size in SIZES {
         let mut buffer = vec![0; size];

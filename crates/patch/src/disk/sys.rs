@@ -30,11 +30,11 @@ pub(super) struct FileStatus {
 }
 
 impl FileStatus {
-    pub(super) fn id(&self) -> InodeId {
+    pub(super) fn inode_id(&self) -> InodeId {
         InodeId { dev: self.stamp.dev, ino: self.stamp.ino }
     }
 
-    fn of(stat: &rustix::fs::Stat) -> Self {
+    fn from_stat(stat: &rustix::fs::Stat) -> Self {
         const NANOS: i128 = 1_000_000_000;
         let stamp = FileVersion {
             dev: wide(stat.st_dev),
@@ -159,7 +159,7 @@ fn to_path(name: CString) -> PathBuf {
 
 /// Resolves the symlink `name` without opening its target.
 #[cfg(target_os = "linux")]
-pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, InodeId)> {
+pub(super) fn resolve_symlink(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, InodeId)> {
     use rustix::fs::ResolveFlags;
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let opened =
@@ -168,7 +168,7 @@ pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, Ino
         Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(dir, name, flags, Mode::empty())?,
         other => other?,
     };
-    Ok((real_path(fd.as_fd())?, seen(fd.as_fd())?.id()))
+    Ok((real_path(fd.as_fd())?, status_of_fd(fd.as_fd())?.inode_id()))
 }
 #[cfg(not(target_os = "linux"))]
 pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, InodeId)> {
@@ -178,7 +178,7 @@ pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, Ino
         return Err(Errno::NXIO);
     }
     let fd = rustix::fs::openat(dir, name, READ.difference(OFlags::NOFOLLOW), Mode::empty())?;
-    Ok((real_path(fd.as_fd())?, seen(fd.as_fd())?.id()))
+    Ok((real_path(fd.as_fd())?, status_of_fd(fd.as_fd())?.id()))
 }
 
 /// Opens the file `name` for reading. Does not follow a symlink.
@@ -187,21 +187,21 @@ pub(super) fn open_file(dir: BorrowedFd<'_>, name: &Path) -> Result<OwnedFd> {
 }
 
 /// Returns the status of the file behind `fd`.
-pub(super) fn seen(fd: BorrowedFd<'_>) -> Result<FileStatus> {
-    rustix::fs::fstat(fd).map(|stat| FileStatus::of(&stat))
+pub(super) fn status_of_fd(fd: BorrowedFd<'_>) -> Result<FileStatus> {
+    rustix::fs::fstat(fd).map(|stat| FileStatus::from_stat(&stat))
 }
 
 /// Returns the status of the file at `name`, if it exists. Does not follow a symlink.
-pub(super) fn peek(dir: BorrowedFd<'_>, name: &Path) -> Result<Option<FileStatus>> {
+pub(super) fn status_of_name(dir: BorrowedFd<'_>, name: &Path) -> Result<Option<FileStatus>> {
     match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(Some(FileStatus::of(&stat))),
+        Ok(stat) => Ok(Some(FileStatus::from_stat(&stat))),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno),
     }
 }
 
 /// Returns true if the file system or the kernel does not support this kind of rename.
-pub(super) fn cannot(errno: Errno) -> bool {
+pub(super) fn is_unsupported(errno: Errno) -> bool {
     // The last two are equal on some systems.
     [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP, Errno::OPNOTSUPP].contains(&errno)
 }
@@ -212,14 +212,14 @@ pub(super) fn exchange(dir: BorrowedFd<'_>, one: &Path, other: &Path) -> Result<
 }
 
 /// Renames `from` to `to`, which must not exist.
-pub(super) fn rename_new(dir: BorrowedFd<'_>, from: &Path, to: &Path) -> Result<()> {
+pub(super) fn rename_no_replace(dir: BorrowedFd<'_>, from: &Path, to: &Path) -> Result<()> {
     let renamed = match rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
-        Err(errno) if cannot(errno) => by_link(dir, from, to),
+        Err(errno) if is_unsupported(errno) => by_link(dir, from, to),
         other => other,
     };
     match renamed {
         // Two names of one file: `by_link` was interrupted after its first half.
-        Err(Errno::EXIST) if same(dir, from, to)? => remove(dir, from),
+        Err(Errno::EXIST) if is_same_file(dir, from, to)? => remove_name(dir, from),
         other => other,
     }
 }
@@ -227,21 +227,21 @@ pub(super) fn rename_new(dir: BorrowedFd<'_>, from: &Path, to: &Path) -> Result<
 /// Renames by a hard link, which never replaces a file, on file systems without a rename that does not replace.
 fn by_link(dir: BorrowedFd<'_>, from: &Path, to: &Path) -> Result<()> {
     match rustix::fs::linkat(dir, from, dir, to, AtFlags::empty()) {
-        Ok(()) => remove(dir, from),
+        Ok(()) => remove_name(dir, from),
         Err(Errno::EXIST) => Err(Errno::EXIST),
-        Err(_) if peek(dir, to)?.is_some() => Err(Errno::EXIST),
+        Err(_) if status_of_name(dir, to)?.is_some() => Err(Errno::EXIST),
         Err(_) => rustix::fs::renameat(dir, from, dir, to),
     }
 }
 
 /// Returns true if two names refer to one file.
-pub(super) fn same(dir: BorrowedFd<'_>, one: &Path, other: &Path) -> Result<bool> {
-    let (one, other) = (peek(dir, one)?, peek(dir, other)?);
-    Ok(one.zip(other).is_some_and(|(one, other)| one.id() == other.id()))
+pub(super) fn is_same_file(dir: BorrowedFd<'_>, one: &Path, other: &Path) -> Result<bool> {
+    let (one, other) = (status_of_name(dir, one)?, status_of_name(dir, other)?);
+    Ok(one.zip(other).is_some_and(|(one, other)| one.inode_id() == other.inode_id()))
 }
 
 /// Removes a file name, if it exists.
-pub(super) fn remove(dir: BorrowedFd<'_>, name: &Path) -> Result<()> {
+pub(super) fn remove_name(dir: BorrowedFd<'_>, name: &Path) -> Result<()> {
     match rustix::fs::unlinkat(dir, name, AtFlags::empty()) {
         Err(Errno::NOENT) => Ok(()),
         other => other,
@@ -249,7 +249,7 @@ pub(super) fn remove(dir: BorrowedFd<'_>, name: &Path) -> Result<()> {
 }
 
 /// Makes the data written to `fd` durable.
-pub(super) fn sync(fd: BorrowedFd<'_>) -> Result<()> {
+pub(super) fn sync_file(fd: BorrowedFd<'_>) -> Result<()> {
     #[cfg(target_vendor = "apple")]
     let synced = rustix::fs::fcntl_fullfsync(fd).or_else(|_| rustix::fs::fsync(fd));
     #[cfg(not(target_vendor = "apple"))]
@@ -259,7 +259,7 @@ pub(super) fn sync(fd: BorrowedFd<'_>) -> Result<()> {
 
 /// Makes the entries of a directory durable, if the system supports it.
 pub(super) fn sync_dir(fd: BorrowedFd<'_>) -> Result<()> {
-    match sync(fd) {
+    match sync_file(fd) {
         // A directory without read permission, or a file system that does not sync directories.
         Err(Errno::BADF | Errno::INVAL) => Ok(()),
         other => other,

@@ -1,8 +1,8 @@
 //! Finds the insertion point of a hunk without old lines: below its header, at the end of the file, or at its number.
 
 use super::find::{HunkSearchResult, PlacementMiss};
-use super::header::{is_prefix, places, reach};
-use super::line::{indent, is_blank};
+use super::header::{is_attribute, find_headers, header_reach};
+use super::line::{indentation, is_blank};
 use crate::edit::Hunk;
 use crate::text::DecodedText;
 
@@ -10,15 +10,15 @@ use crate::text::DecodedText;
 const GOES_ON: &[&str] = &["where", "->", "=>", "throws", ")", "]"];
 
 /// Finds the insertion point of a hunk without old lines. `alone`: it is the only hunk of its file.
-pub(super) fn adds(text: &DecodedText<'_>, hunk: &Hunk, alone: bool) -> Result<HunkSearchResult, PlacementMiss> {
-    let headers = places(text, &hunk.headers);
+pub(super) fn find_insertion(text: &DecodedText<'_>, hunk: &Hunk, alone: bool) -> Result<HunkSearchResult, PlacementMiss> {
+    let headers = find_headers(text, &hunk.headers);
     let first = hunk.new_lines().find(|line| !is_blank(line)).unwrap_or_default();
     let at = match (headers.as_slice(), hunk.headers.iter().rfind(|header| !is_blank(header)), hunk.at) {
         ([header], _, None) if hunk.at_end => last(text, *header)?,
         ([header], _, None) => below(text, *header, first)?,
         ([], Some(header), None) => return Err(PlacementMiss::NoHeader(header.clone())),
         ([_, _, ..], _, None) => return Err(PlacementMiss::Ambiguous(headers)),
-        ([], None, None) if alone && indent(first).is_empty() => text.len(),
+        ([], None, None) if alone && indentation(first).is_empty() => text.len(),
         ([], None, None) => return Err(PlacementMiss::Nowhere),
         (_, _, Some(0 | 1)) => 0,
         (_, _, Some(at)) if at == text.len() + 1 => text.len(),
@@ -38,17 +38,17 @@ pub(super) fn adds(text: &DecodedText<'_>, hunk: &Hunk, alone: bool) -> Result<H
 
 /// Returns the end of the file, if the block of the line at `header` is the last one.
 fn last(text: &DecodedText<'_>, header: usize) -> Result<usize, PlacementMiss> {
-    let ends = (reach(text, header)..text.len()).all(|at| is_blank(text.line(at)));
+    let ends = (header_reach(text, header)..text.len()).all(|at| is_blank(text.line(at)));
     if ends { Ok(text.len()) } else { Err(PlacementMiss::HeaderNotAtEnd(header)) }
 }
 
 /// Returns the line after the opening of the block at `header`, where `first` is inserted.
 fn below(text: &DecodedText<'_>, header: usize, first: &str) -> Result<usize, PlacementMiss> {
     let (line, next) = (text.line(header).trim(), text.line(header + 1).trim());
-    let deeper = indent(first).len() > indent(text.line(header)).len();
-    let braced = next == "{" && indent(text.line(header + 1)) == indent(text.line(header));
+    let deeper = indentation(first).len() > indentation(text.line(header)).len();
+    let braced = next == "{" && indentation(text.line(header + 1)) == indentation(text.line(header));
     let goes_on = GOES_ON.iter().any(|word| next.starts_with(word));
-    if is_prefix(line) || is_open(line) || goes_on || next.starts_with('{') && !braced {
+    if is_attribute(line) || is_open(line) || goes_on || next.starts_with('{') && !braced {
         return Err(PlacementMiss::HeaderContinues(header));
     }
     // Lines of a block are indented deeper than the line that opens it.
@@ -88,7 +88,7 @@ mod tests {
             ("# section\na: 1\n", "b: 2", Ok(1)),
         ];
         for (file, first, expected) in rows {
-            assert_eq!(below(&DecodedText::read(file.as_bytes()).unwrap(), 0, first), expected, "{file}");
+            assert_eq!(below(&DecodedText::from_bytes(file.as_bytes()).unwrap(), 0, first), expected, "{file}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::fit::{HunkCandidate, MatchPass};
-use super::line::{fold, is_blank, similarity};
+use super::line::{fold_line, is_blank, line_similarity};
 use crate::edit::{Hunk, HunkLine};
 use crate::text::DecodedText;
 
@@ -42,16 +42,16 @@ pub(super) struct HunkAligner<'a> {
 }
 
 impl<'a> HunkAligner<'a> {
-    pub(super) fn of(text: &'a DecodedText<'_>, hunk: &'a Hunk) -> Self {
+    pub(super) fn new(text: &'a DecodedText<'_>, hunk: &'a Hunk) -> Self {
         let lines = hunk.lines.iter().filter_map(|line| match line {
             HunkLine::Keep(text) => Some((text, false)),
             HunkLine::Drop(text) => Some((text, true)),
             HunkLine::Add(_) => None,
         });
         let old = |(line, goes): (&'a String, bool)| {
-            let folded = fold(line);
-            let there = text.index().folded(&folded).len();
-            OldLine { text: line, folded, goes, weight: weight(line), there }
+            let folded = fold_line(line);
+            let there = text.index().lines_with_fold(&folded).len();
+            OldLine { text: line, folded, goes, weight: line_weight(line), there }
         };
         let olds: Vec<OldLine<'_>> = lines.map(old).collect();
         let offsets = offsets(text, &olds);
@@ -60,13 +60,13 @@ impl<'a> HunkAligner<'a> {
 
     /// Returns likely places outside `taken`, each with the share of the hunk found there. `strict`: as required to
     /// apply the hunk.
-    pub(super) fn places(&self, strict: bool, taken: &[HunkCandidate]) -> impl Iterator<Item = (f64, HunkCandidate)> {
+    pub(super) fn alignments(&self, strict: bool, taken: &[HunkCandidate]) -> impl Iterator<Item = (f64, HunkCandidate)> {
         self.offsets.iter().filter_map(move |offset| self.align(*offset, (strict, taken)))
     }
 
     /// Returns the place with the largest share of the hunk, outside `taken`.
-    pub(super) fn best(&self, strict: bool, taken: &[HunkCandidate]) -> Option<(f64, HunkCandidate)> {
-        self.places(strict, taken).max_by(|(a, _), (b, _)| a.total_cmp(b))
+    pub(super) fn best_alignment(&self, strict: bool, taken: &[HunkCandidate]) -> Option<(f64, HunkCandidate)> {
+        self.alignments(strict, taken).max_by(|(a, _), (b, _)| a.total_cmp(b))
     }
 
     /// Computes the best alignment of the hunk near `offset`: the share of the hunk found there, and where its lines
@@ -82,16 +82,16 @@ impl<'a> HunkAligner<'a> {
         let end = (offset + (olds.len() + SLACK).cast_signed()).max(0).cast_unsigned().min(self.text.len());
         let kept: usize = taken.iter().map(|fit| fit.at.len()).sum();
         let cells = (olds.len() + 1).saturating_mul(end.saturating_sub(start));
-        if start >= end || !self.text.effort().spend(cells.saturating_mul(CELL + kept / 2)) {
+        if start >= end || !self.text.budget().spend(cells.saturating_mul(CELL + kept / 2)) {
             return None;
         }
-        let folds: Vec<Cow<'_, str>> = (start..end).map(|at| fold(self.text.line(at))).collect();
+        let folds: Vec<Cow<'_, str>> = (start..end).map(|at| fold_line(self.text.line(at))).collect();
         let alike = |row: usize, column: usize| self.alike(&olds[row], &folds[column], strict);
         let (rows, width) = (olds.len() + 1, end - start + 1);
         let mut best = vec![0.0_f64; rows * width];
         let mut ways = vec![AlignStep::Begin; rows * width];
         for row in 1..rows {
-            if self.text.effort().is_spent() {
+            if self.text.budget().is_exhausted() {
                 return None;
             }
             let old = &olds[row - 1];
@@ -140,8 +140,8 @@ impl<'a> HunkAligner<'a> {
         if strict && (old.goes || old.there > 0) || old.folded.is_empty() || line.is_empty() {
             return f64::NEG_INFINITY;
         }
-        self.text.effort().spend(LETTER * (old.folded.len() + line.len()));
-        match similarity(old.text, line) {
+        self.text.budget().spend(LETTER * (old.folded.len() + line.len()));
+        match line_similarity(old.text, line) {
             enough if enough >= ALIKE => enough * 0.8,
             _ => f64::NEG_INFINITY,
         }
@@ -149,7 +149,7 @@ impl<'a> HunkAligner<'a> {
 }
 
 /// Returns how specific a line is: lines with more alphanumeric characters weigh more.
-pub(super) fn weight(line: &str) -> f64 {
+pub(super) fn line_weight(line: &str) -> f64 {
     let telling = line.chars().filter(|char| char.is_alphanumeric()).count();
     match telling {
         0 if is_blank(line) => 0.1,
@@ -162,8 +162,8 @@ pub(super) fn weight(line: &str) -> f64 {
 fn offsets(text: &DecodedText<'_>, olds: &[OldLine<'_>]) -> Vec<isize> {
     let mut votes: HashMap<isize, f64> = HashMap::new();
     for (row, old) in olds.iter().enumerate().filter(|(_, old)| !old.folded.is_empty()) {
-        let places = text.index().folded(&old.folded);
-        if !text.effort().spend(4 * places.len().min(COMMON)) {
+        let places = text.index().lines_with_fold(&old.folded);
+        if !text.budget().spend(4 * places.len().min(COMMON)) {
             return Vec::new();
         }
         for place in places.iter().filter(|_| places.len() <= COMMON) {

@@ -2,33 +2,33 @@
 
 use std::collections::HashSet;
 
-use super::fit::{HunkCandidate, MatchPass, keep};
-use super::line::{fold, is_blank};
+use super::fit::{HunkCandidate, MatchPass, charge_candidate};
+use super::line::{fold_line, is_blank};
 use crate::edit::{Hunk, HunkLine};
 use crate::text::DecodedText;
 
 /// Returns every place where the non-empty old lines of `hunk` stand in sequence. Empty lines may be missing or extra
 /// on either side.
-pub(crate) fn spaced(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
-    let pattern: Vec<&str> = hunk.old().collect();
+pub(crate) fn find_ignoring_empty(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
+    let pattern: Vec<&str> = hunk.old_lines().collect();
     let wanted: Vec<usize> = (0..pattern.len()).filter(|at| !is_blank(pattern[*at])).collect();
-    let there = text.index().said();
+    let there = text.index().nonblank_lines();
     let Some(rare) = (0..wanted.len()).max_by_key(|at| pattern[wanted[*at]].trim().len()) else {
         return Vec::new();
     };
     let mut fits = Vec::new();
-    for place in text.index().places(pattern[wanted[rare]]) {
+    for place in text.index().lines_like(pattern[wanted[rare]]) {
         let start = there.binary_search(place).ok().and_then(|anchor| anchor.checked_sub(rare));
         let Some(window) = start.map(|start| &there[start..]).filter(|window| window.len() >= wanted.len())
         else {
             continue;
         };
-        let same = |(wanted, there): &(&usize, &usize)| fold(pattern[**wanted]) == fold(text.line(**there));
+        let same = |(wanted, there): &(&usize, &usize)| fold_line(pattern[**wanted]) == fold_line(text.line(**there));
         let count = wanted.iter().zip(window).take_while(same).count();
-        if !text.effort().spend(4 * count + 1) {
+        if !text.budget().spend(4 * count + 1) {
             break;
         }
-        if count == wanted.len() && keep(text, pattern.len()) {
+        if count == wanted.len() && charge_candidate(text, pattern.len()) {
             let at = with_blanks(text, &pattern, &wanted, window);
             let doubt = uneven(text, hunk, &at)
                 .then_some("the empty lines that are to go are not as many in the file");

@@ -1,8 +1,8 @@
 //! Detects a file that already is the result of all hunks of a patch, so that none is applied again elsewhere.
 
 use super::align::HunkAligner;
-use super::fit::{HunkCandidate, MatchPass, contiguous};
-use super::line::{LineLikeness, indent, is_blank};
+use super::fit::{HunkCandidate, MatchPass, find_contiguous};
+use super::line::{LineLikeness, indentation, is_blank};
 use super::near::ENOUGH;
 use crate::edit::{Hunk, HunkLine};
 use crate::text::DecodedText;
@@ -12,29 +12,29 @@ const JOINED: usize = 2;
 
 /// Returns true if the new lines of all `hunks` stand in `text`: at their line numbers, or in their order if `fit` is
 /// false. `fit`: the hunks match at their numbers.
-pub(crate) fn is_done(text: &DecodedText<'_>, hunks: &[Hunk], fit: bool) -> bool {
+pub(crate) fn are_all_applied(text: &DecodedText<'_>, hunks: &[Hunk], fit: bool) -> bool {
     hunks.iter().all(is_told_by_lines) && (is_by_number(text, hunks) || !fit && is_in_order(text, hunks))
 }
 
 /// Returns true if the lines of a hunk express its whole change, so that it changes no line ends.
 fn is_told_by_lines(hunk: &Hunk) -> bool {
     let ends = hunk.returns.iter().any(|returns| *returns) && !hunk.returns.iter().all(|returns| *returns);
-    !ends && hunk.old_bare == hunk.new_bare && !hunk.old().eq(hunk.new_lines())
+    !ends && hunk.old_bare == hunk.new_bare && !hunk.old_lines().eq(hunk.new_lines())
 }
 
 /// Returns true if a line contains an alphanumeric character.
-pub(crate) fn is_telling(line: &str) -> bool {
+pub(crate) fn has_alphanumeric(line: &str) -> bool {
     line.chars().any(char::is_alphanumeric)
 }
 
 /// Returns true if a hunk adds a line with an alphanumeric character.
 fn brings(hunk: &Hunk) -> bool {
-    hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if is_telling(text)))
+    hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if has_alphanumeric(text)))
 }
 
 /// Returns true if the new lines of a hunk are specific enough to recognise it.
 fn is_known(hunk: &Hunk) -> bool {
-    brings(hunk) || hunk.new_lines().filter(|line| is_telling(line)).count() >= JOINED
+    brings(hunk) || hunk.new_lines().filter(|line| has_alphanumeric(line)).count() >= JOINED
 }
 
 /// Returns true if each hunk's new lines stand at its line number, and not all old lines fit at theirs.
@@ -44,9 +44,9 @@ fn is_by_number(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
         let stands = hunks.iter().all(|hunk| {
             let Some(at) = hunk.at.and_then(|at| at.checked_sub(1)) else { return false };
             let now = at.checked_add_signed(grown);
-            grown += hunk.new_lines().count().cast_signed() - hunk.old().count().cast_signed();
+            grown += hunk.new_lines().count().cast_signed() - hunk.old_lines().count().cast_signed();
             let appended = now.is_some_and(|now| is_appended(text, hunk, now));
-            fitting += usize::from(!appended && stand(text, hunk.old(), at, alike));
+            fitting += usize::from(!appended && stand(text, hunk.old_lines(), at, alike));
             let ends = |now: usize| !is_rest(hunk) || is_rest_at_end(text, hunk, now);
             is_known(hunk) && now.is_some_and(|now| stand(text, hunk.new_lines(), now, alike) && ends(now))
         });
@@ -93,11 +93,11 @@ fn stand<'a>(
 ) -> bool {
     // A line at its old indentation may have been meant to become deeper.
     let same = |line: &str, there: &str| {
-        alike.holds(line, there) && (is_blank(line) || indent(line) == indent(there))
+        alike.accepts(line, there) && (is_blank(line) || indentation(line) == indentation(there))
     };
     lines.all(|line| {
         at += 1;
-        text.effort().spend(1) && at <= text.len() && same(line, text.line(at - 1))
+        text.budget().spend(1) && at <= text.len() && same(line, text.line(at - 1))
     })
 }
 
@@ -135,19 +135,19 @@ fn is_in_order(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
 /// Returns every place where `lines` stand one after another exactly.
 fn places<'a>(text: &DecodedText<'_>, lines: impl Iterator<Item = &'a str>) -> Vec<AppliedSpan> {
     let hunk = Hunk { lines: lines.map(|line| HunkLine::Keep(line.to_owned())).collect(), ..Hunk::default() };
-    let fits = contiguous(text, &hunk, LineLikeness::Exact, MatchPass::Exact);
-    fits.iter().map(|fit| (fit.first(), fit.end())).collect()
+    let fits = find_contiguous(text, &hunk, LineLikeness::Exact, MatchPass::Exact);
+    fits.iter().map(|fit| (fit.first_line(), fit.end_line())).collect()
 }
 
 /// Returns the only place where a hunk was applied, if it cannot be applied anywhere else.
 fn sure(text: &DecodedText<'_>, hunk: &Hunk, made: &[AppliedSpan]) -> Option<AppliedSpan> {
     let [span] = made else { return None };
-    let olds = contiguous(text, hunk, LineLikeness::Trimmed, MatchPass::Indent);
+    let olds = find_contiguous(text, hunk, LineLikeness::Trimmed, MatchPass::Indent);
     (brings(hunk) && olds.iter().all(|fit| shares(fit, span))).then_some(*span)
 }
 
 fn shares(fit: &HunkCandidate, (from, until): &AppliedSpan) -> bool {
-    fit.first() < *until && *from < fit.end()
+    fit.first_line() < *until && *from < fit.end_line()
 }
 
 /// Returns true if nothing is left to do for a hunk within the bounds `above` and `below`. `made` are the places of its
@@ -156,20 +156,20 @@ fn is_left(text: &DecodedText<'_>, hunk: &Hunk, (above, below): AppliedSpan, (ma
     let within = |span: &&AppliedSpan| above <= span.0 && span.1 <= below;
     let here: Vec<AppliedSpan> = made.iter().filter(within).copied().collect();
     if is_known(hunk) && !is_rest(hunk) {
-        let olds = contiguous(text, hunk, LineLikeness::Trimmed, MatchPass::Indent);
+        let olds = find_contiguous(text, hunk, LineLikeness::Trimmed, MatchPass::Indent);
         // Old lines within the new lines of another hunk belong to that hunk.
-        let brought = |fit: &HunkCandidate| proven.iter().any(|span| span.0 <= fit.first() && fit.end() <= span.1);
+        let brought = |fit: &HunkCandidate| proven.iter().any(|span| span.0 <= fit.first_line() && fit.end_line() <= span.1);
         let elsewhere = |fit: &HunkCandidate| {
-            let within = above <= fit.first() && fit.end() <= below;
+            let within = above <= fit.first_line() && fit.end_line() <= below;
             within && !brought(fit) && !here.iter().any(|span| shares(fit, span))
         };
         return !here.is_empty() && !olds.iter().any(elsewhere);
     }
     // Removed lines that leave no trace must exist only within the new lines of other hunks.
-    let goes = |line: &&HunkLine| matches!(line, HunkLine::Drop(text) if is_telling(text));
+    let goes = |line: &&HunkLine| matches!(line, HunkLine::Drop(text) if has_alphanumeric(text));
     let taken =
         |span: &AppliedSpan| HunkCandidate { pass: MatchPass::Exact, at: (span.0..span.1).map(Some).collect(), doubt: None };
     let taken: Vec<HunkCandidate> = proven.iter().map(taken).collect();
     hunk.lines.iter().filter(goes).count() >= JOINED
-        && HunkAligner::of(text, hunk).best(false, &taken).is_none_or(|(share, _)| share < ENOUGH)
+        && HunkAligner::new(text, hunk).best_alignment(false, &taken).is_none_or(|(share, _)| share < ENOUGH)
 }

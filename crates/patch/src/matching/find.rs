@@ -1,13 +1,13 @@
 //! Finds the candidate places of one hunk by its lines, header and line number, or the reason why it has none.
 
-use super::adds::adds;
-use super::astray::{below_headers, is_told_by_block};
-use super::blanks::spaced;
-use super::elsewhere::{again, made, nearer, numbered, rival, sibling, stands};
-use super::fit::{HunkCandidate, MatchPass, contiguous};
-use super::header::{places, scope, spans};
+use super::adds::find_insertion;
+use super::astray::{keep_below_headers, is_placed_by_block};
+use super::blanks::find_ignoring_empty;
+use super::elsewhere::{find_unapplied_rival, find_applied, place_nearer_number, place_at_number, near_exact_rival, rival_at_same_indent, is_still_present};
+use super::fit::{HunkCandidate, MatchPass, find_contiguous};
+use super::header::{find_headers, block_end, header_spans};
 use super::line::{LineLikeness, is_blank};
-use super::near::near;
+use super::near::find_fuzzy;
 use super::nearest::AROUND;
 use super::settle::DoubtReason;
 use crate::edit::{Hunk, HunkLine};
@@ -62,27 +62,27 @@ pub(super) enum HunkSearchResult {
 }
 
 /// Searches for the place of `hunk`. `alone`: it is the only hunk of its file.
-pub(super) fn find(text: &DecodedText<'_>, hunk: &Hunk, alone: bool) -> Result<HunkSearchResult, PlacementMiss> {
-    if hunk.old().next().is_none() {
-        return adds(text, hunk, alone);
+pub(super) fn find_hunk(text: &DecodedText<'_>, hunk: &Hunk, alone: bool) -> Result<HunkSearchResult, PlacementMiss> {
+    if hunk.old_lines().next().is_none() {
+        return find_insertion(text, hunk, alone);
     }
     if let Some(line) = misplaced_sign(text, hunk) {
         return Err(PlacementMiss::IndentedSign(line.to_owned()));
     }
-    let headers = places(text, &hunk.headers);
-    let spans = spans(text, &headers, scope);
+    let headers = find_headers(text, &hunk.headers);
+    let spans = header_spans(text, &headers, block_end);
     let heads = |at: usize| spans.iter().any(|(header, end)| *header <= at && at < *end);
     let (done, sure) = applied(text, hunk);
     if !done.is_empty()
-        && let Some(said) = said(text, hunk, (&done, sure), &heads)
+        && let Some(said) = judge_applied(text, hunk, (&done, sure), &heads)
     {
         return match said? {
-            HunkSearchResult::Fits(fits) => Ok(HunkSearchResult::Fits(below_headers(text, hunk, &headers, fits)?)),
+            HunkSearchResult::Fits(fits) => Ok(HunkSearchResult::Fits(keep_below_headers(text, hunk, &headers, fits)?)),
             said => Ok(said),
         };
     }
     let fits = search(text, hunk);
-    if !text.effort().spend(fits.len().saturating_mul(spans.len())) {
+    if !text.budget().spend(fits.len().saturating_mul(spans.len())) {
         return Err(PlacementMiss::BudgetExhausted);
     }
     if fits.is_empty() {
@@ -91,20 +91,20 @@ pub(super) fn find(text: &DecodedText<'_>, hunk: &Hunk, alone: bool) -> Result<H
     if fits[0].pass == MatchPass::Near && is_lost(hunk, &headers, &fits[0]) {
         return Err(PlacementMiss::Absent);
     }
-    let fits = below_headers(text, hunk, &headers, fits)?;
+    let fits = keep_below_headers(text, hunk, &headers, fits)?;
     if hunk.at_end && !fits.iter().any(|fit| is_at_end(text, fit)) {
-        return Err(PlacementMiss::NotLast(fits[0].first()));
+        return Err(PlacementMiss::NotLast(fits[0].first_line()));
     }
     doubts(text, hunk, chosen(text, hunk, fits, &heads), &heads)
 }
 
 /// Returns true if only empty lines follow the place.
 fn is_at_end(text: &DecodedText<'_>, fit: &HunkCandidate) -> bool {
-    (fit.end()..text.len()).all(|at| is_blank(text.line(at)))
+    (fit.end_line()..text.len()).all(|at| is_blank(text.line(at)))
 }
 
 /// Judges a hunk whose new lines stand at `done`. Returns `None` if that proves nothing.
-fn said(
+fn judge_applied(
     text: &DecodedText<'_>,
     hunk: &Hunk,
     (done, sure): (&[usize], bool),
@@ -112,15 +112,15 @@ fn said(
 ) -> Option<Result<HunkSearchResult, PlacementMiss>> {
     let length = hunk.new_lines().count();
     let overlaps = |from: usize, to: usize| done.iter().any(|at| *at < to && from < at + length);
-    let on_it = |fit: &HunkCandidate| overlaps(fit.first(), fit.end());
+    let on_it = |fit: &HunkCandidate| overlaps(fit.first_line(), fit.end_line());
     if sure {
         let mut fits = search(text, hunk);
-        if !text.effort().spend(fits.len().saturating_mul(done.len())) {
+        if !text.budget().spend(fits.len().saturating_mul(done.len())) {
             return Some(Err(PlacementMiss::BudgetExhausted));
         }
         // All lines to remove are present.
         let gone =
-            is_joined(hunk) || done.iter().any(|at| heads(*at)) && !fits.iter().any(|fit| heads(fit.first()));
+            is_joined(hunk) || done.iter().any(|at| heads(*at)) && !fits.iter().any(|fit| heads(fit.first_line()));
         if only_goes(hunk) && !gone && fits.first().is_some_and(|fit| fit.pass < MatchPass::Near) {
             return None;
         }
@@ -128,32 +128,32 @@ fn said(
             return Some(Err(PlacementMiss::RepeatsNeighbour(done[0])));
         }
         if fits.first().is_none_or(|fit| fit.pass == MatchPass::Near) {
-            if stands(text, hunk) || numbered(text, hunk, done).is_some() {
+            if is_still_present(text, hunk) || place_at_number(text, hunk, done).is_some() {
                 return Some(Err(PlacementMiss::Absent));
             }
-            fits = again(text, hunk, done).into_iter().collect();
+            fits = find_unapplied_rival(text, hunk, done).into_iter().collect();
         }
         return Some(already(hunk, fits, done, heads));
     }
     // A hunk that still fits at the place of its new lines has been applied.
-    let fits = contiguous(text, hunk, LineLikeness::Exact, MatchPass::Exact);
-    if !text.effort().spend(fits.len().saturating_mul(done.len())) {
+    let fits = find_contiguous(text, hunk, LineLikeness::Exact, MatchPass::Exact);
+    if !text.budget().spend(fits.len().saturating_mul(done.len())) {
         return Some(Err(PlacementMiss::BudgetExhausted));
     }
     // Lines to remove that stand outside of the new lines are still to be removed.
     let to_go = |fit: &HunkCandidate| {
-        let (from, to) = fit.core(hunk);
+        let (from, to) = fit.changed_range(hunk);
         from < to && !overlaps(from, to)
     };
     if !fits.is_empty() && fits.iter().all(|fit| on_it(fit) && !to_go(fit)) {
         // Another copy beside an existing one may be meant.
         return Some(match repeats(hunk) {
             true => Err(PlacementMiss::RepeatsNeighbour(done[0])),
-            false => Ok(HunkSearchResult::Already(fits[0].first())),
+            false => Ok(HunkSearchResult::Already(fits[0].first_line())),
         });
     }
     let headed = done.iter().find(|at| heads(**at));
-    if let Some(at) = headed.filter(|_| !fits.iter().any(|fit| heads(fit.first()))) {
+    if let Some(at) = headed.filter(|_| !fits.iter().any(|fit| heads(fit.first_line()))) {
         return Some(Ok(HunkSearchResult::Already(*at)));
     }
     // Text that merely resembles the old lines may be another place, where the hunk was never to be applied.
@@ -168,35 +168,35 @@ fn doubts(
     heads: &dyn Fn(usize) -> bool,
 ) -> Result<HunkSearchResult, PlacementMiss> {
     if let [fit] = fits.as_slice()
-        && let Some(there) = numbered(text, hunk, &[fit.first()])
-        && (heads(there) || fit.pass > MatchPass::Trailing && !heads(fit.first()))
+        && let Some(there) = place_at_number(text, hunk, &[fit.first_line()])
+        && (heads(there) || fit.pass > MatchPass::Trailing && !heads(fit.first_line()))
     {
-        return Err(PlacementMiss::Ambiguous(vec![there, fit.first()]));
+        return Err(PlacementMiss::Ambiguous(vec![there, fit.first_line()]));
     }
     if let [fit] = fits.as_slice()
-        && let Some(there) = nearer(text, hunk, fit)
+        && let Some(there) = place_nearer_number(text, hunk, fit)
     {
-        return Err(PlacementMiss::Ambiguous(vec![there, fit.first()]));
+        return Err(PlacementMiss::Ambiguous(vec![there, fit.first_line()]));
     }
     if let [fit] = fits.as_slice()
         && fit.pass > MatchPass::Trailing
         && fit.pass < MatchPass::Near
-        && !heads(fit.first())
+        && !heads(fit.first_line())
     {
         // A match that is not exact may have a twin with lines inserted into it.
-        fits.extend(rival(text, hunk, &fits[0]));
+        fits.extend(near_exact_rival(text, hunk, &fits[0]));
     }
     if let [fit] = fits.as_slice()
         && fit.pass == MatchPass::Indent
-        && !heads(fit.first())
+        && !heads(fit.first_line())
     {
-        fits.extend(sibling(text, hunk, &fits[0]));
+        fits.extend(rival_at_same_indent(text, hunk, &fits[0]));
     }
     if let [fit] = fits.as_slice()
         && fit.pass > MatchPass::Exact
-        && let Some(done) = made(text, hunk, fit)
+        && let Some(done) = find_applied(text, hunk, fit)
     {
-        return Err(PlacementMiss::SeemsApplied(done, fit.first()));
+        return Err(PlacementMiss::SeemsApplied(done, fit.first_line()));
     }
     // A hunk that adds empty lines must know the ones that exist.
     if fits.len() == 1 && fits[0].pass > MatchPass::Trailing && repeats(hunk) {
@@ -206,7 +206,7 @@ fn doubts(
         && fit.pass > MatchPass::Trailing
         && let Some(done) = left(text, hunk, fit)
     {
-        return Err(PlacementMiss::SeemsApplied(done, fit.first()));
+        return Err(PlacementMiss::SeemsApplied(done, fit.first_line()));
     }
     Ok(HunkSearchResult::Fits(fits))
 }
@@ -222,15 +222,15 @@ fn left(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<usiz
     let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.at);
     let kept: Vec<Option<usize>> =
         olds.filter(|(line, _)| matches!(line, HunkLine::Keep(_))).map(|(_, at)| *at).collect();
-    let places = contiguous(text, &left, LineLikeness::Trimmed, MatchPass::Indent);
-    places.iter().find(|left| left.at != kept).map(HunkCandidate::first)
+    let places = find_contiguous(text, &left, LineLikeness::Trimmed, MatchPass::Indent);
+    places.iter().find(|left| left.at != kept).map(HunkCandidate::first_line)
 }
 
 /// Returns a line that should begin with its sign and has blanks before it.
 fn misplaced_sign<'a>(text: &DecodedText<'_>, hunk: &'a Hunk) -> Option<&'a str> {
     let changes = hunk.lines.iter().any(|line| !matches!(line, HunkLine::Keep(_)));
-    let stands = |sought: &str| text.index().places(sought).iter().any(|at| text.line(*at).trim() == sought);
-    let signed = hunk.old().filter(|line| line.trim_start().starts_with(['+', '-']) && !stands(line.trim()));
+    let stands = |sought: &str| text.index().lines_like(sought).iter().any(|at| text.line(*at).trim() == sought);
+    let signed = hunk.old_lines().filter(|line| line.trim_start().starts_with(['+', '-']) && !stands(line.trim()));
     let gone = |line: &str| line.trim().strip_prefix('-').is_some_and(|line| stands(line.trim()));
     signed.into_iter().find(|line| !changes || gone(line))
 }
@@ -265,7 +265,7 @@ fn repeats(hunk: &Hunk) -> bool {
 fn is_lost(hunk: &Hunk, headers: &[usize], fit: &HunkCandidate) -> bool {
     let named = hunk.headers.iter().any(|header| !is_blank(header));
     let telling = |line: &str| line.chars().filter(|char| char.is_alphanumeric()).count() > 1;
-    let first = hunk.old().zip(&fit.at).find(|(line, _)| telling(line));
+    let first = hunk.old_lines().zip(&fit.at).find(|(line, _)| telling(line));
     named && headers.is_empty() && first.is_some_and(|(_, at)| at.is_none())
 }
 
@@ -273,12 +273,12 @@ fn is_lost(hunk: &Hunk, headers: &[usize], fit: &HunkCandidate) -> bool {
 fn search(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
     let passes = [MatchPass::Exact, MatchPass::Trailing, MatchPass::Indent, MatchPass::Fold, MatchPass::Blanks, MatchPass::Near];
     let fits = passes.into_iter().map(|pass| match pass {
-        MatchPass::Exact => contiguous(text, hunk, LineLikeness::Exact, pass),
-        MatchPass::Trailing => contiguous(text, hunk, LineLikeness::Trailing, pass),
-        MatchPass::Indent => contiguous(text, hunk, LineLikeness::Trimmed, pass),
-        MatchPass::Fold => contiguous(text, hunk, LineLikeness::Folded, pass),
-        MatchPass::Blanks => spaced(text, hunk),
-        MatchPass::Near => near(text, hunk),
+        MatchPass::Exact => find_contiguous(text, hunk, LineLikeness::Exact, pass),
+        MatchPass::Trailing => find_contiguous(text, hunk, LineLikeness::Trailing, pass),
+        MatchPass::Indent => find_contiguous(text, hunk, LineLikeness::Trimmed, pass),
+        MatchPass::Fold => find_contiguous(text, hunk, LineLikeness::Folded, pass),
+        MatchPass::Blanks => find_ignoring_empty(text, hunk),
+        MatchPass::Near => find_fuzzy(text, hunk),
         MatchPass::Done | MatchPass::Header | MatchPass::Nearest | MatchPass::Read(_) => Vec::new(),
     });
     fits.into_iter().find(|fits| !fits.is_empty()).unwrap_or_default()
@@ -292,20 +292,20 @@ fn already(
     heads: &dyn Fn(usize) -> bool,
 ) -> Result<HunkSearchResult, PlacementMiss> {
     let length = hunk.new_lines().count();
-    let there = |fit: &HunkCandidate| done.iter().any(|at| *at < fit.end() && fit.first() < at + length);
+    let there = |fit: &HunkCandidate| done.iter().any(|at| *at < fit.end_line() && fit.first_line() < at + length);
     let elsewhere: Vec<HunkCandidate> = fits.into_iter().filter(|fit| !there(fit)).collect();
     if elsewhere.is_empty() {
         return Ok(HunkSearchResult::Already(done[0]));
     }
-    let numbered = |fit: &HunkCandidate| fit.pass == MatchPass::Exact && hunk.at == Some(fit.first() + 1);
+    let numbered = |fit: &HunkCandidate| fit.pass == MatchPass::Exact && hunk.at == Some(fit.first_line() + 1);
     let meant: Vec<HunkCandidate> =
-        elsewhere.iter().filter(|fit| heads(fit.first()) || numbered(fit)).cloned().collect();
+        elsewhere.iter().filter(|fit| heads(fit.first_line()) || numbered(fit)).cloned().collect();
     let told = |at: &&usize| heads(**at) || hunk.at == Some(**at + 1);
     match (meant.is_empty(), done.iter().find(told)) {
         (false, None) => Ok(HunkSearchResult::Fits(meant)),
         (true, Some(at)) => Ok(HunkSearchResult::Already(*at)),
         // It was applied in one place and could be applied in another.
-        _ => Err(PlacementMiss::Ambiguous(done.iter().copied().chain(elsewhere.iter().map(HunkCandidate::first)).collect())),
+        _ => Err(PlacementMiss::Ambiguous(done.iter().copied().chain(elsewhere.iter().map(HunkCandidate::first_line)).collect())),
     }
 }
 
@@ -316,11 +316,11 @@ fn chosen(text: &DecodedText<'_>, hunk: &Hunk, mut fits: Vec<HunkCandidate>, hea
             fits.retain(is);
         }
     };
-    keep(&|fit| heads(fit.first()) && is_told_by_block(text, hunk, fit));
+    keep(&|fit| heads(fit.first_line()) && is_placed_by_block(text, hunk, fit));
     if hunk.at_end || ends_with_the_file(hunk) {
         keep(&|fit| fit.pass == MatchPass::Exact && is_at_end(text, fit));
     }
-    keep(&|fit| fit.pass < MatchPass::Near && hunk.at == Some(fit.first() + 1));
+    keep(&|fit| fit.pass < MatchPass::Near && hunk.at == Some(fit.first_line() + 1));
     fits
 }
 
@@ -333,18 +333,18 @@ fn ends_with_the_file(hunk: &Hunk) -> bool {
 }
 
 /// Returns true if the old lines of `hunk` stand in `text` exactly.
-pub(crate) fn is_in(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
-    !contiguous(text, hunk, LineLikeness::Exact, MatchPass::Exact).is_empty()
+pub(crate) fn is_exactly_present(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
+    !find_contiguous(text, hunk, LineLikeness::Exact, MatchPass::Exact).is_empty()
 }
 
 /// Returns where the new lines of `hunk` stand, and whether they are specific enough to prove that it is applied.
 fn applied(text: &DecodedText<'_>, hunk: &Hunk) -> (Vec<usize>, bool) {
     let telling = |line: &&str| line.chars().any(char::is_alphanumeric);
     let stays = hunk.lines.iter().any(|line| matches!(line, HunkLine::Keep(text) if telling(&text.as_str())));
-    let (old, new): (Vec<&str>, Vec<&str>) = (hunk.old().collect(), hunk.new_lines().collect());
+    let (old, new): (Vec<&str>, Vec<&str>) = (hunk.old_lines().collect(), hunk.new_lines().collect());
     // A hunk that only removes lines at one of its ends leaves lines that stand there before and after.
     let windows = (old.len() + 1).saturating_sub(new.len());
-    if !text.effort().spend(windows.saturating_mul(new.len())) || !new.iter().any(telling) {
+    if !text.budget().spend(windows.saturating_mul(new.len())) || !new.iter().any(telling) {
         return (Vec::new(), false);
     }
     if old.windows(new.len()).any(|part| part == new) {
@@ -352,8 +352,8 @@ fn applied(text: &DecodedText<'_>, hunk: &Hunk) -> (Vec<usize>, bool) {
     }
     let done =
         Hunk { lines: new.iter().map(|line| HunkLine::Keep((*line).to_owned())).collect(), ..Hunk::default() };
-    let fits = contiguous(text, &done, LineLikeness::Exact, MatchPass::Exact);
-    let places: Vec<usize> = fits.iter().map(HunkCandidate::first).collect();
+    let fits = find_contiguous(text, &done, LineLikeness::Exact, MatchPass::Exact);
+    let places: Vec<usize> = fits.iter().map(HunkCandidate::first_line).collect();
     // A single line may occur anywhere, unless it is the whole file or stands exactly at the line number.
     let there = places.iter().any(|at| new.len() == text.len() || hunk.at == Some(at + 1));
     let sure = there || stays && new.iter().filter(|line| telling(line)).count() > 1;

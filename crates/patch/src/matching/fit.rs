@@ -34,7 +34,7 @@ pub enum MatchPass {
 
 impl MatchPass {
     /// Describes the ignored difference; `None` if the match is exact.
-    pub fn overlooks(self) -> Option<&'static str> {
+    pub fn ignored_difference(self) -> Option<&'static str> {
         match self {
             Self::Done | Self::Exact => None,
             Self::Header => Some("its `@@` header"),
@@ -44,14 +44,14 @@ impl MatchPass {
             Self::Fold => Some("quotes, dashes or blanks"),
             Self::Blanks => Some("empty lines"),
             Self::Near => Some("lines nearby that differ"),
-            Self::Read(reading) => Some(reading.overlooks()),
+            Self::Read(reading) => Some(reading.ignored_difference()),
         }
     }
 }
 
 impl fmt::Display for MatchPass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.overlooks().unwrap_or("nothing"))
+        f.write_str(self.ignored_difference().unwrap_or("nothing"))
     }
 }
 
@@ -68,26 +68,26 @@ pub(crate) struct HunkCandidate {
 
 impl HunkCandidate {
     /// Returns the first line of the file that the match covers.
-    pub(crate) fn first(&self) -> usize {
+    pub(crate) fn first_line(&self) -> usize {
         self.at.iter().flatten().next().copied().unwrap_or(0)
     }
 
     /// Returns the line after the last one that the match covers.
-    pub(crate) fn end(&self) -> usize {
+    pub(crate) fn end_line(&self) -> usize {
         self.at.iter().flatten().next_back().map_or(0, |at| at + 1)
     }
 
     /// Returns the lines that the hunk changes. The context around them may be shared with other hunks.
-    pub(crate) fn core(&self, hunk: &Hunk) -> (usize, usize) {
-        let (mut start, mut end, mut old) = (None, self.first(), 0);
-        let mut here = self.first();
+    pub(crate) fn changed_range(&self, hunk: &Hunk) -> (usize, usize) {
+        let (mut start, mut end, mut old) = (None, self.first_line(), 0);
+        let mut here = self.first_line();
         for line in &hunk.lines {
             if !matches!(line, HunkLine::Add(_)) {
                 here = self.at.get(old).copied().flatten().unwrap_or(here);
                 old += 1;
             }
             match line {
-                HunkLine::Keep(_) => here = (here + 1).min(self.end()),
+                HunkLine::Keep(_) => here = (here + 1).min(self.end_line()),
                 HunkLine::Drop(_) => {
                     start.get_or_insert(here);
                     here += 1;
@@ -99,7 +99,7 @@ impl HunkCandidate {
                 }
             }
         }
-        let start = start.unwrap_or(self.first());
+        let start = start.unwrap_or(self.first_line());
         (start, end.max(start))
     }
 }
@@ -108,29 +108,29 @@ impl HunkCandidate {
 const KEPT: usize = 16;
 
 /// Charges the budget for storing a place of `lines` lines. Returns true if the budget allows more.
-pub(super) fn keep(text: &DecodedText<'_>, lines: usize) -> bool {
-    text.effort().spend(KEPT.saturating_mul(lines + 1))
+pub(super) fn charge_candidate(text: &DecodedText<'_>, lines: usize) -> bool {
+    text.budget().spend(KEPT.saturating_mul(lines + 1))
 }
 
 /// Returns every place where the old lines of `hunk` stand one after another, compared with `likeness`.
-pub(crate) fn contiguous(text: &DecodedText<'_>, hunk: &Hunk, likeness: LineLikeness, pass: MatchPass) -> Vec<HunkCandidate> {
-    let pattern: Vec<&str> = hunk.old().collect();
+pub(crate) fn find_contiguous(text: &DecodedText<'_>, hunk: &Hunk, likeness: LineLikeness, pass: MatchPass) -> Vec<HunkCandidate> {
+    let pattern: Vec<&str> = hunk.old_lines().collect();
     // The longest line is likely the rarest.
     let Some((anchor, rare)) = pattern.iter().enumerate().max_by_key(|(_, line)| line.trim().len()) else {
         return Vec::new();
     };
     let room = text.len().saturating_sub(pattern.len() - 1);
     let alike: Vec<usize> = if likeness == LineLikeness::Exact {
-        text.find(rare)
+        text.find_exact_line(rare)
     } else {
-        let places = text.index().places(rare).iter().copied();
-        places.filter(|at| likeness.holds(rare, text.line(*at))).collect()
+        let places = text.index().lines_like(rare).iter().copied();
+        places.filter(|at| likeness.accepts(rare, text.line(*at))).collect()
     };
     let starts = alike.into_iter().filter_map(|at| at.checked_sub(anchor)).filter(|start| *start < room);
-    let fits = starts.take_while(|_| !text.effort().is_spent()).filter(|start| {
-        let same = pattern.iter().zip(*start..).take_while(|(line, at)| likeness.holds(line, text.line(*at)));
+    let fits = starts.take_while(|_| !text.budget().is_exhausted()).filter(|start| {
+        let same = pattern.iter().zip(*start..).take_while(|(line, at)| likeness.accepts(line, text.line(*at)));
         let same = same.count();
-        text.effort().spend(same + 1) && same == pattern.len() && keep(text, same)
+        text.budget().spend(same + 1) && same == pattern.len() && charge_candidate(text, same)
     });
     fits.map(|start| HunkCandidate { pass, at: (start..start + pattern.len()).map(Some).collect(), doubt: None })
         .collect()

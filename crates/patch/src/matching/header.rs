@@ -1,6 +1,6 @@
 //! Finds the `@@` header of a hunk in the file, and the extent of the block or section below it.
 
-use super::line::{fold, indent, is_blank};
+use super::line::{fold_line, indentation, is_blank};
 use crate::text::DecodedText;
 
 /// The cost in search steps of searching one line for a header.
@@ -19,7 +19,7 @@ const CONTINUES: &[&str] = &[
 const CLOSES: &[&str] = &["end", "fi", "done", "esac"];
 
 /// Returns the lines of the innermost of `headers`, each header below the one before it.
-pub(crate) fn places(text: &DecodedText<'_>, headers: &[String]) -> Vec<usize> {
+pub(crate) fn find_headers(text: &DecodedText<'_>, headers: &[String]) -> Vec<usize> {
     let mut last: Option<Vec<usize>> = None;
     for header in headers.iter().filter(|header| !is_blank(header)) {
         last = Some(below(text, last.as_deref(), header));
@@ -28,7 +28,7 @@ pub(crate) fn places(text: &DecodedText<'_>, headers: &[String]) -> Vec<usize> {
 }
 
 /// Returns the lines of the innermost of those `headers` that are in the file, each below the one before it.
-pub(super) fn known(text: &DecodedText<'_>, headers: &[String]) -> Vec<usize> {
+pub(super) fn find_known_headers(text: &DecodedText<'_>, headers: &[String]) -> Vec<usize> {
     let mut last: Option<Vec<usize>> = None;
     for header in headers.iter().filter(|header| !is_blank(header)) {
         let here = below(text, last.as_deref(), header);
@@ -42,8 +42,8 @@ fn below(text: &DecodedText<'_>, above: Option<&[usize]>, header: &str) -> Vec<u
     let here = stands(text, header);
     let Some(above) = above else { return here };
     let first = above.first().copied().unwrap_or(usize::MAX);
-    let scopes: Vec<(usize, usize)> = spans(text, above, scope);
-    if !text.effort().spend(scopes.len().saturating_mul(here.len())) {
+    let scopes: Vec<(usize, usize)> = header_spans(text, above, block_end);
+    if !text.budget().spend(scopes.len().saturating_mul(here.len())) {
         return Vec::new();
     }
     let inside = |at: &usize| scopes.iter().any(|(above, end)| above < at && at < end);
@@ -54,14 +54,14 @@ fn below(text: &DecodedText<'_>, above: Option<&[usize]>, header: &str) -> Vec<u
 }
 
 /// Returns each of `headers` with its end, computed by `ends`.
-pub(super) fn spans(
+pub(super) fn header_spans(
     text: &DecodedText<'_>,
     headers: &[usize],
     ends: fn(&DecodedText<'_>, usize) -> usize,
 ) -> Vec<(usize, usize)> {
     let span = |header: &usize| {
-        let end = if text.effort().is_spent() { *header } else { ends(text, *header) };
-        text.effort().spend(4 * end.saturating_sub(*header));
+        let end = if text.budget().is_exhausted() { *header } else { ends(text, *header) };
+        text.budget().spend(4 * end.saturating_sub(*header));
         (*header, end)
     };
     headers.iter().map(span).collect()
@@ -69,12 +69,12 @@ pub(super) fn spans(
 
 /// Returns the lines that equal `header`, or else begin with it, or else contain it.
 fn stands(text: &DecodedText<'_>, header: &str) -> Vec<usize> {
-    let header = fold(header);
+    let header = fold_line(header);
     let search = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
-        let all = if text.effort().spend(SOUGHT * text.len()) { text.len() } else { 0 };
-        (0..all).filter(|at| is(&fold(text.line(*at)))).collect()
+        let all = if text.budget().spend(SOUGHT * text.len()) { text.len() } else { 0 };
+        (0..all).filter(|at| is(&fold_line(text.line(*at)))).collect()
     };
-    let mut found = text.index().folded(&header).to_vec();
+    let mut found = text.index().lines_with_fold(&header).to_vec();
     if found.is_empty() && header.len() >= TELLING {
         found = search(&|line| line.starts_with(&*header));
     }
@@ -85,17 +85,17 @@ fn stands(text: &DecodedText<'_>, header: &str) -> Vec<usize> {
 }
 
 /// Returns the line after the block that the line at `header` opens, judged by indentation.
-pub(crate) fn scope(text: &DecodedText<'_>, header: usize) -> usize {
+pub(crate) fn block_end(text: &DecodedText<'_>, header: usize) -> usize {
     let own = depth(text.line(header));
     let outside = |at: &usize| {
         let line = text.line(*at);
-        !is_blank(line) && (depth(line) < own || depth(line) == own && !continues(line))
+        !is_blank(line) && (depth(line) < own || depth(line) == own && !continues_block(line))
     };
     (header + 1..text.len()).find(outside).unwrap_or(text.len())
 }
 
 /// Returns true if a line continues or closes the block above it.
-pub(super) fn continues(line: &str) -> bool {
+pub(super) fn continues_block(line: &str) -> bool {
     let line = line.trim_start();
     let word = line.split(|char: char| !char.is_alphanumeric() && char != '#').next().unwrap_or_default();
     line.starts_with(['}', ')', ']', '{']) || CONTINUES.contains(&word)
@@ -103,15 +103,15 @@ pub(super) fn continues(line: &str) -> bool {
 
 /// Returns the line after the last one that may belong below `header`. A header that opens no block reaches to the next
 /// similar one, or to the end of its own block.
-pub(super) fn reach(text: &DecodedText<'_>, header: usize) -> usize {
+pub(super) fn header_reach(text: &DecodedText<'_>, header: usize) -> usize {
     let mut head = header;
     // ends: the head goes down
-    while is_prefix(text.line(head)) && head + 1 < text.len() {
+    while is_attribute(text.line(head)) && head + 1 < text.len() {
         head += 1;
     }
     let own = depth(text.line(head));
     let deeper = |at: usize| !is_blank(text.line(at)) && depth(text.line(at)) > own;
-    let end = scope(text, head);
+    let end = block_end(text, head);
     if (head + 1..end).any(deeper) {
         return label_end(text, head, end);
     }
@@ -132,13 +132,13 @@ fn label_end(text: &DecodedText<'_>, head: usize, mut end: usize) -> usize {
     };
     // ends: the end goes down
     while end < text.len() && !text.line(head).trim_end().ends_with(':') && label(text.line(end)) {
-        end = scope(text, end);
+        end = block_end(text, end);
     }
     end
 }
 
 /// Returns true if a line is an attribute or decorator of the next line.
-pub(super) fn is_prefix(line: &str) -> bool {
+pub(super) fn is_attribute(line: &str) -> bool {
     line.trim_start().starts_with(['@']) || line.trim_start().starts_with("#[")
 }
 
@@ -166,18 +166,18 @@ pub(super) struct HeaderSection {
 
 impl HeaderSection {
     /// Measures the section of the line at `header`.
-    pub(super) fn of(text: &DecodedText<'_>, header: usize) -> Self {
-        text.effort().spend(4 * text.len().saturating_sub(header));
+    pub(super) fn from_header(text: &DecodedText<'_>, header: usize) -> Self {
+        text.budget().spend(4 * text.len().saturating_sub(header));
         let (own, word) = (depth(text.line(header)), first_word(text.line(header)));
         let below = || (header + 1..text.len()).filter(|at| !is_blank(text.line(*at)));
         let begins = |line: &str| {
             let first = line.trim_start().chars().next();
             let named = first.is_some_and(|first| first.is_alphabetic() || "_$#[@".contains(first));
-            named && depth(line) <= own && !continues(line)
+            named && depth(line) <= own && !continues_block(line)
         };
         let near = below().find(|at| begins(text.line(*at))).unwrap_or(text.len());
         let same = below().find(|at| first_word(text.line(*at)) == word).unwrap_or(text.len());
-        let end = scope(text, header);
+        let end = block_end(text, header);
         let closes = |at: &usize| depth(text.line(*at)) == own && closes(text.line(*at));
         let block = below().take_while(|at| *at < end).find(closes).unwrap_or(end.saturating_sub(1));
         Self { block, near, far: near.max(same) }
@@ -202,19 +202,19 @@ fn first_word(line: &str) -> &str {
 }
 
 /// Returns true if the line at `at` begins another block or section after the one of `header`.
-pub(super) fn follows(text: &DecodedText<'_>, header: usize, at: usize) -> bool {
+pub(super) fn starts_next_block(text: &DecodedText<'_>, header: usize, at: usize) -> bool {
     let sections = section(text, header).is_some() && section(text, at).is_some();
-    sections || depth(text.line(at)) <= depth(text.line(header)) && opens(text, at)
+    sections || depth(text.line(at)) <= depth(text.line(header)) && opens_block(text, at)
 }
 
 /// Returns true if the line at `at` opens a block, judged by indentation.
-pub(super) fn opens(text: &DecodedText<'_>, at: usize) -> bool {
+pub(super) fn opens_block(text: &DecodedText<'_>, at: usize) -> bool {
     let below = (at + 1..text.len()).find(|at| !is_blank(text.line(*at)));
     below.is_some_and(|below| depth(text.line(below)) > depth(text.line(at)))
 }
 
 fn depth(line: &str) -> usize {
-    indent(line).chars().map(|blank| if blank == '\t' { 4 } else { 1 }).sum()
+    indentation(line).chars().map(|blank| if blank == '\t' { 4 } else { 1 }).sum()
 }
 
 #[cfg(test)]
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn headers_are_found_within_one_another() {
         let file = "class A:\n    def f(self):\n        pass\n\nclass B:\n    def f(self):\n        x\n    def g():\n        y\n";
-        let text = DecodedText::read(file.as_bytes()).unwrap();
+        let text = DecodedText::from_bytes(file.as_bytes()).unwrap();
         let rows: &[(&[&str], &[usize])] = &[
             (&["class B:"], &[4]),
             (&["class B"], &[4]),
@@ -238,11 +238,11 @@ mod tests {
         ];
         for (headers, expected) in rows {
             let headers: Vec<String> = headers.iter().map(|&header| header.to_owned()).collect();
-            assert_eq!(places(&text, &headers), *expected, "{headers:?}");
+            assert_eq!(find_headers(&text, &headers), *expected, "{headers:?}");
         }
-        let stacked = |inner: &str| known(&text, &["class A:".to_owned(), inner.to_owned()]);
+        let stacked = |inner: &str| find_known_headers(&text, &["class A:".to_owned(), inner.to_owned()]);
         assert_eq!([stacked("def f(self):"), stacked("def h():")], [vec![1], vec![0]]);
-        assert_eq!([scope(&text, 0), scope(&text, 1), scope(&text, 5), scope(&text, 4)], [4, 4, 7, 9]);
+        assert_eq!([block_end(&text, 0), block_end(&text, 1), block_end(&text, 5), block_end(&text, 4)], [4, 4, 7, 9]);
     }
 
     #[test]
@@ -257,8 +257,8 @@ mod tests {
             ("if a; then\n  x\nelse\n  y\nfi\n", (4, 5, 5)),
         ];
         for (file, (block, near, far)) in rows {
-            let text = DecodedText::read(file.as_bytes()).unwrap();
-            assert_eq!(HeaderSection::of(&text, 0), HeaderSection { block, near, far }, "{file}");
+            let text = DecodedText::from_bytes(file.as_bytes()).unwrap();
+            assert_eq!(HeaderSection::from_header(&text, 0), HeaderSection { block, near, far }, "{file}");
         }
     }
 
@@ -275,7 +275,7 @@ mod tests {
             ("  x\n  y\nz\n", 0, 2),
         ];
         for (file, header, end) in rows {
-            assert_eq!(reach(&DecodedText::read(file.as_bytes()).unwrap(), header), end, "{file}");
+            assert_eq!(header_reach(&DecodedText::from_bytes(file.as_bytes()).unwrap(), header), end, "{file}");
         }
     }
 }

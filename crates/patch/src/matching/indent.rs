@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::line::{indent, is_blank};
+use super::line::{indentation, is_blank};
 
 /// The conversion of an added line's indentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,10 +24,10 @@ pub(crate) enum IndentShift {
 impl IndentShift {
     /// Finds the shift that turns the patch's lines into the file's, which differ only in whitespace. `None`: no rule
     /// explains the difference.
-    pub(crate) fn between<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Self> {
+    pub(crate) fn from_pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Self> {
         let pairs: Vec<(&str, &str)> = pairs
             .filter(|(ours, theirs)| !is_blank(ours) && !is_blank(theirs))
-            .map(|(ours, theirs)| (indent(ours), indent(theirs)))
+            .map(|(ours, theirs)| (indentation(ours), indentation(theirs)))
             .collect();
         let same = pairs.iter().filter(|(ours, theirs)| ours == theirs).count();
         if same == pairs.len() {
@@ -71,7 +71,7 @@ impl IndentShift {
 
     /// Indents an added line as the file is. `None`: the depth is unclear.
     pub(crate) fn apply(&self, line: &str) -> Option<String> {
-        let (blanks, rest) = line.split_at(indent(line).len());
+        let (blanks, rest) = line.split_at(indentation(line).len());
         match self {
             Self::None => Some(line.to_owned()),
             // A whitespace-only line proves nothing about its depth; but tabs stay tabs.
@@ -167,7 +167,7 @@ mod tests {
             ),
         ];
         for (pairs, line, expected) in rows {
-            let shift = IndentShift::between(pairs.iter().copied());
+            let shift = IndentShift::from_pairs(pairs.iter().copied());
             let shifted = shift.as_ref().and_then(|shift| shift.apply(line));
             assert_eq!(shifted.as_deref(), *expected, "{pairs:?} {line:?} {shift:?}");
         }

@@ -17,18 +17,18 @@ pub(crate) enum LineLikeness {
 
 impl LineLikeness {
     /// Returns true if `a` and `b` are equal under this comparison.
-    pub(crate) fn holds(self, a: &str, b: &str) -> bool {
+    pub(crate) fn accepts(self, a: &str, b: &str) -> bool {
         match self {
             Self::Exact => a == b,
             Self::Trailing => a.trim_end() == b.trim_end(),
             Self::Trimmed => a.trim() == b.trim(),
-            Self::Folded => fold(a) == fold(b),
+            Self::Folded => fold_line(a) == fold_line(b),
         }
     }
 }
 
 /// Returns the ASCII equivalent of a quote, dash or space character.
-pub(crate) fn plain(char: char) -> char {
+pub(crate) fn ascii_equivalent(char: char) -> char {
     match char {
         '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' => '-',
         '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{02bc}' | '\u{ff07}' => '\'',
@@ -44,7 +44,7 @@ fn is_void(char: char) -> bool {
 }
 
 /// Normalises whitespace and typography for a comparison.
-pub(crate) fn fold(line: &str) -> Cow<'_, str> {
+pub(crate) fn fold_line(line: &str) -> Cow<'_, str> {
     let trimmed = line.trim();
     let usual = |bytes: &[u8]| bytes.iter().all(u8::is_ascii) && !bytes.contains(&b'\t');
     if usual(trimmed.as_bytes()) && !trimmed.contains("  ") {
@@ -54,7 +54,7 @@ pub(crate) fn fold(line: &str) -> Cow<'_, str> {
     for char in trimmed.chars().filter(|char| !is_void(*char)) {
         match char {
             '…' => folded.push_str("..."),
-            char => match plain(char) {
+            char => match ascii_equivalent(char) {
                 blank if blank.is_whitespace() => {
                     if !folded.is_empty() && !folded.ends_with(' ') {
                         folded.push(' ');
@@ -69,7 +69,7 @@ pub(crate) fn fold(line: &str) -> Cow<'_, str> {
 }
 
 /// Returns the leading whitespace of a line.
-pub(crate) fn indent(line: &str) -> &str {
+pub(crate) fn indentation(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
@@ -79,8 +79,8 @@ pub(crate) fn is_blank(line: &str) -> bool {
 }
 
 /// Returns the similarity of two lines, from 0 to 1. A value that cannot reach one half counts as 0.
-pub(crate) fn similarity(a: &str, b: &str) -> f64 {
-    let (a, b) = (fold(a), fold(b));
+pub(crate) fn line_similarity(a: &str, b: &str) -> f64 {
+    let (a, b) = (fold_line(a), fold_line(b));
     if a == b {
         return 1.0;
     }
@@ -120,7 +120,7 @@ mod tests {
         for (a, b, least) in rows {
             for likeness in [Exact, Trailing, Trimmed, Folded] {
                 let expected = least.is_some_and(|least| likeness >= least);
-                assert_eq!(likeness.holds(a, b), expected, "{a:?} {b:?} {likeness:?}");
+                assert_eq!(likeness.accepts(a, b), expected, "{a:?} {b:?} {likeness:?}");
             }
         }
     }

@@ -23,10 +23,10 @@ mod sure;
 
 pub use fit::MatchPass;
 
-pub(crate) use done::{is_done, is_telling};
-pub(crate) use elsewhere::is_elsewhere;
-pub(crate) use find::{PlacementMiss, is_in};
-pub(crate) use line::{fold, indent};
-pub(crate) use near::closest;
-pub(crate) use place::{HunkPlacement, place};
+pub(crate) use done::{are_all_applied, has_alphanumeric};
+pub(crate) use elsewhere::has_rival_outside;
+pub(crate) use find::{PlacementMiss, is_exactly_present};
+pub(crate) use line::{fold_line, indentation};
+pub(crate) use near::closest_lines;
+pub(crate) use place::{HunkPlacement, place_hunks};
 pub(crate) use settle::LineEdits;

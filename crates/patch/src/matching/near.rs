@@ -2,7 +2,7 @@
 
 use super::align::HunkAligner;
 use super::fit::HunkCandidate;
-use super::sure::is_sure;
+use super::sure::is_safe_fuzzy_match;
 use crate::edit::Hunk;
 use crate::text::DecodedText;
 
@@ -15,25 +15,25 @@ const MORE_CLEARLY: f64 = 0.5;
 const NAMED: usize = 6;
 
 /// Returns the places where most of `hunk` is: one if it is clear, more if it is not.
-pub(crate) fn near(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
-    let sought = HunkAligner::of(text, hunk);
+pub(crate) fn find_fuzzy(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
+    let sought = HunkAligner::new(text, hunk);
     let clearly = if sought.olds.iter().any(|old| old.goes) { CLEARLY } else { MORE_CLEARLY };
     let mut fits: Vec<HunkCandidate> = Vec::new();
     let mut most = None;
     // ends: so many places are enough
     while fits.len() < NAMED
-        && let Some((share, fit)) = sought.best(true, &fits)
+        && let Some((share, fit)) = sought.best_alignment(true, &fits)
     {
         let most = *most.get_or_insert(share);
         let enough = if fits.is_empty() {
-            share >= ENOUGH && is_sure(&sought, hunk, &fit)
+            share >= ENOUGH && is_safe_fuzzy_match(&sought, hunk, &fit)
         } else {
             share > most - clearly
         };
         if !enough {
             break;
         }
-        fits.push(if fits.is_empty() || is_sure(&sought, hunk, &fit) {
+        fits.push(if fits.is_empty() || is_safe_fuzzy_match(&sought, hunk, &fit) {
             fit
         } else {
             HunkCandidate { doubt: Some("only some of its lines are there"), ..fit }
@@ -43,10 +43,10 @@ pub(crate) fn near(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
 }
 
 /// Returns the range of the file's lines that resemble `hunk` most, if any do.
-pub(crate) fn closest(text: &DecodedText<'_>, hunk: &Hunk) -> Option<(usize, usize)> {
-    let (share, fit) = HunkAligner::of(text, hunk).best(false, &[])?;
+pub(crate) fn closest_lines(text: &DecodedText<'_>, hunk: &Hunk) -> Option<(usize, usize)> {
+    let (share, fit) = HunkAligner::new(text, hunk).best_alignment(false, &[])?;
     let missing = |at: &Option<usize>| at.is_none();
     let before = fit.at.iter().take_while(|at| missing(at)).count();
     let after = fit.at.iter().rev().take_while(|at| missing(at)).count();
-    (share > 0.2).then(|| (fit.first().saturating_sub(before), (fit.end() + after).min(text.len())))
+    (share > 0.2).then(|| (fit.first_line().saturating_sub(before), (fit.end_line() + after).min(text.len())))
 }

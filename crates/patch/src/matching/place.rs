@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::find::{HunkSearchResult, PlacementMiss, find};
+use super::find::{HunkSearchResult, PlacementMiss, find_hunk};
 use super::fit::{HunkCandidate, MatchPass};
-use super::line::indent;
-use super::nearest::{at_the_top, nearest};
+use super::line::indentation;
+use super::nearest::{choose_file_start, choose_nearest};
 use super::settle::LineEdits;
 use super::spelling::FileStyle;
 use crate::edit::{Hunk, HunkLine};
@@ -26,16 +26,16 @@ pub(crate) enum HunkPlacement {
 }
 
 /// Assigns a place in `text` to each of `hunks`, or returns the reason for each one without a place.
-pub(crate) fn place(text: &DecodedText<'_>, hunks: &[Hunk]) -> Result<Vec<HunkPlacement>, Vec<(usize, PlacementMiss)>> {
+pub(crate) fn place_hunks(text: &DecodedText<'_>, hunks: &[Hunk]) -> Result<Vec<HunkPlacement>, Vec<(usize, PlacementMiss)>> {
     let mut misses = Vec::new();
     let mut founds = Vec::new();
     if hunks.len() >= MANY {
         text.index();
     }
     for (index, hunk) in hunks.iter().enumerate() {
-        match find(text, hunk, hunks.len() == 1) {
+        match find_hunk(text, hunk, hunks.len() == 1) {
             // A search that was cut short proves nothing.
-            _ if text.effort().is_spent() => return Err(vec![(index, PlacementMiss::BudgetExhausted)]),
+            _ if text.budget().is_exhausted() => return Err(vec![(index, PlacementMiss::BudgetExhausted)]),
             Ok(found) => founds.push(found),
             Err(miss) => misses.push((index, miss)),
         }
@@ -48,13 +48,13 @@ pub(crate) fn place(text: &DecodedText<'_>, hunks: &[Hunk]) -> Result<Vec<HunkPl
     }
     narrow(hunks, &mut founds);
     choose(text, hunks, &mut founds);
-    text.effort().spend(text.len());
-    let mut manner = FileStyle::of(text, hunks);
+    text.budget().spend(text.len());
+    let mut manner = FileStyle::from_text(text, hunks);
     for (hunk, found) in hunks.iter().zip(&founds) {
         if let HunkSearchResult::Fits(fits) = found
             && let [fit] = fits.as_slice()
         {
-            manner.learn(text, hunk, fit);
+            manner.learn_from_hunk(text, hunk, fit);
         }
     }
     misses.extend(contradictions(text, hunks, &founds));
@@ -105,17 +105,17 @@ fn contradictions(text: &DecodedText<'_>, hunks: &[Hunk], founds: &[HunkSearchRe
             done = done.max(*at);
         }
         let Some((_, fit)) = places.next_if(|(at, _)| *at == index) else { continue };
-        let before = fit.first() < last && fit.pass > MatchPass::Trailing
-            || fit.first() < done
-            || fit.first() > later[index]
+        let before = fit.first_line() < last && fit.pass > MatchPass::Trailing
+            || fit.first_line() < done
+            || fit.first_line() > later[index]
             || numbered.is_some_and(|above| is_misnumbered(hunks, above, (index, fit)));
-        last = last.max(fit.first());
-        if numbered.is_none_or(|(_, above)| above.first() < fit.first()) {
+        last = last.max(fit.first_line());
+        if numbered.is_none_or(|(_, above)| above.first_line() < fit.first_line()) {
             numbered = Some((index, fit));
         }
         match lost(text, hunks, &takers, (index, fit)) {
             Some(at) => misses.push((index, PlacementMiss::OverlapsHunk(at))),
-            None if before => misses.push((index, PlacementMiss::OutOfOrder(fit.first()))),
+            None if before => misses.push((index, PlacementMiss::OutOfOrder(fit.first_line()))),
             None => {}
         }
     }
@@ -125,7 +125,7 @@ fn contradictions(text: &DecodedText<'_>, hunks: &[Hunk], founds: &[HunkSearchRe
 /// Returns true if two hunks lie in another order than their line numbers say, and one of them is not exact.
 fn is_misnumbered(hunks: &[Hunk], (one, above): (usize, &HunkCandidate), (other, fit): (usize, &HunkCandidate)) -> bool {
     let said = hunks[one].at.zip(hunks[other].at).is_some_and(|(one, other)| one < other);
-    said && fit.first() < above.first() && above.pass.max(fit.pass) > MatchPass::Exact
+    said && fit.first_line() < above.first_line() && above.pass.max(fit.pass) > MatchPass::Exact
 }
 
 /// Returns for each hunk the first line at which a later hunk is already applied.
@@ -150,11 +150,11 @@ fn lost(
     takers: &HashMap<usize, Vec<usize>>,
     (index, fit): (usize, &HunkCandidate),
 ) -> Option<usize> {
-    let olds = hunks[index].old().zip(&fit.at).zip(kept(&hunks[index]));
+    let olds = hunks[index].old_lines().zip(&fit.at).zip(kept(&hunks[index]));
     olds.into_iter().find_map(|((line, at), kept)| {
         let at = at.filter(|at| kept && line != text.line(*at))?;
         // It may be written as another hunk leaves it. But then it proves nothing about the file's indentation.
-        let leaves = |other: usize| adds_line(&hunks[other], line) && indent(line) == indent(text.line(at));
+        let leaves = |other: usize| adds_line(&hunks[other], line) && indentation(line) == indentation(text.line(at));
         let mut takers = takers.get(&at).into_iter().flatten();
         takers.any(|other| *other != index && !leaves(*other)).then_some(at)
     })
@@ -190,15 +190,15 @@ fn settle(
         }
         HunkSearchResult::Fits(fits) => match fits.as_slice() {
             [fit] => {
-                let landing = LineEdits::of(text, hunk, fit, manner);
-                let landing = landing.map_err(|doubt| PlacementMiss::Doubtful(fit.first(), doubt))?;
-                Ok((HunkPlacement::Here(fit.pass, landing), Some(fit.core(hunk))))
+                let landing = LineEdits::from_candidate(text, hunk, fit, manner);
+                let landing = landing.map_err(|doubt| PlacementMiss::Doubtful(fit.first_line(), doubt))?;
+                Ok((HunkPlacement::Here(fit.pass, landing), Some(fit.changed_range(hunk))))
             }
-            fits if fits.iter().all(|fit| fit.first() == fits[0].first()) => {
+            fits if fits.iter().all(|fit| fit.first_line() == fits[0].first_line()) => {
                 let doubt = "its lines can be taken for those there in more than one way".to_owned();
-                Err(PlacementMiss::Doubtful(fits.first().map_or(0, HunkCandidate::first), doubt))
+                Err(PlacementMiss::Doubtful(fits.first().map_or(0, HunkCandidate::first_line), doubt))
             }
-            fits => Err(PlacementMiss::Ambiguous(fits.iter().map(HunkCandidate::first).collect())),
+            fits => Err(PlacementMiss::Ambiguous(fits.iter().map(HunkCandidate::first_line).collect())),
         },
     }
 }
@@ -208,19 +208,19 @@ fn settle(
 fn choose(text: &DecodedText<'_>, hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
     let mut seen: HashMap<Vec<&str>, usize> = HashMap::new();
     for hunk in hunks {
-        *seen.entry(hunk.old().collect()).or_default() += 1;
+        *seen.entry(hunk.old_lines().collect()).or_default() += 1;
     }
     let (mut chose, mut from) = (false, 0);
     for (index, (hunk, found)) in hunks.iter().zip(founds.iter_mut()).enumerate() {
         let HunkSearchResult::Fits(fits) = found else { continue };
-        let alone = seen.get(&hunk.old().collect::<Vec<_>>()) == Some(&1);
-        let top = || at_the_top(hunk, fits).filter(|_| index == 0);
-        if let Some(fit) = top().or_else(|| nearest(text, hunk, fits, from)).filter(|_| alone) {
+        let alone = seen.get(&hunk.old_lines().collect::<Vec<_>>()) == Some(&1);
+        let top = || choose_file_start(hunk, fits).filter(|_| index == 0);
+        if let Some(fit) = top().or_else(|| choose_nearest(text, hunk, fits, from)).filter(|_| alone) {
             *fits = vec![fit];
             chose = true;
         }
         if let [fit] = fits.as_slice() {
-            from = fit.core(hunk).1;
+            from = fit.changed_range(hunk).1;
         }
     }
     if chose {
@@ -230,7 +230,7 @@ fn choose(text: &DecodedText<'_>, hunks: &[Hunk], founds: &mut [HunkSearchResult
 
 /// Keeps for each hunk the places that lie between the places of its neighbours.
 fn narrow(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
-    let core = |at: usize, fit: &HunkCandidate| fit.core(&hunks[at]);
+    let core = |at: usize, fit: &HunkCandidate| fit.changed_range(&hunks[at]);
     // Computes the first possible place of each hunk from above and the last from below. If they coincide, there is no
     // other.
     let bounds = |founds: &[HunkSearchResult]| -> Option<Vec<(HunkCandidate, HunkCandidate)>> {
@@ -241,7 +241,7 @@ fn narrow(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
                 lowest.push(None);
                 continue;
             };
-            let fit = fits.iter().filter(|fit| core(at, fit).0 >= from).min_by_key(|fit| fit.first())?;
+            let fit = fits.iter().filter(|fit| core(at, fit).0 >= from).min_by_key(|fit| fit.first_line())?;
             from = core(at, fit).1;
             lowest.push(Some(fit.clone()));
         }
@@ -249,7 +249,7 @@ fn narrow(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
         let mut until = usize::MAX;
         for (at, found) in founds.iter().enumerate().rev() {
             let (HunkSearchResult::Fits(fits), Some(low)) = (found, &lowest[at]) else { continue };
-            let fit = fits.iter().filter(|fit| core(at, fit).1 <= until).max_by_key(|fit| fit.first())?;
+            let fit = fits.iter().filter(|fit| core(at, fit).1 <= until).max_by_key(|fit| fit.first_line())?;
             until = core(at, fit).0;
             both.push((low.clone(), fit.clone()));
         }
@@ -260,6 +260,6 @@ fn narrow(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
     let open =
         founds.iter_mut().filter_map(|found| if let HunkSearchResult::Fits(fits) = found { Some(fits) } else { None });
     for (fits, (low, high)) in open.zip(bounds) {
-        fits.retain(|fit| low.first() <= fit.first() && fit.first() <= high.first());
+        fits.retain(|fit| low.first_line() <= fit.first_line() && fit.first_line() <= high.first_line());
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::astray::is_overlooked;
+use super::astray::is_outside_header;
 use super::fit::{HunkCandidate, MatchPass};
-use super::line::{indent, is_blank, similarity};
+use super::line::{indentation, is_blank, line_similarity};
 use super::spelling::{FileStyle, StyleTransfer};
 use crate::edit::{Hunk, HunkLine};
 use crate::text::DecodedText;
@@ -28,16 +28,16 @@ pub(crate) type DoubtReason = String;
 
 impl LineEdits {
     /// Computes the changes of `hunk` at `fit`.
-    pub(crate) fn of(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate, manner: &FileStyle) -> Result<Self, DoubtReason> {
+    pub(crate) fn from_candidate(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate, manner: &FileStyle) -> Result<Self, DoubtReason> {
         if let Some(doubt) = fit.doubt {
             return Err(doubt.to_owned());
         }
         if fit.pass == MatchPass::Blanks && hunk.line == 0 && !is_even(hunk, fit) {
             return Err("the empty lines among what changes are not those of the file".to_owned());
         }
-        let old: Vec<&str> = hunk.old().collect();
-        let spelling = StyleTransfer::of(text, hunk, fit, manner)?;
-        let mut landing = Self { unheaded: is_overlooked(text, hunk, fit), ..Self::default() };
+        let old: Vec<&str> = hunk.old_lines().collect();
+        let spelling = StyleTransfer::new(text, hunk, fit, manner)?;
+        let mut landing = Self { unheaded: is_outside_header(text, hunk, fit), ..Self::default() };
         let mut seen = 0;
         let mut index = 0;
         // ends: each round takes lines
@@ -61,7 +61,7 @@ impl LineEdits {
                     let paired = paired(hunk, index, seen);
                     for (nth, line) in run.iter().enumerate() {
                         let paired = paired.get(nth).and_then(|of| Some((old[*of], text.line(fit.at[*of]?))));
-                        landing.adds.push((at, spelling.apply(line, paired)?));
+                        landing.adds.push((at, spelling.restyle_line(line, paired)?));
                     }
                     index += run.len();
                 }
@@ -86,11 +86,11 @@ impl LineEdits {
         let moved: Vec<(&str, &str)> = given
             .zip(&self.adds)
             .map(|(given, (_, made))| (given, made.as_str()))
-            .filter(|(given, made)| !is_blank(given) && is_one_blank(indent(given), indent(made)))
+            .filter(|(given, made)| !is_blank(given) && is_one_blank(indentation(given), indentation(made)))
             .collect();
         let (first, _) = moved.first()?;
-        let depths: HashSet<&str> = text.iter().filter(|line| !is_blank(line)).map(indent).collect();
-        let known = |line: &str| depths.contains(indent(line));
+        let depths: HashSet<&str> = text.iter().filter(|line| !is_blank(line)).map(indentation).collect();
+        let known = |line: &str| depths.contains(indentation(line));
         let refuted = moved.iter().find(|(given, made)| known(given) && !known(made));
         let proven = moved.iter().any(|(given, made)| !known(given) && known(made));
         match refuted {
@@ -174,7 +174,7 @@ fn depths<'a>(
     let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_)));
     olds.zip(&fit.at).filter_map(|(line, at)| match line {
         HunkLine::Keep(ours) | HunkLine::Drop(ours) if !is_blank(ours) => {
-            Some((line, indent(ours), indent(text.line((*at)?))))
+            Some((line, indentation(ours), indentation(text.line((*at)?))))
         }
         HunkLine::Keep(_) | HunkLine::Drop(_) | HunkLine::Add(_) => None,
     })
@@ -208,7 +208,7 @@ fn is_reworded(hunk: &Hunk, fit: &HunkCandidate, beside: impl Fn(&[Option<usize>
             let old = run.len() - comes.len();
             let at = &fit.at[seen..seen + old];
             seen += old;
-            let alike = goes.iter().zip(&comes).all(|(goes, comes)| similarity(goes, comes) >= REWORDED);
+            let alike = goes.iter().zip(&comes).all(|(goes, comes)| line_similarity(goes, comes) >= REWORDED);
             goes.is_empty() && comes.is_empty()
                 || goes.len() == comes.len() && alike && at.windows(2).all(&beside)
         },
@@ -273,7 +273,7 @@ fn insertion(
             _ => Err(format!("the line that should stand before line {} is not there", after + 1)),
         },
         // An extra empty line at the end does not count.
-        (None, None) if fit.pass == MatchPass::Blanks && seen == fit.at.len() => Ok(fit.end()),
+        (None, None) if fit.pass == MatchPass::Blanks && seen == fit.at.len() => Ok(fit.end_line()),
         (None, None) => Err("no line next to what is to be added is there".to_owned()),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::fit::{HunkCandidate, MatchPass};
 use super::indent::IndentShift;
-use super::line::{fold, indent, is_blank, plain};
+use super::line::{fold_line, indentation, is_blank, ascii_equivalent};
 use super::settle::DoubtReason;
 use crate::edit::{Hunk, HunkLine};
 use crate::text::DecodedText;
@@ -33,31 +33,31 @@ pub(crate) struct FileStyle {
 
 impl FileStyle {
     /// Reads the indentation of `text` and of `hunks`, which change it.
-    pub(crate) fn of(text: &DecodedText<'_>, hunks: &[Hunk]) -> Self {
+    pub(crate) fn from_text(text: &DecodedText<'_>, hunks: &[Hunk]) -> Self {
         let says = |line: &str| line.bytes().any(|byte| !byte.is_ascii_whitespace());
         let (mut tabs, mut blanks) = (0, 0);
         for line in text.iter() {
             tabs += usize::from(line.starts_with('\t'));
             blanks += usize::from(line.starts_with("  ") && says(line));
         }
-        let meant = MeantIndent::of(hunks);
+        let meant = MeantIndent::from_hunks(hunks);
         Self { tabs, blanks, meant, chars: BTreeMap::new(), shift: None, signs: None, step: OnceCell::new() }
     }
 
     fn step(&self, text: &DecodedText<'_>) -> usize {
         *self.step.get_or_init(|| {
-            text.effort().spend(4 * text.len());
+            text.budget().spend(4 * text.len());
             step(text)
         })
     }
 
     /// Learns from the old lines of `hunk`, which match at `fit`.
-    pub(crate) fn learn(&mut self, text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) {
+    pub(crate) fn learn_from_hunk(&mut self, text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) {
         if fit.pass <= MatchPass::Trailing {
             return;
         }
         self.signs = self.signs.take().or_else(|| signs(text, hunk, fit));
-        if let Some(shift @ (IndentShift::Tabs(_) | IndentShift::Spaces(_))) = IndentShift::between(pairs(text, hunk, fit)) {
+        if let Some(shift @ (IndentShift::Tabs(_) | IndentShift::Spaces(_))) = IndentShift::from_pairs(pairs(text, hunk, fit)) {
             self.shift = Some(shift);
         }
         for (ours, theirs) in pairs(text, hunk, fit) {
@@ -67,9 +67,9 @@ impl FileStyle {
             }
             for (ours, theirs) in ours.chars().zip(theirs.chars()) {
                 // Equal characters are evidence too: the file may use both.
-                if plain(ours) == plain(theirs) && is_written_variously(plain(ours)) {
+                if ascii_equivalent(ours) == ascii_equivalent(theirs) && is_written_variously(ascii_equivalent(ours)) {
                     // A file that also has the plain character is not written with the other one throughout.
-                    let mixed = ours != theirs && plain(ours) == ours && text.as_str().contains(ours);
+                    let mixed = ours != theirs && ascii_equivalent(ours) == ours && text.as_str().contains(ours);
                     let known = self.chars.entry(ours).or_insert(Some(theirs));
                     if mixed || *known != Some(theirs) {
                         *known = None;
@@ -82,7 +82,7 @@ impl FileStyle {
     /// Returns true if the patch has typographic quotes or dashes where the file has ASCII ones.
     fn is_printed(&self) -> bool {
         let made = |(ours, theirs): (&char, &Option<char>)| {
-            plain(*ours) != *ours && plain(*ours) != ' ' && *theirs == Some(plain(*ours))
+            ascii_equivalent(*ours) != *ours && ascii_equivalent(*ours) != ' ' && *theirs == Some(ascii_equivalent(*ours))
         };
         self.chars.iter().any(made)
     }
@@ -94,7 +94,7 @@ impl FileStyle {
         let (file, here) = match () {
             () if tabbed && exact && self.meant.spaces => return None,
             () if tabbed && self.tabs == 0 && self.blanks >= HABIT => ("blanks", "a tab"),
-            () if self.meant.tabs || self.meant.blanks.contains(indent(line)) => return None,
+            () if self.meant.tabs || self.meant.blanks.contains(indentation(line)) => return None,
             () if spaced && self.blanks * 50 <= self.tabs && self.tabs >= HABIT => ("tabs", "blanks"),
             () => return None,
         };
@@ -115,12 +115,12 @@ struct MeantIndent {
 }
 
 impl MeantIndent {
-    fn of(hunks: &[Hunk]) -> Self {
+    fn from_hunks(hunks: &[Hunk]) -> Self {
         let lines = || hunks.iter().flat_map(|hunk| &hunk.lines);
         let begins = |with: &str| {
             lines().any(|line| matches!(line, HunkLine::Add(text) if text.starts_with(with) && !is_blank(text)))
         };
-        let old = hunks.iter().flat_map(Hunk::old).filter(|line| !is_blank(line)).map(indent);
+        let old = hunks.iter().flat_map(Hunk::old_lines).filter(|line| !is_blank(line)).map(indentation);
         let blanks = old.filter(|blanks| blanks.starts_with("  ")).map(str::to_owned).collect();
         Self { tabs: begins("\t"), spaces: begins("  "), blanks }
     }
@@ -128,7 +128,7 @@ impl MeantIndent {
 
 /// Returns the most frequent indentation step from one line to the next; 0 if no line is deeper.
 fn step(text: &DecodedText<'_>) -> usize {
-    let depths = text.iter().filter(|line| !is_blank(line)).map(|line| indent(line).len());
+    let depths = text.iter().filter(|line| !is_blank(line)).map(|line| indentation(line).len());
     let mut often: BTreeMap<usize, usize> = BTreeMap::new();
     let mut last = 0;
     for depth in depths {
@@ -142,9 +142,9 @@ fn step(text: &DecodedText<'_>) -> usize {
 
 /// Returns old lines as the patch has them and as the file has them.
 fn pairs<'a>(text: &'a DecodedText<'_>, hunk: &'a Hunk, fit: &'a HunkCandidate) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let pairs = hunk.old().zip(&fit.at).filter_map(|(ours, at)| Some((ours, text.line((*at)?))));
+    let pairs = hunk.old_lines().zip(&fit.at).filter_map(|(ours, at)| Some((ours, text.line((*at)?))));
     // Lines that are merely similar prove nothing about style.
-    pairs.filter(|(ours, theirs)| fit.pass < MatchPass::Near || fold(ours) == fold(theirs))
+    pairs.filter(|(ours, theirs)| fit.pass < MatchPass::Near || fold_line(ours) == fold_line(theirs))
 }
 
 /// Returns true for a character that has typographic variants.
@@ -180,13 +180,13 @@ fn signs(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<Ind
         }
     }
     let stays = kept.iter().any(|(ours, _)| !is_blank(ours));
-    let shift = IndentShift::between(gone.into_iter())?;
+    let shift = IndentShift::from_pairs(gone.into_iter())?;
     let one = shift == IndentShift::Shallower(" ".to_owned());
-    (one && stays && IndentShift::between(kept.into_iter()) == Some(IndentShift::None)).then_some(shift)
+    (one && stays && IndentShift::from_pairs(kept.into_iter()) == Some(IndentShift::None)).then_some(shift)
 }
 
 impl<'a> StyleTransfer<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         text: &'a DecodedText<'_>,
         hunk: &'a Hunk,
         fit: &'a HunkCandidate,
@@ -194,19 +194,19 @@ impl<'a> StyleTransfer<'a> {
     ) -> Result<Self, DoubtReason> {
         if fit.pass <= MatchPass::Trailing {
             // If no old line is indented, another hunk provides the evidence.
-            let flat = hunk.old().all(|line| indent(line).is_empty());
+            let flat = hunk.old_lines().all(|line| indentation(line).is_empty());
             let shift = manner.signs.clone().or(manner.shift.clone().filter(|_| flat)).unwrap_or(IndentShift::None);
             let (gone, levels) = (Vec::new(), Vec::new());
             return Ok(Self { manner, shift, exact: true, sure: false, gone, levels, step: 0 });
         }
         let shift = match signs(text, hunk, fit) {
             Some(shift) => Some(shift),
-            None => IndentShift::between(pairs(text, hunk, fit)),
+            None => IndentShift::from_pairs(pairs(text, hunk, fit)),
         };
         let shift =
             shift.ok_or("the patch is indented in another way than the file, and not the same all over")?;
         let telling = pairs(text, hunk, fit).filter(|(ours, _)| !is_blank(ours));
-        let levels: Vec<&str> = telling.map(|(ours, _)| indent(ours)).collect();
+        let levels: Vec<&str> = telling.map(|(ours, _)| indentation(ours)).collect();
         let mut gone = Vec::new();
         if fit.pass == MatchPass::Indent {
             let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.at);
@@ -220,12 +220,12 @@ impl<'a> StyleTransfer<'a> {
     }
 
     /// Adapts an added line. `paired` is the old line that it replaces, in the patch and in the file.
-    pub(super) fn apply(&self, line: &str, paired: Option<(&str, &str)>) -> Result<String, DoubtReason> {
+    pub(super) fn restyle_line(&self, line: &str, paired: Option<(&str, &str)>) -> Result<String, DoubtReason> {
         // A replacement with the indentation of the replaced line in the patch gets that line's indentation in the
         // file.
         let says = |ours: &str| !is_blank(ours) && !is_blank(line);
-        let level = paired.filter(|(ours, _)| self.sure && indent(ours) == indent(line) && says(ours));
-        let levelled = level.map(|(_, theirs)| indent(theirs).to_owned() + line.trim_start());
+        let level = paired.filter(|(ours, _)| self.sure && indentation(ours) == indentation(line) && says(ours));
+        let levelled = level.map(|(_, theirs)| indentation(theirs).to_owned() + line.trim_start());
         let unclear = !is_blank(line) && !self.is_level(line);
         let indented = match (self.moved(line).or(levelled), self.shift.apply(line)) {
             (Some(line), _) => line,
@@ -243,11 +243,11 @@ impl<'a> StyleTransfer<'a> {
             return Ok(indented);
         }
         let text = indented.trim_start();
-        let blanks = indent(&indented);
+        let blanks = indentation(&indented);
         // Opening and closing quotes differ in the file, so unchanged parts of the line are copied from there.
         if let Some((ours, theirs)) = paired
             && ours.trim().chars().count() == theirs.trim().chars().count()
-            && fold(ours) == fold(theirs)
+            && fold_line(ours) == fold_line(theirs)
         {
             return Ok(blanks.to_owned() + &self.transfer(ours.trim(), theirs.trim(), text));
         }
@@ -260,27 +260,27 @@ impl<'a> StyleTransfer<'a> {
         let by = match &self.shift {
             IndentShift::Deeper(by) | IndentShift::Shallower(by) => by,
             // Removed lines are indented otherwise than context lines, so the depth of added lines is unclear.
-            IndentShift::Known(known, _) if known.contains_key(indent(line)) => return true,
+            IndentShift::Known(known, _) if known.contains_key(indentation(line)) => return true,
             IndentShift::None | IndentShift::Known(..) => {
-                let other = |(ours, theirs): &(&str, &str)| indent(ours) != indent(theirs);
-                let off = self.gone.iter().filter(|pair| other(pair)).map(|(ours, _)| indent(ours));
-                return !off.into_iter().any(|off| indent(line).starts_with(off));
+                let other = |(ours, theirs): &(&str, &str)| indentation(ours) != indentation(theirs);
+                let off = self.gone.iter().filter(|pair| other(pair)).map(|(ours, _)| indentation(ours));
+                return !off.into_iter().any(|off| indentation(line).starts_with(off));
             }
             _ => return true,
         };
-        if self.levels.contains(&indent(line)) {
+        if self.levels.contains(&indentation(line)) {
             return true;
         }
         let whole = self.step == 0 || by.contains('\t') || by.len().is_multiple_of(self.step);
         let only = self.levels.first().filter(|level| self.levels.iter().all(|other| other == *level));
-        whole && only.is_none_or(|level| self.levels.len() > 1 && indent(line).len() > level.len())
+        whole && only.is_none_or(|level| self.levels.len() > 1 && indentation(line).len() > level.len())
     }
 
     /// Returns a moved line, which is removed in one place and added in another, with its original indentation.
     fn moved(&self, line: &str) -> Option<String> {
         let mut same = self.gone.iter().filter(|(ours, theirs)| *ours == line && *ours != theirs.trim_end());
         let (_, theirs) = same.next()?;
-        same.next().is_none().then(|| indent(theirs).to_owned() + line.trim_start())
+        same.next().is_none().then(|| indentation(theirs).to_owned() + line.trim_start())
     }
 
     fn respell(&self, text: &str) -> String {
@@ -288,7 +288,7 @@ impl<'a> StyleTransfer<'a> {
         let printed = self.manner.is_printed() && !text.contains(['\'', '"']);
         let char = |char: char| match self.manner.chars.get(&char) {
             Some(theirs) => theirs.unwrap_or(char),
-            None if printed && matches!(plain(char), '\'' | '"' | '-') => plain(char),
+            None if printed && matches!(ascii_equivalent(char), '\'' | '"' | '-') => ascii_equivalent(char),
             None => char,
         };
         text.chars().map(char).collect()

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::align::{OldLine, HunkAligner};
 use super::fit::HunkCandidate;
-use super::line::{fold, indent, similarity};
+use super::line::{fold_line, indentation, line_similarity};
 use crate::edit::{Hunk, HunkLine};
 use crate::text::DecodedText;
 
@@ -20,7 +20,7 @@ const MOST: f64 = 0.75;
 const PASSED: usize = 4;
 
 /// Returns true if `hunk` certainly belongs to the partial match `fit`.
-pub(super) fn is_sure(sought: &HunkAligner<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+pub(super) fn is_safe_fuzzy_match(sought: &HunkAligner<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
     let place = FuzzyMatchCheck { text: sought.text, olds: &sought.olds, fit, adds: adds(hunk) };
     place.is_known()
         && !place.is_astray()
@@ -56,7 +56,7 @@ fn is_added(line: &HunkLine) -> bool {
 }
 
 /// Returns true if a line is a comment or an attribute.
-pub(super) fn is_remark(line: &str) -> bool {
+pub(super) fn is_comment(line: &str) -> bool {
     ["#", "//", "/*", "*/", "* ", "@", "--", "<!--", ";", "%"].iter().any(|sign| line.starts_with(sign))
 }
 
@@ -69,7 +69,7 @@ struct FuzzyMatchCheck<'a> {
 
 impl FuzzyMatchCheck<'_> {
     fn folded(&self, at: usize) -> Cow<'_, str> {
-        fold(self.text.line(at))
+        fold_line(self.text.line(at))
     }
 
     fn is_same(&self, row: usize) -> bool {
@@ -122,7 +122,7 @@ impl FuzzyMatchCheck<'_> {
         let far = |pair: &[Option<usize>]| {
             pair[0].zip(pair[1]).is_some_and(|(this, next)| self.strangers(this, next).count() > PASSED)
         };
-        self.strangers(self.fit.first(), self.fit.end()).any(said) || self.fit.at.windows(2).any(far)
+        self.strangers(self.fit.first_line(), self.fit.end_line()).any(said) || self.fit.at.windows(2).any(far)
     }
 
     /// Returns the lines of the file in a range that do not match the hunk.
@@ -143,11 +143,11 @@ impl FuzzyMatchCheck<'_> {
             let goes = self.olds[pair[0]].goes || self.olds[pair[1]].goes;
             let changes = goes || (pair[0] + 1..=pair[1]).any(|row| self.adds[row]);
             let deeper = |at: &usize| {
-                let depth = |at: usize| indent(self.text.line(at)).len();
+                let depth = |at: usize| indentation(self.text.line(at)).len();
                 self.olds[pair[0]].goes && depth(*at) > depth(this)
             };
             // A comment belongs to the line below it.
-            let remarks = self.olds[pair[1]].goes && next > this + 1 && is_remark(&self.folded(next - 1));
+            let remarks = self.olds[pair[1]].goes && next > this + 1 && is_comment(&self.folded(next - 1));
             let belongs = remarks || passed.iter().any(deeper);
             changes && (passed.len() > missing + 1 || passed.len() > missing && belongs)
         })
@@ -179,7 +179,7 @@ impl FuzzyMatchCheck<'_> {
         };
         !rows.is_empty()
             && sought
-                .places(false, std::slice::from_ref(self.fit))
+                .alignments(false, std::slice::from_ref(self.fit))
                 .any(|(share, fit)| share >= MOST && there(&fit))
     }
 
@@ -189,10 +189,10 @@ impl FuzzyMatchCheck<'_> {
         let comes = |at: usize| {
             hunk.lines.iter().any(|line| {
                 matches!(line, HunkLine::Add(text) if text.chars().any(char::is_alphanumeric)
-                    && similarity(text, &self.folded(at)) >= ALIKE)
+                    && line_similarity(text, &self.folded(at)) >= ALIKE)
             })
         };
-        self.strangers(self.fit.first(), self.fit.end()).any(comes)
+        self.strangers(self.fit.first_line(), self.fit.end_line()).any(comes)
     }
 
     /// Returns true if added lines end or begin with a neighbouring context line that is reworded here. They could as
@@ -205,7 +205,7 @@ impl FuzzyMatchCheck<'_> {
                 return false;
             }
             let same = |(line, row): &(&HunkLine, usize)| {
-                matches!(line, HunkLine::Add(text) if fold(text) == self.olds[*row].folded)
+                matches!(line, HunkLine::Add(text) if fold_line(text) == self.olds[*row].folded)
             };
             let says = |row: usize| !self.olds[row].goes && !self.olds[row].folded.is_empty();
             let other = |(_, row): (&HunkLine, usize)| says(row) && !self.is_same(row);

@@ -6,7 +6,7 @@ use crate::edit::{Hunk, HunkLine};
 /// Adds a line to `hunk`: context, removed or added, or the mark for a missing newline.
 ///
 /// Returns `false` if the line is none of these.
-pub(super) fn take(hunk: &mut Hunk, text: &str, number: usize) -> Result<bool, PatchSyntaxError> {
+pub(super) fn push_line(hunk: &mut Hunk, text: &str, number: usize) -> Result<bool, PatchSyntaxError> {
     let line = match text.as_bytes().first() {
         None => HunkLine::Keep(String::new()),
         Some(b' ') => HunkLine::Keep(text[1..].to_owned()),
@@ -33,13 +33,13 @@ pub(super) fn take(hunk: &mut Hunk, text: &str, number: usize) -> Result<bool, P
 }
 
 /// Adds a line without a sign, unchanged.
-pub(super) fn take_unsigned(hunk: &mut Hunk, text: &str) {
+pub(super) fn push_unsigned_line(hunk: &mut Hunk, text: &str) {
     hunk.unsigned.push(hunk.lines.len());
     hunk.lines.push(HunkLine::Keep(text.to_owned()));
 }
 
 /// Rejects lines without signs if no other line of the hunk changes anything, or if the hunk marks a missing newline.
-pub(super) fn check(hunk: &Hunk) -> Result<(), PatchSyntaxError> {
+pub(super) fn check_unsigned(hunk: &Hunk) -> Result<(), PatchSyntaxError> {
     let Some(HunkLine::Keep(text)) = hunk.unsigned.first().and_then(|at| hunk.lines.get(*at)) else {
         return Ok(());
     };

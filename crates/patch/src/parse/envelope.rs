@@ -10,16 +10,16 @@ use crate::edit::{EditAction, FileEdit, Hunk, ParsedPatch, UpdateTarget};
 
 /// Parses an envelope. A missing last line is an error: half a patch must not be applied.
 pub(super) fn parse(source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntaxError> {
-    let lines = SourceLines::of(source);
+    let lines = SourceLines::new(source);
     let pad = padding(&lines);
     let begin = lines.get(0).unwrap_or_default();
-    if marker::read(begin.trim()) != Some(EnvelopeMarker::Begin) {
+    if marker::parse_marker(begin.trim()) != Some(EnvelopeMarker::Begin) {
         let what = format!("the patch begins with `{}`", clip(begin.trim()));
         let hint = "put `*** Begin Patch` on the first line and say nothing before it";
         return Err(PatchSyntaxError::new(source.first, what, hint));
     }
     let cut_off = || PatchSyntaxError::cut_off(lines.number(lines.last()), "send all of it, up to `*** End Patch`");
-    if !(1..lines.len()).any(|at| lines.get(at).is_some_and(marker::is_end)) {
+    if !(1..lines.len()).any(|at| lines.get(at).is_some_and(marker::is_end_marker)) {
         return Err(cut_off());
     }
     let last = (0..lines.len()).rfind(|at| !lines.is_blank(*at));
@@ -29,7 +29,7 @@ pub(super) fn parse(source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntax
         None => {
             let line = lines.get(at).unwrap_or_default();
             // The last line ends the envelope, with any indentation.
-            let closes = Some(at) == last && marker::is_end(line);
+            let closes = Some(at) == last && marker::is_end_marker(line);
             let line = if closes { line.trim() } else { line.strip_prefix(pad).unwrap_or_default() };
             let ended = reader.take(line, lines.number(at))?;
             Ok::<_, PatchSyntaxError>(ended.then_some(at))
@@ -104,7 +104,7 @@ impl EnvelopeReader {
     }
 
     fn mark(&mut self, text: &str, number: usize) -> Result<bool, PatchSyntaxError> {
-        let Some(marker) = marker::read(text) else {
+        let Some(marker) = marker::parse_marker(text) else {
             let what = format!("`{}` means nothing", clip(text));
             return Err(PatchSyntaxError::new(number, what, marker::KNOWN));
         };
@@ -144,7 +144,7 @@ impl EnvelopeReader {
     /// Closes the current section and returns the next file's path.
     fn name(&mut self, file: &str, number: usize) -> Result<String, PatchSyntaxError> {
         self.close()?;
-        path::unquoted(file, number)
+        path::check_unquoted_path(file, number)
     }
 
     fn close(&mut self) -> Result<(), PatchSyntaxError> {
@@ -178,7 +178,7 @@ impl EnvelopeReader {
             && update.to.is_none()
             && update.is_untouched()
         {
-            update.to = Some(path::unquoted(to, number)?);
+            update.to = Some(path::check_unquoted_path(to, number)?);
             update.blanks = 0;
             return Ok(());
         }
@@ -270,19 +270,19 @@ impl UpdateSection {
         let blanks = if self.open.is_some() { blanks } else { 0 };
         let hunk = self.open.get_or_insert_with(|| Hunk { line: number, ..Hunk::default() });
         for _ in 0..blanks {
-            body::take(hunk, "", number)?;
+            body::push_line(hunk, "", number)?;
         }
         if text.starts_with([' ', '+', '-']) || is_bare(text) {
-            body::take(hunk, text, number)?;
+            body::push_line(hunk, text, number)?;
         } else {
-            body::take_unsigned(hunk, text);
+            body::push_unsigned_line(hunk, text);
         }
         Ok(())
     }
 
     /// Begins a hunk, or adds another header to a hunk without lines.
     fn head(&mut self, text: &str, number: usize) -> Result<(), PatchSyntaxError> {
-        let Some(heading) = heading::read(text) else {
+        let Some(heading) = heading::parse_heading(text) else {
             let what = format!("`{}` is no `@@` line", clip(text));
             let hint = "write `@@` alone or `@@ ` and a line that stands before; a line that stays begins with a space";
             return Err(PatchSyntaxError::new(number, what, hint));
@@ -292,11 +292,11 @@ impl UpdateSection {
             && hunk.lines.is_empty()
         {
             hunk.headers.extend(heading.headers());
-            hunk.at = heading.at().or(hunk.at);
+            hunk.at = heading.old_start().or(hunk.at);
             return Ok(());
         }
         self.hunks.extend(self.open.take());
-        let (headers, at) = (heading.headers(), heading.at());
+        let (headers, at) = (heading.headers(), heading.old_start());
         self.open = Some(Hunk { line: number, headers, at, ..Hunk::default() });
         Ok(())
     }
@@ -328,7 +328,7 @@ impl UpdateSection {
             self.hunks.push(hunk);
         }
         for hunk in &self.hunks {
-            body::check(hunk)?;
+            body::check_unsigned(hunk)?;
         }
         if self.hunks.is_empty() && self.to.is_none() {
             let what = format!("`*** Update File: {}` changes nothing", clip(&self.path));

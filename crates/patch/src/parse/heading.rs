@@ -16,12 +16,12 @@ pub(super) struct HunkHeading<'a> {
 
 impl HunkHeading<'_> {
     /// Returns the hunk's first line in the old file. A range without lines gives the line before it.
-    pub(super) fn at(&self) -> Option<usize> {
+    pub(super) fn old_start(&self) -> Option<usize> {
         first(self.old?)
     }
 
     /// Returns the hunk's first line in the new file. A range without lines gives the line before it.
-    pub(super) fn new_at(&self) -> Option<usize> {
+    pub(super) fn new_start(&self) -> Option<usize> {
         first(self.new?)
     }
 
@@ -39,7 +39,7 @@ fn first(range: (usize, usize)) -> Option<usize> {
 }
 
 /// Parses `@@`, `@@ name`, `@@ name @@`, `@@ -1,2 +3,4 @@ name` and `@@ ... @@`, and nothing else.
-pub(super) fn read(line: &str) -> Option<HunkHeading<'_>> {
+pub(super) fn parse_heading(line: &str) -> Option<HunkHeading<'_>> {
     let rest = line.strip_prefix("@@")?;
     if let Some(heading) = numbered(rest.trim_start()) {
         return Some(heading);

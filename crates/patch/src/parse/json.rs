@@ -27,7 +27,7 @@ pub(super) enum JsonPatch {
 }
 
 /// Returns true if a text looks like JSON.
-pub(super) fn looks_like(text: &str) -> bool {
+pub(super) fn looks_like_json(text: &str) -> bool {
     let text = text.trim_start();
     let list = text.strip_prefix('[').map(str::trim_start);
     text.starts_with('{') || list.is_some_and(|inside| inside.is_empty() || inside.starts_with(['{', ']']))
@@ -62,7 +62,7 @@ struct JsonFields {
 
 impl JsonFields {
     /// Creates the fields of an object. A `null` field counts as missing.
-    fn of(place: String, mut left: Map<String, Value>) -> Self {
+    fn without_nulls(place: String, mut left: Map<String, Value>) -> Self {
         left.retain(|_, value| !value.is_null());
         Self { place, left }
     }
@@ -98,11 +98,11 @@ struct JsonEditReader {
 
 impl JsonEditReader {
     fn document(&self, left: Map<String, Value>) -> Result<JsonPatch, PatchSyntaxError> {
-        let mut fields = JsonFields::of(String::new(), left);
+        let mut fields = JsonFields::without_nulls(String::new(), left);
         if fields.has(TEXT) {
             let text = self.text(&mut fields, TEXT)?;
             self.nothing_left(&fields, TEXT)?;
-            if looks_like(&text) {
+            if looks_like_json(&text) {
                 let hint = "write the patch itself in it, as an envelope or a unified diff";
                 return Err(self.wrong("the patch in the JSON is JSON again", hint));
             }
@@ -132,7 +132,7 @@ impl JsonEditReader {
             let Value::Object(left) = item else {
                 return Err(self.wrong(format!("`{place}` is no object"), SHAPES));
             };
-            let fields = JsonFields::of(place, left);
+            let fields = JsonFields::without_nulls(place, left);
             let asked = if name == "files" { fields.in_files() } else { ExpectedEdit::Either };
             let (format, edit) = self.edit(fields, shared, asked)?;
             let expected = if name == "files" { PatchTextFormat::Files } else { *found.get_or_insert(format) };
@@ -159,7 +159,7 @@ impl JsonEditReader {
             Some(shared) if !fields.has(PATH) => shared.to_owned(),
             Some(_) | None => self.text(&mut fields, names)?,
         };
-        let path = path::unquoted(&path, NO_LINE)?;
+        let path = path::check_unquoted_path(&path, NO_LINE)?;
         if fields.has(CONTENT) || asked == ExpectedEdit::WholeFile {
             let content = self.text(&mut fields, CONTENT)?;
             self.nothing_left(&fields, &["path", "content"])?;

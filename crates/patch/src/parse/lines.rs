@@ -12,7 +12,7 @@ pub(super) struct SourceLines<'a> {
 }
 
 impl<'a> SourceLines<'a> {
-    pub(super) fn of(source: &PatchSource<'a>) -> Self {
+    pub(super) fn new(source: &PatchSource<'a>) -> Self {
         let text = source.text;
         let after = text.match_indices('\n').map(|(at, _)| at + 1);
         let starts = std::iter::once(0).chain(after).filter(|at| *at < text.len());
@@ -39,7 +39,7 @@ impl<'a> SourceLines<'a> {
     }
 
     /// Returns true if the line ends with a carriage return.
-    pub(super) fn has_return(&self, at: usize) -> bool {
+    pub(super) fn ends_with_cr(&self, at: usize) -> bool {
         self.raw(at).is_some_and(|line| line.ends_with('\r'))
     }
 

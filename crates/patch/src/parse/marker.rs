@@ -24,7 +24,7 @@ pub(super) const KNOWN: &str = "the lines that begin with `***` are `*** Begin P
      `*** Delete File: path`, `*** Update File: path`, `*** Move to: path`, `*** End of File` and `*** End Patch`";
 
 /// Parses a line that begins with `***`, ignoring case and extra spaces.
-pub(super) fn read(line: &str) -> Option<EnvelopeMarker<'_>> {
+pub(super) fn parse_marker(line: &str) -> Option<EnvelopeMarker<'_>> {
     let text = line.strip_prefix("***")?.trim();
     if let Some((words, path)) = text.split_once(':') {
         let path = path.trim();
@@ -52,12 +52,12 @@ pub(super) fn read(line: &str) -> Option<EnvelopeMarker<'_>> {
 
 /// Returns true if `line` is a marker, with or without spaces around it.
 pub(super) fn is_marker(line: &str) -> bool {
-    read(line.trim()).is_some()
+    parse_marker(line.trim()).is_some()
 }
 
 /// Returns true if `line` ends an envelope, with or without spaces around it.
-pub(super) fn is_end(line: &str) -> bool {
-    read(line.trim()) == Some(EnvelopeMarker::End)
+pub(super) fn is_end_marker(line: &str) -> bool {
+    parse_marker(line.trim()) == Some(EnvelopeMarker::End)
 }
 
 fn is(text: &str, words: &[&str]) -> bool {

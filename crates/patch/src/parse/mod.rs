@@ -122,27 +122,27 @@ fn read(format: Option<PatchTextFormat>, text: &str) -> Result<ParsedPatch, Patc
         let what = format!("the patch has {} bytes, and {MAX_BYTES} can be read", text.len());
         return Err(PatchSyntaxError::new(1, what, "send it in several parts"));
     }
-    let source = match wrapper::peel(text) {
-        Ok(source) if json::looks_like(source.text) => source,
-        Ok(source) => prose::fenced(&source).unwrap_or(source),
+    let source = match wrapper::strip_wrappers(text) {
+        Ok(source) if json::looks_like_json(source.text) => source,
+        Ok(source) => prose::extract_fenced(&source).unwrap_or(source),
         // Prose may follow a fence that has nothing before it.
-        Err(fault) => prose::fenced(&PatchSource::of(text)).ok_or(fault)?,
+        Err(fault) => prose::extract_fenced(&PatchSource::from_text(text)).ok_or(fault)?,
     };
-    if !json::looks_like(source.text) {
+    if !json::looks_like_json(source.text) {
         return read_plain(format, &source);
     }
     match json::parse(&source)? {
         json::JsonPatch::Edits(found, patch) => fitting(format, found).map(|()| patch),
         json::JsonPatch::Text(text) => {
-            let source = PatchSource { whole: true, closed: true, ..wrapper::peel(&text)? };
-            read_plain(format, &prose::fenced(&source).unwrap_or(source))
+            let source = PatchSource { whole: true, closed: true, ..wrapper::strip_wrappers(&text)? };
+            read_plain(format, &prose::extract_fenced(&source).unwrap_or(source))
         }
     }
 }
 
 /// Parses a text that is not JSON.
 fn read_plain(format: Option<PatchTextFormat>, source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntaxError> {
-    let found = match (shape(source), prose::dedented(source.text)) {
+    let found = match (shape(source), prose::dedent(source.text)) {
         (Err(_), Some(text)) if shape(&PatchSource { text: &text, ..*source }).is_ok() => {
             return read_plain(format, &PatchSource { text: &text, ..*source });
         }
@@ -157,13 +157,13 @@ fn read_plain(format: Option<PatchTextFormat>, source: &PatchSource<'_>) -> Resu
 
 /// Detects the format of a text that is not JSON. The first line that only one format has decides.
 fn shape(source: &PatchSource<'_>) -> Result<PatchTextFormat, PatchSyntaxError> {
-    let lines = SourceLines::of(source);
+    let lines = SourceLines::new(source);
     for at in 0..lines.len() {
         let line = lines.get(at).unwrap_or_default();
         if marker::is_marker(line) {
             return Ok(PatchTextFormat::Envelope);
         }
-        if unified::begins(&lines, at) || line.starts_with("@@") {
+        if unified::begins_file(&lines, at) || line.starts_with("@@") {
             return Ok(PatchTextFormat::Unified);
         }
     }

@@ -3,7 +3,7 @@
 use super::{PatchSyntaxError, clip};
 
 /// Returns the path if a file can have it. The tree decides whether a patch may touch it.
-pub(super) fn checked(path: &str, line: usize) -> Result<String, PatchSyntaxError> {
+pub(super) fn check_path(path: &str, line: usize) -> Result<String, PatchSyntaxError> {
     let shown = clip(path);
     let (what, hint) = if path.is_empty() {
         ("no file is named".to_owned(), "name it by its path from the working directory")
@@ -22,11 +22,11 @@ pub(super) fn checked(path: &str, line: usize) -> Result<String, PatchSyntaxErro
 }
 
 /// Returns the path if it is not quoted. A quoted path would create a file with quotes in its name.
-pub(super) fn unquoted(path: &str, line: usize) -> Result<String, PatchSyntaxError> {
+pub(super) fn check_unquoted_path(path: &str, line: usize) -> Result<String, PatchSyntaxError> {
     let quoted = |quote: char| path.len() > 1 && path.starts_with(quote) && path.ends_with(quote);
     if ['"', '\'', '`'].into_iter().any(quoted) {
         let what = format!("the path {} is in quotes", clip(path));
         return Err(PatchSyntaxError::new(line, what, "write it without quotes"));
     }
-    checked(path, line)
+    check_path(path, line)
 }

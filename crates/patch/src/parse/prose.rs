@@ -5,8 +5,8 @@ use super::wrapper::PatchSource;
 use super::{json, marker, unified};
 
 /// Returns the content of the only fence of a text, if it holds a patch and no patch line stands outside.
-pub(super) fn fenced<'a>(source: &PatchSource<'a>) -> Option<PatchSource<'a>> {
-    let lines = SourceLines::of(source);
+pub(super) fn extract_fenced<'a>(source: &PatchSource<'a>) -> Option<PatchSource<'a>> {
+    let lines = SourceLines::new(source);
     let line = |at: usize| lines.get(at).unwrap_or_default();
     let open = (0..lines.len()).find(|at| fence(line(*at)).is_some())?;
     let (sign, length) = fence(line(open))?;
@@ -20,10 +20,10 @@ pub(super) fn fenced<'a>(source: &PatchSource<'a>) -> Option<PatchSource<'a>> {
     let close = (open + 1..lines.len()).find(closes)?;
     let words = || (0..open).chain(close + 1..lines.len());
     let of_patch = |at: usize| {
-        marker::is_marker(line(at)) || unified::begins(&lines, at) || line(at).trim_start().starts_with("@@")
+        marker::is_marker(line(at)) || unified::begins_file(&lines, at) || line(at).trim_start().starts_with("@@")
     };
     let text = lines.span(open + 1, close);
-    let holds = json::looks_like(text) || (open..close).any(of_patch);
+    let holds = json::looks_like_json(text) || (open..close).any(of_patch);
     if words().any(|at| of_patch(at) || fence(line(at)).is_some()) || !holds {
         return None;
     }
@@ -40,7 +40,7 @@ fn fence(line: &str) -> Option<(char, usize)> {
 }
 
 /// Strips the whitespace that all lines of a text begin with. `None` if there is none.
-pub(super) fn dedented(text: &str) -> Option<String> {
+pub(super) fn dedent(text: &str) -> Option<String> {
     let first = text.lines().next()?;
     let pad = &first[..first.len() - first.trim_start().len()];
     let padded = |line: &str| line.trim().is_empty() || line.starts_with(pad);

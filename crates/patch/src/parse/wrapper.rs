@@ -21,15 +21,15 @@ pub(super) struct PatchSource<'a> {
 
 impl<'a> PatchSource<'a> {
     /// Creates the source from a text as received.
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(super) fn from_text(text: &'a str) -> Self {
         let whole = text.ends_with('\n');
         Self { text: text.strip_prefix('\u{feff}').unwrap_or(text), first: 1, whole, closed: false }
     }
 }
 
 /// Strips fences, here-documents and the blank lines before them.
-pub(super) fn peel(text: &str) -> Result<PatchSource<'_>, PatchSyntaxError> {
-    let mut source = skip_blank(PatchSource::of(text));
+pub(super) fn strip_wrappers(text: &str) -> Result<PatchSource<'_>, PatchSyntaxError> {
+    let mut source = skip_blank(PatchSource::from_text(text));
     for _ in 0..MAX_WRAPPERS {
         let (line, inside) = source.text.split_once('\n').unwrap_or((source.text, ""));
         let Some(close) = opened(line.trim()) else { break };
@@ -87,7 +87,7 @@ fn closed<'a>(inside: PatchSource<'a>, close: &WrapperEnd<'_>) -> Result<PatchSo
     let start = text.rfind('\n').map_or(0, |at| at + 1);
     let (before, last) = text.split_at(start);
     let last = last.trim();
-    let envelope_ends = |text: &str| marker::is_end(text.trim_end().rsplit('\n').next().unwrap_or_default());
+    let envelope_ends = |text: &str| marker::is_end_marker(text.trim_end().rsplit('\n').next().unwrap_or_default());
     if close.is(last) {
         return Ok(PatchSource { text: before, whole: true, closed: true, ..inside });
     }

@@ -20,8 +20,8 @@ const FIXED: &str = "&nbsp;";
 const BLANKS: [&str; 2] = [" ", "\u{a0}"];
 
 /// Returns the hunks without entities, if no evidence contradicts it.
-pub(super) fn reads(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
-    let has = |line: &str| decoded(line) != line;
+pub(super) fn decode_hunks(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
+    let has = |line: &str| decode_line(line) != line;
     if !old(hunks).any(has) {
         return Vec::new();
     }
@@ -37,7 +37,7 @@ pub(super) fn reads(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
 }
 
 /// Decodes the entities of a line.
-pub(super) fn decoded(line: &str) -> String {
+pub(super) fn decode_line(line: &str) -> String {
     decode(line, BLANKS[0])
 }
 

@@ -5,7 +5,7 @@ use crate::edit::Hunk;
 use crate::replace;
 
 /// Unescapes the lines of hunks: as JSON strings, or only their quotes.
-pub(super) fn reads(hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
+pub(super) fn unescape_hunks(hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     let escaped = |line: &str| line.contains("\\\"") || line.contains("\\\\");
     if !old(hunks).any(escaped) {
         return Vec::new();
@@ -17,11 +17,11 @@ pub(super) fn reads(hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
 }
 
 /// Unescapes whole texts: as JSON strings, or only their newlines and tabs.
-pub(super) fn texts(from: &str, to: &str) -> Vec<(String, String)> {
+pub(super) fn unescape_texts(from: &str, to: &str) -> Vec<(String, String)> {
     let ways: [fn(&str) -> Option<String>; 2] = [json, blanks];
     let read = |way: fn(&str) -> Option<String>| Some((way(from)?, way(to)?));
     let told = |(read, new): &(String, String)| {
-        let hunk = [replace::hunk(read, new)];
+        let hunk = [replace::hunk_from_texts(read, new)];
         let mut added = added(&hunk);
         read != from && added.all(is_whole)
     };
@@ -32,14 +32,14 @@ pub(super) fn texts(from: &str, to: &str) -> Vec<(String, String)> {
 }
 
 /// Removes the backslash before each quote.
-pub(super) fn unquoted(line: &str) -> String {
+pub(super) fn unescape_quotes(line: &str) -> String {
     line.replace("\\\"", "\"")
 }
 
 /// Removes the backslash before each quote, if every quote has one.
 fn quotes(line: &str) -> Option<String> {
     let bare = |(at, _): (usize, &str)| !line[..at].ends_with('\\');
-    (!line.match_indices('"').any(bare)).then(|| unquoted(line))
+    (!line.match_indices('"').any(bare)).then(|| unescape_quotes(line))
 }
 
 /// Unescapes a line as a JSON string, if the result is one line.

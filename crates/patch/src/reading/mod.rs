@@ -10,10 +10,10 @@ mod signs;
 use std::collections::HashSet;
 
 pub(crate) use carried::RepairEvidence;
-pub(crate) use remark::left_out;
+pub(crate) use remark::find_elision;
 
 use crate::edit::{Hunk, HunkLine};
-use crate::matching::{PlacementMiss, MatchPass, HunkPlacement, indent, place};
+use crate::matching::{PlacementMiss, MatchPass, HunkPlacement, indentation, place_hunks};
 use crate::replace::{self, ReplaceOutcome};
 use crate::text::DecodedText;
 
@@ -32,7 +32,7 @@ pub enum RepairKind {
 
 impl RepairKind {
     /// Describes the ignored mistake.
-    pub fn overlooks(self) -> &'static str {
+    pub fn ignored_difference(self) -> &'static str {
         match self {
             Self::Signs => "blanks that are missing before lines that stay",
             Self::Numbers => "line numbers",
@@ -47,7 +47,7 @@ type RepairedHunks = (RepairKind, Vec<Hunk>);
 
 /// Repairs hunks that do not match as written. Returns `None` if no repair applies, and an error if the meaning is
 /// unclear.
-pub(crate) fn hunks(
+pub(crate) fn repair_hunks(
     text: &DecodedText<'_>,
     hunks: &[Hunk],
     placed: &Result<Vec<HunkPlacement>, Vec<(usize, PlacementMiss)>>,
@@ -58,11 +58,11 @@ pub(crate) fn hunks(
     {
         return Ok(None);
     }
-    if text.effort().is_spent() {
+    if text.budget().is_exhausted() {
         return Err(vec![(0, PlacementMiss::BudgetExhausted)]);
     }
-    let signs = signs::read(text, hunks).map(|read| (RepairKind::Signs, read));
-    let reads: Vec<RepairedHunks> = signs.into_iter().chain(plain(text, hunks)).collect();
+    let signs = signs::restore_prefixes(text, hunks).map(|read| (RepairKind::Signs, read));
+    let reads: Vec<RepairedHunks> = signs.into_iter().chain(line_repairs(text, hunks)).collect();
     let says = |read: &[Hunk]| hunks.iter().zip(read).all(|(was, hunk)| was == hunk || changes(hunk));
     if let Some(read) = only(reads.into_iter().filter(|(_, read)| says(read) && fits(text, read))) {
         return read.map(Some).map_err(|doubt| vec![(0, PlacementMiss::Doubtful(0, doubt))]);
@@ -77,8 +77,8 @@ pub(crate) fn hunks(
 }
 
 /// Replaces `old` by `new`, after a repair if they do not match as written.
-pub(crate) fn replace(text: &DecodedText<'_>, old: &str, new: &str, all: bool) -> Result<ReplaceOutcome, PlacementMiss> {
-    let done = replace::replace(text, old, new, all);
+pub(crate) fn replace_repaired(text: &DecodedText<'_>, old: &str, new: &str, all: bool) -> Result<ReplaceOutcome, PlacementMiss> {
+    let done = replace::replace_text(text, old, new, all);
     let sure = match &done {
         Ok(done) => is_sure(done),
         Err(miss) => is_open(miss),
@@ -86,18 +86,18 @@ pub(crate) fn replace(text: &DecodedText<'_>, old: &str, new: &str, all: bool) -
     if sure || all {
         return done;
     }
-    let hunk = replace::hunk(old, new);
-    let by_lines = plain(text, std::slice::from_ref(&hunk)).into_iter().filter_map(|(how, read)| {
+    let hunk = replace::hunk_from_texts(old, new);
+    let by_lines = line_repairs(text, std::slice::from_ref(&hunk)).into_iter().filter_map(|(how, read)| {
         // A number stands only at the beginning of a line.
         let read = read.first().filter(|_| how != RepairKind::Numbers || fits(text, &read))?;
         let joined =
             |lines: Vec<&str>, of: &str| lines.join("\n") + if of.ends_with('\n') { "\n" } else { "" };
-        Some((how, (joined(read.old().collect(), old), joined(read.new_lines().collect(), new))))
+        Some((how, (joined(read.old_lines().collect(), old), joined(read.new_lines().collect(), new))))
     });
-    let as_text = escapes::texts(old, new).into_iter().map(|read| (RepairKind::Escapes, read));
+    let as_text = escapes::unescape_texts(old, new).into_iter().map(|read| (RepairKind::Escapes, read));
     let lands = |(_, (old, new)): &(RepairKind, (String, String))| {
-        changes(&replace::hunk(old, new))
-            && replace::replace(text, old, new, false).is_ok_and(|done| is_sure(&done))
+        changes(&replace::hunk_from_texts(old, new))
+            && replace::replace_text(text, old, new, false).is_ok_and(|done| is_sure(&done))
     };
     let Some(read) = only(by_lines.chain(as_text).filter(lands)) else {
         return match encoded(text, &hunk) {
@@ -106,7 +106,7 @@ pub(crate) fn replace(text: &DecodedText<'_>, old: &str, new: &str, all: bool) -
         };
     };
     let (how, (old, new)) = read.map_err(|doubt| PlacementMiss::Doubtful(0, doubt))?;
-    Ok(match replace::replace(text, &old, &new, false)? {
+    Ok(match replace::replace_text(text, &old, &new, false)? {
         ReplaceOutcome::Already => ReplaceOutcome::Already,
         ReplaceOutcome::New(whole, landed) => {
             ReplaceOutcome::New(whole, landed.into_iter().map(|(at, _)| (at, MatchPass::Read(how))).collect())
@@ -127,10 +127,10 @@ fn is_sure(done: &ReplaceOutcome) -> bool {
 }
 
 /// Returns the repairs that treat each line by itself.
-fn plain(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<RepairedHunks> {
-    let numbers = numbers::reads(text, hunks).into_iter().map(|read| (RepairKind::Numbers, read));
-    let escapes = escapes::reads(hunks).into_iter().map(|read| (RepairKind::Escapes, read));
-    let entities = entities::reads(text, hunks).into_iter().map(|read| (RepairKind::Entities, read));
+fn line_repairs(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<RepairedHunks> {
+    let numbers = numbers::strip_numbers(text, hunks).into_iter().map(|read| (RepairKind::Numbers, read));
+    let escapes = escapes::unescape_hunks(hunks).into_iter().map(|read| (RepairKind::Escapes, read));
+    let entities = entities::decode_hunks(text, hunks).into_iter().map(|read| (RepairKind::Entities, read));
     numbers.chain(escapes).chain(entities).collect()
 }
 
@@ -140,7 +140,7 @@ fn fits(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
         HunkPlacement::Here(pass, _) => *pass <= MatchPass::Trailing,
         HunkPlacement::Already(_) => true,
     };
-    place(text, hunks).is_ok_and(|placed| placed.iter().all(sure))
+    place_hunks(text, hunks).is_ok_and(|placed| placed.iter().all(sure))
 }
 
 /// Returns true if more than empty lines change. For empty lines alone, place and completion are unclear.
@@ -163,18 +163,18 @@ fn only<T: PartialEq>(mut reads: impl Iterator<Item = (RepairKind, T)>) -> Optio
 
 /// Returns the position of a line that the hunk writes with escapes or entities, if its added lines have them too.
 fn encoded(text: &DecodedText<'_>, hunk: &Hunk) -> Option<(usize, String)> {
-    let decoders: [fn(&str) -> String; 2] = [entities::decoded, escapes::unquoted];
+    let decoders: [fn(&str) -> String; 2] = [entities::decode_line, escapes::unescape_quotes];
     decoders.into_iter().find_map(|decode| {
         let is_encoded = |line: &str| decode(line) != line;
         let adds = hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if is_encoded(text)));
         let at = |line: &str| {
             let stands = |as_is: &str| {
-                let mut places = text.index().places(as_is).iter().copied();
+                let mut places = text.index().lines_like(as_is).iter().copied();
                 places.find(|at| text.line(*at).trim() == as_is.trim())
             };
             if stands(line).is_some() { None } else { stands(&decode(line)) }
         };
-        let mut olds = hunk.old().filter(|line| adds && is_encoded(line));
+        let mut olds = hunk.old_lines().filter(|line| adds && is_encoded(line));
         let (line, at) = olds.find_map(|line| Some((line, at(line)?)))?;
         Some((at, format!("the patch has `{}` where the file has `{}`", line.trim(), text.line(at).trim())))
     })
@@ -202,10 +202,10 @@ fn added(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
 
 /// Returns the old lines.
 fn old(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
-    hunks.iter().flat_map(Hunk::old)
+    hunks.iter().flat_map(Hunk::old_lines)
 }
 
 /// Returns the indentations that the file uses.
 fn depths<'a>(text: &'a DecodedText<'_>) -> HashSet<&'a str> {
-    text.iter().filter(|line| !line.trim().is_empty()).map(indent).collect()
+    text.iter().filter(|line| !line.trim().is_empty()).map(indentation).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::edit::{Hunk, HunkLine};
-use crate::matching::indent;
+use crate::matching::indentation;
 use crate::text::DecodedText;
 
 /// Separators between a number and its line. The first two do not occur in code.
@@ -14,7 +14,7 @@ const DIGITS: usize = 7;
 const AROUND: usize = 5;
 
 /// Returns the hunks without line numbers, for each separator that fits.
-pub(super) fn reads(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
+pub(super) fn strip_numbers(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     let one = |hunk: &Hunk, between: &str| match stripped(hunk, between)? {
         (read, Some(start)) => (!strays(text, &read, start) && is_deep(text, &read)).then_some(read),
         (read, None) => Some(read),
@@ -52,22 +52,22 @@ fn numbered<'a>(line: &'a str, between: &str) -> Option<NumberedLine<'a>> {
 fn is_deep(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
     let known = super::depths(text);
     let mut adds = super::added(std::slice::from_ref(hunk)).filter(|line| !line.trim().is_empty());
-    adds.all(|line| known.contains(indent(line)))
+    adds.all(|line| known.contains(indentation(line)))
 }
 
 /// Returns true if the old lines are not at their numbers, but some of them stand near there: that may be the place.
 fn strays(text: &DecodedText<'_>, hunk: &Hunk, start: usize) -> bool {
-    let olds: Vec<&str> = hunk.old().collect();
+    let olds: Vec<&str> = hunk.old_lines().collect();
     let first = start.saturating_sub(1);
     let stands = |at: usize| {
         let alike = |(old, at): &(&&str, usize)| old.trim_end() == text.line(*at).trim_end();
         let same = olds.iter().zip(at..).take_while(alike).count();
-        text.effort().spend(4 * (same + 1)) && same == olds.len()
+        text.budget().spend(4 * (same + 1)) && same == olds.len()
     };
     if stands(first) {
         return false;
     }
-    let mut places = (0..text.len()).take_while(|_| !text.effort().is_spent());
+    let mut places = (0..text.len()).take_while(|_| !text.budget().is_exhausted());
     let place = places.find(|at| stands(*at)).unwrap_or(text.len());
     let apart = |at: &usize| !(place..place + olds.len()).contains(at);
     let telling = |line: &str| line.chars().any(char::is_alphanumeric);
@@ -79,7 +79,7 @@ fn strays(text: &DecodedText<'_>, hunk: &Hunk, start: usize) -> bool {
 /// Strips the line numbers of a hunk and returns the first. Returns the hunk unchanged if it has none, and `None` if it
 /// is unclear.
 fn stripped(hunk: &Hunk, between: &str) -> Option<(Hunk, Option<usize>)> {
-    let olds: Vec<&str> = hunk.old().collect();
+    let olds: Vec<&str> = hunk.old_lines().collect();
     let is_blank = |line: &str| line.trim().is_empty();
     let found: Vec<(usize, NumberedLine<'_>)> =
         olds.iter().enumerate().filter_map(|(at, line)| Some((at, numbered(line, between)?))).collect();

@@ -80,7 +80,7 @@ const WITH_DOTS: &[&str] =
 ///
 /// Dots alone, and words without dots, may be literal. They count if the file becomes shorter, or if lines at that
 /// place disappear. Dots that are the whole body of a block, as in Python, count if the file becomes shorter by half.
-pub(crate) fn left_out<'a>(content: &'a str, before: &[u8]) -> Option<&'a str> {
+pub(crate) fn find_elision<'a>(content: &'a str, before: &[u8]) -> Option<&'a str> {
     let before = String::from_utf8_lossy(before);
     let (lines, was) = (content.lines().count(), before.lines().count());
     let new: Vec<&str> = content.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -180,7 +180,7 @@ mod tests {
         ];
         for line in lines {
             let content = format!("def a():\n    four()\n{line}\n");
-            assert_eq!(left_out(&content, OLD.as_bytes()), Some(line), "{line}");
+            assert_eq!(find_elision(&content, OLD.as_bytes()), Some(line), "{line}");
         }
     }
 
@@ -188,10 +188,10 @@ mod tests {
     fn lines_that_are_gone_count_though_others_come() {
         let more = "x = 1\ny = 2\nz = 3\nw = 4\nv = 5\nu = 6\n";
         let content = format!("{more}def a():\n    one()\n# ...\ndef c():\n    three()\n");
-        assert_eq!(left_out(&content, OLD.as_bytes()), Some("# ..."));
+        assert_eq!(find_elision(&content, OLD.as_bytes()), Some("# ..."));
         let whole =
             format!("{more}def a():\n    one()\n# ...\ndef b():\n    two()\n\ndef c():\n    three()\n");
-        assert_eq!(left_out(&whole, OLD.as_bytes()), None);
+        assert_eq!(find_elision(&whole, OLD.as_bytes()), None);
     }
 
     #[test]
@@ -212,17 +212,17 @@ mod tests {
             "--- a",
         ];
         for line in lines {
-            assert_eq!(left_out(&format!("{line}\n"), OLD.as_bytes()), None, "{line}");
+            assert_eq!(find_elision(&format!("{line}\n"), OLD.as_bytes()), None, "{line}");
         }
     }
 
     #[test]
     fn dots_that_are_a_body_stay() {
         let longer = OLD.replace("three()", "...\n\n\ndef d():\n    ...");
-        assert_eq!(left_out(&longer, OLD.as_bytes()), None);
-        assert_eq!(left_out(&OLD.replace("three()", "..."), OLD.as_bytes()), None);
-        assert_eq!(left_out("def a():\n    one()\n\n\ndef c():\n    ...\n", OLD.as_bytes()), None);
-        assert_eq!(left_out("def a():\n    ...\n", OLD.as_bytes()), Some("..."));
-        assert_eq!(left_out("# ...\none()\n", b"# ...\none()\ntwo()\n"), None);
+        assert_eq!(find_elision(&longer, OLD.as_bytes()), None);
+        assert_eq!(find_elision(&OLD.replace("three()", "..."), OLD.as_bytes()), None);
+        assert_eq!(find_elision("def a():\n    one()\n\n\ndef c():\n    ...\n", OLD.as_bytes()), None);
+        assert_eq!(find_elision("def a():\n    ...\n", OLD.as_bytes()), Some("..."));
+        assert_eq!(find_elision("# ...\none()\n", b"# ...\none()\ntwo()\n"), None);
     }
 }

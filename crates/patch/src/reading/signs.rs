@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::edit::{Hunk, HunkLine};
-use crate::matching::{indent, is_in};
+use crate::matching::{indentation, is_exactly_present};
 use crate::text::DecodedText;
 
 /// Lines of at least this similarity may be the old and new version of one line.
@@ -11,29 +11,29 @@ const ALIKE: f64 = 0.5;
 
 /// Returns the hunks with the file's context lines, if each context line stands in the file as it is or with one more
 /// space.
-pub(super) fn read(text: &DecodedText<'_>, hunks: &[Hunk]) -> Option<Vec<Hunk>> {
+pub(super) fn restore_prefixes(text: &DecodedText<'_>, hunks: &[Hunk]) -> Option<Vec<Hunk>> {
     let read: Option<Vec<Hunk>> = hunks.iter().map(|hunk| resolved(text, hunk)).collect();
     read.filter(|read| read != hunks)
 }
 
 fn resolved(text: &DecodedText<'_>, hunk: &Hunk) -> Option<Hunk> {
-    if hunk.old().next().is_none() || hunk.unsigned.is_empty() && is_in(text, hunk) {
+    if hunk.old_lines().next().is_none() || hunk.unsigned.is_empty() && is_exactly_present(text, hunk) {
         return Some(hunk.clone());
     }
     let olds: Vec<PrefixedOldLine<'_>> = olds(hunk);
     let stands = |start: &usize| {
         let same = olds.iter().zip(*start..).take_while(|(old, at)| old.stands(text.line(*at))).count();
-        text.effort().spend(4 * (same + 1)) && same == olds.len()
+        text.budget().spend(4 * (same + 1)) && same == olds.len()
     };
     let room = (text.len() + 1).saturating_sub(olds.len());
-    let places = (0..room).take_while(|_| !text.effort().is_spent()).filter(stands);
+    let places = (0..room).take_while(|_| !text.budget().is_exhausted()).filter(stands);
     let mut reads = places.map(|start| {
-        let may = text.effort().spend(8 * (text.len() + hunk.lines.len()));
-        may.then(|| told(text, hunk, &olds, start)).flatten()
+        let may = text.budget().spend(8 * (text.len() + hunk.lines.len()));
+        may.then(|| restore_at(text, hunk, &olds, start)).flatten()
     });
     let first = reads.next()??;
     let all = reads.all(|read| read.as_ref() == Some(&first));
-    (all && !text.effort().is_spent()).then_some(first)
+    (all && !text.budget().is_exhausted()).then_some(first)
 }
 
 /// An old line of a hunk.
@@ -76,7 +76,7 @@ fn olds(hunk: &Hunk) -> Vec<PrefixedOldLine<'_>> {
 }
 
 /// Returns the repaired hunk if its old lines stand from `start` on; `None` if another meaning is possible.
-fn told(text: &DecodedText<'_>, hunk: &Hunk, olds: &[PrefixedOldLine<'_>], start: usize) -> Option<Hunk> {
+fn restore_at(text: &DecodedText<'_>, hunk: &Hunk, olds: &[PrefixedOldLine<'_>], start: usize) -> Option<Hunk> {
     let adds: Vec<&str> = super::added(std::slice::from_ref(hunk)).collect();
     // A line of the file that begins with `+` would be taken for an added line.
     let comes: HashSet<&str> = adds.iter().copied().collect();
@@ -116,7 +116,7 @@ fn told(text: &DecodedText<'_>, hunk: &Hunk, olds: &[PrefixedOldLine<'_>], start
 /// only context lines lack theirs.
 fn is_deep(text: &DecodedText<'_>, adds: &[&str]) -> bool {
     let known = super::depths(text);
-    let mut adds = adds.iter().filter(|line| !line.trim().is_empty()).map(|line| indent(line)).peekable();
+    let mut adds = adds.iter().filter(|line| !line.trim().is_empty()).map(|line| indentation(line)).peekable();
     let some = adds.peek().is_some();
     let (mut all, mut odd) = (true, false);
     for blanks in adds {

@@ -25,7 +25,7 @@ enum TreeSide {
     New,
 }
 
-pub(crate) fn all() {
+pub(crate) fn run_all() {
     let ground = CrashTree::new();
     for (name, job, lacks) in [
         ("few files", ChildJob::Few, 0),
@@ -66,15 +66,15 @@ fn sides(ground: &CrashTree, job: ChildJob) -> TreeStates {
     assert_eq!(story.code, Some(0));
     let new = ground.snapshot();
     assert_ne!(old, new);
-    assert_eq!(ground.left(), Vec::<std::path::PathBuf>::new());
+    assert_eq!(ground.leftover_records(), Vec::<std::path::PathBuf>::new());
     TreeStates { old, new }
 }
 
 impl TreeStates {
     /// Returns the state that the tree is in. Asserts that nothing is left over.
     #[track_caller]
-    fn of(&self, ground: &CrashTree, when: &str) -> TreeSide {
-        assert_eq!(ground.left(), Vec::<std::path::PathBuf>::new(), "{when}");
+    fn side_of_tree(&self, ground: &CrashTree, when: &str) -> TreeSide {
+        assert_eq!(ground.leftover_records(), Vec::<std::path::PathBuf>::new(), "{when}");
         let now = ground.snapshot();
         if now == self.old {
             TreeSide::Old
@@ -102,7 +102,7 @@ fn killed(ground: &CrashTree, job: ChildJob, lacks: u64, sides: &TreeStates) -> 
         let story = trace::run(&mut ground.command(job), orders);
         let when = format!("killed before call {at} ({:?})", story.calls.last());
         recover(ground, &when);
-        let side = sides.of(ground, &when);
+        let side = sides.side_of_tree(ground, &when);
         if let Some(code) = story.code {
             assert_eq!((code, side), (0, TreeSide::New), "{when}");
             break;
@@ -131,7 +131,7 @@ fn killed_again(ground: &CrashTree, sides: &TreeStates) -> usize {
             let story = trace::run(&mut ground.command(ChildJob::Recover), orders);
             let when = format!("killed before call {commit_at}, and recovery before call {at}");
             recover(ground, &when);
-            assert_eq!(sides.of(ground, &when), TreeSide::New, "{when}");
+            assert_eq!(sides.side_of_tree(ground, &when), TreeSide::New, "{when}");
             points += 1;
             if story.code.is_some() {
                 break;
@@ -154,7 +154,7 @@ fn killed_undoing(ground: &CrashTree, sides: &TreeStates) -> (usize, usize) {
         let story = trace::run(&mut ground.command(ChildJob::Few), orders);
         let when = format!("call {last} fails, killed before call {at} ({:?})", story.calls.last());
         recover(ground, &when);
-        let side = sides.of(ground, &when);
+        let side = sides.side_of_tree(ground, &when);
         if let Some(code) = story.code {
             assert_eq!((code, side), (3, TreeSide::Old), "{when}");
             break;
@@ -182,7 +182,7 @@ fn failed(ground: &CrashTree, errno: c_int, sides: &TreeStates) -> (usize, usize
         }
         let answer = story.code.unwrap_or_else(|| panic!("{when}: died"));
         recover(ground, &when);
-        match (answer, sides.of(ground, &when)) {
+        match (answer, sides.side_of_tree(ground, &when)) {
             (3, TreeSide::Old) => old += 1,
             (0, TreeSide::New) => new += 1,
             (code, side) => panic!("{when}: answered {code}, and all is {side:?}"),

@@ -77,7 +77,7 @@ impl CrashTree {
     }
 
     /// Returns the files among the records, except the lock.
-    pub(crate) fn left(&self) -> Vec<PathBuf> {
+    pub(crate) fn leftover_records(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.records()) else { return Vec::new() };
         entries.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("lock")).collect()
     }
@@ -92,8 +92,8 @@ impl CrashTree {
 
 const MANY: usize = 8;
 
-fn put(tree: &DiskTree, path: &str, like: Option<&str>) -> CommitStep {
-    let found = tree.look(path).unwrap().file.map(|file| file.stamp);
+fn put_step(tree: &DiskTree, path: &str, like: Option<&str>) -> CommitStep {
+    let found = tree.look_up(path).unwrap().file.map(|file| file.stamp);
     let put = NewFile {
         bytes: format!("new {path}\n").into_bytes().into(),
         executable: None,
@@ -103,24 +103,24 @@ fn put(tree: &DiskTree, path: &str, like: Option<&str>) -> CommitStep {
 }
 
 fn delete(tree: &DiskTree, path: &str) -> CommitStep {
-    CommitStep { put: None, ..put(tree, path, None) }
+    CommitStep { put: None, ..put_step(tree, path, None) }
 }
 
 fn steps(tree: &DiskTree, job: ChildJob) -> Vec<CommitStep> {
     let few = || {
         vec![
-            put(tree, "changed", Some("changed")),
-            put(tree, "sub/script", Some("sub/script")),
-            put(tree, "made/deep/file", None),
+            put_step(tree, "changed", Some("changed")),
+            put_step(tree, "sub/script", Some("sub/script")),
+            put_step(tree, "made/deep/file", None),
             delete(tree, "gone"),
             delete(tree, "moved"),
-            put(tree, "sub/moved", Some("moved")),
+            put_step(tree, "sub/moved", Some("moved")),
         ]
     };
     match job {
         ChildJob::Few => few(),
         ChildJob::Many => {
-            let many = (0..MANY).map(|at| put(tree, &format!("sub/{at}"), None));
+            let many = (0..MANY).map(|at| put_step(tree, &format!("sub/{at}"), None));
             few().into_iter().chain(many).collect()
         }
         ChildJob::Recover => Vec::new(),
@@ -128,11 +128,11 @@ fn steps(tree: &DiskTree, job: ChildJob) -> Vec<CommitStep> {
 }
 
 /// Runs the job in the child. Exits with 0 if all steps are done, with 3 if the commit was refused.
-pub(crate) fn child(job: &str) -> ! {
+pub(crate) fn run_child(job: &str) -> ! {
     let base = PathBuf::from(std::env::args_os().nth(1).unwrap());
     let (root, records) = (base.join("tree"), base.join("records"));
     let job = [ChildJob::Few, ChildJob::Many, ChildJob::Recover].into_iter().find(|one| format!("{one:?}") == job).unwrap();
-    let tree = DiskTree::at(&root).unwrap();
+    let tree = DiskTree::open_at(&root).unwrap();
     let steps = steps(&tree, job);
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP).unwrap();
     let done = match job {

@@ -16,8 +16,8 @@ mod trace;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn main() {
     match std::env::var_os("CRASH_CHILD") {
-        Some(what) => ground::child(&what.into_string().unwrap()),
-        None => every::all(),
+        Some(what) => ground::run_child(&what.into_string().unwrap()),
+        None => every::run_all(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::XattrFlags;
 use toolgate_patch::{CommitMilestone, NewFile, CommitStep, FileTree};
 
-use super::{DiskFixture, delete, is_root, put};
+use super::{DiskFixture, delete, is_root, put_step};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
@@ -44,7 +44,7 @@ fn modes_are_kept_but_for_special_bits() {
     {
         let path = ground.write("file", "old");
         set_mode(&path, before);
-        ground.commit(&[put("file", ground.stamp("file"), "new")]).unwrap();
+        ground.commit(&[put_step("file", ground.stamp("file"), "new")]).unwrap();
         assert_eq!((mode(&path), ground.read("file").as_str()), (after, "new"), "{before:o}");
         fs::remove_file(path).unwrap();
     }
@@ -56,9 +56,9 @@ fn what_nobody_may_write_is_moved_and_deleted_but_not_changed() {
     for name in ["file", "moved"] {
         set_mode(&ground.write(name, "old"), 0o444);
     }
-    let steps = [put("new", None, "new"), put("file", ground.stamp("file"), "new")];
+    let steps = [put_step("new", None, "new"), put_step("file", ground.stamp("file"), "new")];
     let what = "`file` is read-only for everybody (mode 0444), so it is not meant to be changed; `chmod u+w` it first if it is";
-    assert_eq!(ground.disk().check(&steps).unwrap_err().what, what);
+    assert_eq!(ground.disk().check_steps(&steps).unwrap_err().what, what);
     assert_eq!(ground.commit(&steps).unwrap_err().what, what);
     assert_eq!(ground.names(), ["in", "in/file", "in/moved", "out", "out/secret"]);
     let moved = NewFile { bytes: b"old".to_vec().into(), executable: None, like: Some("moved".to_owned()) };
@@ -73,7 +73,7 @@ fn what_nobody_may_write_is_moved_and_deleted_but_not_changed() {
 fn each_file_is_told_of_when_it_is_written_and_when_it_is_there() {
     let ground = DiskFixture::new();
     ground.write("b", "old");
-    let steps = [put("c", None, "new"), delete("b", ground.stamp("b")), put("a", None, "new")];
+    let steps = [put_step("c", None, "new"), delete("b", ground.stamp("b")), put_step("a", None, "new")];
     let mut told = Vec::new();
     let mut tell = |milestone: CommitMilestone<'_>| {
         told.push(match milestone {
@@ -91,15 +91,15 @@ fn a_patch_can_say_what_can_be_run() {
     let path = ground.write("file", "old");
     set_mode(&path, 0o640);
     for (executable, after) in [(Some(true), 0o750), (None, 0o750), (Some(false), 0o640)] {
-        let mut step = put("file", ground.stamp("file"), "new");
+        let mut step = put_step("file", ground.stamp("file"), "new");
         step.put.as_mut().unwrap().executable = executable;
         ground.commit(&[step]).unwrap();
         assert_eq!(mode(&path), after);
-        assert_eq!(ground.disk().look("file").unwrap().file.unwrap().executable, after & 0o100 != 0);
+        assert_eq!(ground.disk().look_up("file").unwrap().file.unwrap().executable, after & 0o100 != 0);
     }
-    let mut step = put("script", None, "new");
+    let mut step = put_step("script", None, "new");
     step.put.as_mut().unwrap().executable = Some(true);
-    ground.commit(&[step, put("plain", None, "new")]).unwrap();
+    ground.commit(&[step, put_step("plain", None, "new")]).unwrap();
     assert_eq!(mode(&ground.path("script")) & 0o100, 0o100);
     let plain = ground.write("reference", "");
     assert_eq!(mode(&ground.path("plain")), mode(&plain));
@@ -114,7 +114,7 @@ fn access_lists_and_attributes_are_kept() {
     // A file system without attributes has nothing to keep.
     let has_list = set("system.posix_acl_access", &list).is_ok();
     let has_user = set("user.note", b"kept").is_ok();
-    ground.commit(&[put("file", ground.stamp("file"), "new")]).unwrap();
+    ground.commit(&[put_step("file", ground.stamp("file"), "new")]).unwrap();
     assert_eq!(ground.read("file"), "new");
     assert_eq!(attribute(&path, "user.note").is_some(), has_user);
     assert_eq!(attribute(&path, "system.posix_acl_access"), has_list.then_some(list));
@@ -131,7 +131,7 @@ fn a_default_access_list_does_not_open_an_old_file() {
         &access_list(),
         XattrFlags::empty(),
     );
-    ground.commit(&[put("file", ground.stamp("file"), "new"), put("made", None, "new")]).unwrap();
+    ground.commit(&[put_step("file", ground.stamp("file"), "new"), put_step("made", None, "new")]).unwrap();
     assert_eq!(mode(&path), 0o600);
     assert_eq!(attribute(&path, "system.posix_acl_access"), None);
     assert_eq!(attribute(&ground.path("made"), "system.posix_acl_access").is_some(), set.is_ok());
@@ -145,7 +145,7 @@ fn owners_are_kept_if_the_user_may() {
         chown(&path, Some(1234), Some(4321)).unwrap();
     }
     let before = fs::metadata(&path).unwrap();
-    ground.commit(&[put("file", ground.stamp("file"), "new")]).unwrap();
+    ground.commit(&[put_step("file", ground.stamp("file"), "new")]).unwrap();
     let after = fs::metadata(&path).unwrap();
     assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
     assert_ne!(after.ino(), before.ino());
@@ -172,10 +172,10 @@ fn a_file_changed_meanwhile_stops_all() {
         ground.write(name, "old");
     }
     let steps = [
-        put("a", ground.stamp("a"), "new"),
-        put("x/y/z", None, "new"),
+        put_step("a", ground.stamp("a"), "new"),
+        put_step("x/y/z", None, "new"),
         delete("b", ground.stamp("b")),
-        put("c", ground.stamp("c"), "new"),
+        put_step("c", ground.stamp("c"), "new"),
     ];
     let before = ground.names();
     // Changes in place, by another file, and by a directory, each while the first files are already in place.
@@ -224,7 +224,7 @@ fn a_stale_stamp_stops_all() {
     let ground = DiskFixture::new();
     ground.write("a", "old");
     ground.write("b", "old");
-    let steps = [put("a", ground.stamp("a"), "new"), put("b", ground.stamp("b"), "new")];
+    let steps = [put_step("a", ground.stamp("a"), "new"), put_step("b", ground.stamp("b"), "new")];
     ground.write("b", "xxx");
     let refusal = ground.commit(&steps).unwrap_err();
     assert_eq!(refusal.what, "`b` has changed meanwhile; read it again");

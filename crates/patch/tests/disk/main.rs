@@ -61,7 +61,7 @@ impl DiskFixture {
     }
 
     fn disk(&self) -> DiskTree {
-        DiskTree::at(&self.path("")).unwrap()
+        DiskTree::open_at(&self.path("")).unwrap()
     }
 
     fn write(&self, below: &str, text: &str) -> PathBuf {
@@ -76,7 +76,7 @@ impl DiskFixture {
     }
 
     fn stamp(&self, below: &str) -> Option<FileVersion> {
-        self.disk().look(below).unwrap().file.map(|file| file.stamp)
+        self.disk().look_up(below).unwrap().file.map(|file| file.stamp)
     }
 
     fn commit(&self, steps: &[CommitStep]) -> Result<(), FileRefusal> {
@@ -107,7 +107,7 @@ impl DiskFixture {
     }
 }
 
-fn put(path: &str, found: Option<FileVersion>, text: &str) -> CommitStep {
+fn put_step(path: &str, found: Option<FileVersion>, text: &str) -> CommitStep {
     let put = NewFile { bytes: Vec::from(text).into(), executable: None, like: None };
     CommitStep { path: path.to_owned(), found, put: Some(put) }
 }

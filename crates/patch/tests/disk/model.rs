@@ -39,7 +39,7 @@ fn lay(ground: &DiskFixture, memory: &MemoryTree) {
 fn found(ground: &DiskFixture) -> MemoryTree {
     let disk = ground.disk();
     let files = NAMES.iter().filter_map(|name| {
-        let file = disk.look(name).unwrap().file?;
+        let file = disk.look_up(name).unwrap().file?;
         Some(((*name).to_owned(), (file.bytes, file.executable)))
     });
     MemoryTree { files: files.collect() }

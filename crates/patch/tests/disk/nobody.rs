@@ -8,7 +8,7 @@ use std::process::Command;
 
 use toolgate_patch::FileTree;
 
-use super::{DiskFixture, is_root, put};
+use super::{DiskFixture, is_root, put_step};
 
 const NOBODY: u32 = 65534;
 
@@ -41,7 +41,7 @@ fn what_may_not_be_written_says_so_and_stays() {
     ground.write("locked/file", "old");
     ground.write("free", "old");
     let steps =
-        [put("free", ground.stamp("free"), "new"), put("locked/file", ground.stamp("locked/file"), "new")];
+        [put_step("free", ground.stamp("free"), "new"), put_step("locked/file", ground.stamp("locked/file"), "new")];
     let lock = |mode| fs::set_permissions(ground.path("locked"), fs::Permissions::from_mode(mode)).unwrap();
     lock(0o555);
     let refusal = ground.commit(&steps).unwrap_err();
@@ -53,7 +53,7 @@ fn what_may_not_be_written_says_so_and_stays() {
     lock(0o755);
     assert_eq!(ground.read("locked/file"), "new");
     fs::set_permissions(ground.path("free"), fs::Permissions::from_mode(0o000)).unwrap();
-    assert!(ground.disk().look("free").unwrap_err().what.contains("Permission denied"));
+    assert!(ground.disk().look_up("free").unwrap_err().what.contains("Permission denied"));
     ground.names();
 }
 
@@ -63,9 +63,9 @@ fn what_may_not_be_written_says_so_and_stays() {
 fn a_foreign_file_does_not_open_up() {
     const HERE: &str = "TOOLGATE_DISK_FOREIGN";
     if let Some(base) = std::env::var_os(HERE) {
-        let disk = toolgate_patch::DiskTree::at(&Path::new(&base).join("in")).unwrap();
-        let found = disk.look("file").unwrap().file.map(|file| file.stamp);
-        let done = disk.commit(&[put("file", found, "new")], &Path::new(&base).join("in/records"));
+        let disk = toolgate_patch::DiskTree::open_at(&Path::new(&base).join("in")).unwrap();
+        let found = disk.look_up("file").unwrap().file.map(|file| file.stamp);
+        let done = disk.commit(&[put_step("file", found, "new")], &Path::new(&base).join("in/records"));
         let mode = fs::metadata(Path::new(&base).join("in/file")).unwrap().mode();
         match done {
             Ok(()) => assert_eq!(mode & 0o2, 0o2),

@@ -9,15 +9,15 @@ use toolgate_patch::FileTree;
 use toolgate_patch::{FileAccess, DiskTree};
 use toolgate_patch::{PatchPlan, parse};
 
-use super::{DiskFixture, delete, put};
+use super::{DiskFixture, delete, put_step};
 
 /// Asserts that looking up and changing `path` both fail for this reason, and that nothing has changed.
 #[track_caller]
 fn refused(ground: &DiskFixture, path: &str, why: &str) {
     let before = ground.names();
-    let looked = ground.disk().look(path).unwrap_err();
+    let looked = ground.disk().look_up(path).unwrap_err();
     assert!(looked.what.contains(why), "{path}: {looked}");
-    let changed = ground.commit(&[put(path, None, "new")]).unwrap_err();
+    let changed = ground.commit(&[put_step(path, None, "new")]).unwrap_err();
     assert!(changed.what.contains(why), "{path}: {changed}");
     ground.commit(&[delete(path, Some(Default::default()))]).unwrap_err();
     assert_eq!(ground.names(), before);
@@ -87,11 +87,11 @@ fn a_link_inside_is_followed_and_stays() {
     ground.write("dir/file", "old");
     symlink("dir/file", ground.path("link")).unwrap();
     symlink(ground.path("dir"), ground.path("parent")).unwrap();
-    assert_eq!(ground.disk().look("link").unwrap().real, ground.path("dir/file"));
-    assert_eq!(ground.disk().look("parent/file").unwrap().real, ground.path("dir/file"));
-    ground.commit(&[put("link", ground.stamp("link"), "new")]).unwrap();
+    assert_eq!(ground.disk().look_up("link").unwrap().real, ground.path("dir/file"));
+    assert_eq!(ground.disk().look_up("parent/file").unwrap().real, ground.path("dir/file"));
+    ground.commit(&[put_step("link", ground.stamp("link"), "new")]).unwrap();
     assert_eq!(ground.read("dir/file"), "new");
-    ground.commit(&[put("parent/other", None, "other")]).unwrap();
+    ground.commit(&[put_step("parent/other", None, "other")]).unwrap();
     assert_eq!(ground.read("dir/other"), "other");
     assert_eq!(fs::read_link(ground.path("link")).unwrap(), Path::new("dir/file"));
     ground.commit(&[delete("link", ground.stamp("link"))]).unwrap();
@@ -103,7 +103,7 @@ fn a_link_inside_is_followed_and_stays() {
 fn a_link_that_is_deleted_is_not_what_it_leads_to() {
     let plan = |ground: &DiskFixture, body: &str| {
         let patch = parse(&format!("*** Begin Patch\n{body}*** End Patch\n")).unwrap();
-        PatchPlan::of(&patch, &ground.disk())
+        PatchPlan::build(&patch, &ground.disk())
     };
     let ground = DiskFixture::new();
     ground.write("a", "old\n");
@@ -113,7 +113,7 @@ fn a_link_that_is_deleted_is_not_what_it_leads_to() {
     let both = plan(&ground, "*** Update File: l\n-old\n+new\n*** Delete File: l\n").unwrap_err();
     assert!(both.to_string().contains("`l` is deleted after another part"), "{both}");
     let plan = plan(&ground, "*** Delete File: l\n*** Delete File: a\n").unwrap();
-    ground.commit(&plan.steps()).unwrap();
+    ground.commit(&plan.commit_steps()).unwrap();
     assert!(!ground.path("l").is_symlink() && !ground.path("a").exists());
 }
 
@@ -126,9 +126,9 @@ fn dots_after_a_link_or_nothing_are_refused() {
     for path in ["l/../f", "missing/../f", "f/../a/b/x", "a/missing/../b/x"] {
         refused(&ground, path, "has `..` after");
     }
-    assert_eq!(ground.disk().look("a/b/../../f").unwrap().real, ground.path("f"));
+    assert_eq!(ground.disk().look_up("a/b/../../f").unwrap().real, ground.path("f"));
     let absolute = ground.path("a/../f");
-    assert_eq!(ground.disk().look(absolute.to_str().unwrap()).unwrap().real, ground.path("f"));
+    assert_eq!(ground.disk().look_up(absolute.to_str().unwrap()).unwrap().real, ground.path("f"));
 }
 
 #[test]
@@ -137,11 +137,11 @@ fn an_absolute_path_inside_is_a_path() {
     let path = ground.write("dir/file", "old");
     symlink(ground.path(""), ground.base().join("alias")).unwrap();
     let path = path.to_str().unwrap();
-    ground.commit(&[put(path, ground.stamp(path), "new")]).unwrap();
+    ground.commit(&[put_step(path, ground.stamp(path), "new")]).unwrap();
     assert_eq!(ground.read("dir/file"), "new");
-    let alias = DiskTree::at(&ground.base().join("alias")).unwrap();
+    let alias = DiskTree::open_at(&ground.base().join("alias")).unwrap();
     let spelled = ground.base().join("alias/dir/file");
-    assert_eq!(alias.look(spelled.to_str().unwrap()).unwrap().real, ground.path("dir/file"));
+    assert_eq!(alias.look_up(spelled.to_str().unwrap()).unwrap().real, ground.path("dir/file"));
 }
 
 #[test]
@@ -149,11 +149,11 @@ fn hard_links_are_broken_only_knowingly() {
     let ground = DiskFixture::new();
     ground.write("file", "old");
     fs::hard_link(ground.path("file"), ground.path("twin")).unwrap();
-    let step = [put("file", ground.stamp("file"), "new")];
+    let step = [put_step("file", ground.stamp("file"), "new")];
     let refusal = ground.commit(&step).unwrap_err();
     assert!(refusal.what.contains("has 2 names"), "{refusal}");
     assert_eq!(ground.read("file"), "old");
-    ground.disk().breaking_links(true).commit(&step, &ground.records()).unwrap();
+    ground.disk().with_hard_links_broken(true).commit(&step, &ground.records()).unwrap();
     assert_eq!((ground.read("file"), ground.read("twin")), ("new".to_owned(), "old".to_owned()));
     fs::hard_link(ground.path("file"), ground.path("third")).unwrap();
     ground.commit(&[delete("third", ground.stamp("third"))]).unwrap();
@@ -164,7 +164,7 @@ fn hard_links_are_broken_only_knowingly() {
 fn large_files_are_refused_at_once() {
     let ground = DiskFixture::new();
     fs::File::create(ground.path("sparse")).unwrap().set_len(1 << 40).unwrap();
-    let refusal = ground.disk().look("sparse").unwrap_err();
+    let refusal = ground.disk().look_up("sparse").unwrap_err();
     assert!(refusal.what.contains("bytes"), "{refusal}");
 }
 
@@ -176,19 +176,19 @@ fn one_file_under_two_spellings_is_refused() {
     symlink("dir/file", ground.path("link")).unwrap();
     let found = ground.stamp("dir/file");
     for steps in [
-        [put("dir/file", found, "a"), put("alias/file", found, "b")],
-        [put("dir/file", found, "a"), put("link", found, "b")],
-        [put("dir/file", found, "a"), delete("alias/file", found)],
-        [put("dir/new", None, "a"), put("alias/new", None, "b")],
-        [put("dir/deep/new", None, "a"), put("alias/deep/new", None, "b")],
-        [put("dir/deep/new", None, "a"), put("dir/./deep/new", None, "b")],
+        [put_step("dir/file", found, "a"), put_step("alias/file", found, "b")],
+        [put_step("dir/file", found, "a"), put_step("link", found, "b")],
+        [put_step("dir/file", found, "a"), delete("alias/file", found)],
+        [put_step("dir/new", None, "a"), put_step("alias/new", None, "b")],
+        [put_step("dir/deep/new", None, "a"), put_step("alias/deep/new", None, "b")],
+        [put_step("dir/deep/new", None, "a"), put_step("dir/./deep/new", None, "b")],
     ] {
         let refusal = ground.commit(&steps).unwrap_err();
         assert!(refusal.what.contains("twice"), "{refusal}");
     }
-    let refusal = ground.commit(&[put("new", None, "a"), put("new/below", None, "b")]).unwrap_err();
+    let refusal = ground.commit(&[put_step("new", None, "a"), put_step("new/below", None, "b")]).unwrap_err();
     assert!(refusal.what.contains("changed meanwhile"), "{refusal}");
-    let refusal = ground.commit(&[put("dir/file", None, "a")]).unwrap_err();
+    let refusal = ground.commit(&[put_step("dir/file", None, "a")]).unwrap_err();
     assert!(refusal.what.contains("there already"), "{refusal}");
     assert_eq!(ground.read("dir/file"), "old");
     assert_eq!(ground.names(), ["in", "in/alias", "in/dir", "in/dir/file", "in/link", "out", "out/secret"]);
@@ -201,21 +201,21 @@ fn a_judge_sees_real_paths_and_replaces_the_root() {
     symlink(ground.path("dir"), ground.path("link")).unwrap();
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (seen, allowed, secret) = (Arc::clone(&asked), ground.out("allowed"), ground.path("dir/secret"));
-    let disk = ground.disk().judged_by(Arc::new(move |path: &Path, access: FileAccess| {
+    let disk = ground.disk().with_access_check(Arc::new(move |path: &Path, access: FileAccess| {
         seen.lock().unwrap().push((path.to_owned(), access));
         let no = path == secret || (access == FileAccess::Write && path.ends_with("out/secret"));
         if no { Err(format!("{} is not for you", path.display())) } else { Ok(()) }
     }));
-    disk.look("link/file").unwrap();
+    disk.look_up("link/file").unwrap();
     assert_eq!(asked.lock().unwrap().as_slice(), [(ground.path("dir/file"), FileAccess::Read)]);
-    assert_eq!(disk.look("link/secret").unwrap_err().what.split(" is ").nth(1), Some("not for you"));
-    disk.commit(&[put(allowed.to_str().unwrap(), None, "new")], &ground.records()).unwrap();
+    assert_eq!(disk.look_up("link/secret").unwrap_err().what.split(" is ").nth(1), Some("not for you"));
+    disk.commit(&[put_step(allowed.to_str().unwrap(), None, "new")], &ground.records()).unwrap();
     assert_eq!(fs::read_to_string(allowed).unwrap(), "new");
     let secret = ground.out("secret");
     let secret = secret.to_str().unwrap();
-    let found = disk.look(secret).unwrap().file.map(|file| file.stamp);
-    assert!(disk.commit(&[put(secret, found, "new")], &ground.records()).is_err());
+    let found = disk.look_up(secret).unwrap().file.map(|file| file.stamp);
+    assert!(disk.commit(&[put_step(secret, found, "new")], &ground.records()).is_err());
     let records = ground.records().join("0000000000000000.json");
-    let forged = put(records.to_str().unwrap(), None, "{}");
+    let forged = put_step(records.to_str().unwrap(), None, "{}");
     assert!(disk.commit(&[forged], &ground.records()).unwrap_err().what.contains("records"));
 }

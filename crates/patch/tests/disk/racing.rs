@@ -10,7 +10,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use toolgate_patch::DiskTree;
 use toolgate_patch::FileTree;
 
-use super::{DiskFixture, delete, put};
+use super::{DiskFixture, delete, put_step};
 
 const ROUNDS: usize = 10_000;
 
@@ -42,14 +42,14 @@ fn a_parent_swapped_for_a_link_lets_nothing_out() {
         });
         let _end = StopOnDrop(&done);
         for round in 0..ROUNDS {
-            let Ok(spot) = disk.look("dir/file") else { continue };
+            let Ok(spot) = disk.look_up("dir/file") else { continue };
             let found = spot.file.map(|file| file.stamp);
             let steps = match round % 3 {
-                0 => vec![put("dir/file", found, &format!("{round}"))],
+                0 => vec![put_step("dir/file", found, &format!("{round}"))],
                 1 => {
-                    vec![put("dir/file", found, &format!("{round}")), put(&format!("dir/{round}"), None, "")]
+                    vec![put_step("dir/file", found, &format!("{round}")), put_step(&format!("dir/{round}"), None, "")]
                 }
-                _ => vec![put(&format!("dir/new/{round}"), None, "")],
+                _ => vec![put_step(&format!("dir/new/{round}"), None, "")],
             };
             landed += usize::from(disk.commit(&steps, &ground.records()).is_ok());
         }
@@ -79,10 +79,10 @@ fn a_file_swapped_for_a_link_lets_nothing_out() {
         });
         let _end = StopOnDrop(&done);
         for round in 0..ROUNDS {
-            let Ok(spot) = disk.look("file") else { continue };
+            let Ok(spot) = disk.look_up("file") else { continue };
             let Some(file) = spot.file else { continue };
             assert_ne!(*file.bytes, b"secret");
-            let _ = disk.commit(&[put("file", Some(file.stamp), &format!("{round}"))], &ground.records());
+            let _ = disk.commit(&[put_step("file", Some(file.stamp), &format!("{round}"))], &ground.records());
         }
     });
     assert_eq!(fs::read_to_string(ground.out("secret")).unwrap(), "secret");
@@ -102,15 +102,15 @@ const COUNT: usize = 200;
 #[test]
 fn worker() {
     let Some(base) = std::env::var_os(WORKER).map(std::path::PathBuf::from) else { return };
-    let disk = DiskTree::at(&base.join("in")).unwrap();
+    let disk = DiskTree::open_at(&base.join("in")).unwrap();
     let mut added = 0;
     // ends: a worker that loses the race tries again, and one of them always wins
     while added < COUNT {
         let mut steps = Vec::new();
         for name in ["one", "two"] {
-            let file = disk.look(name).unwrap().file.unwrap();
+            let file = disk.look_up(name).unwrap().file.unwrap();
             let number: usize = str::from_utf8(&file.bytes).unwrap().parse().unwrap();
-            steps.push(put(name, Some(file.stamp), &(number + 1).to_string()));
+            steps.push(put_step(name, Some(file.stamp), &(number + 1).to_string()));
         }
         let mark = steps[0].put.as_ref().map(|put| put.bytes.clone());
         if mark != steps[1].put.as_ref().map(|put| put.bytes.clone()) {

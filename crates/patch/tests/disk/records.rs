@@ -6,7 +6,7 @@ use std::path::Path;
 
 use toolgate_patch::{RecoveryOutcome, recover};
 
-use super::{DiskFixture, is_root, put};
+use super::{DiskFixture, is_root, put_step};
 
 const ID: &str = "0123456789abcdef";
 
@@ -76,7 +76,7 @@ fn a_record_of_which_nothing_reached_the_disk_never_began() {
 fn the_next_commit_recovers_first() {
     let ground = DiskFixture::new();
     leave(&ground, &crashed(&ground));
-    ground.commit(&[put("other", None, "")]).unwrap();
+    ground.commit(&[put_step("other", None, "")]).unwrap();
     assert_eq!(ground.read("dir/file"), "new");
     ground.names();
 }
@@ -169,7 +169,7 @@ fn records_that_are_not_ours_are_left() {
         left(&ground, "somebody else");
     }
     assert_eq!(ground.read("dir/file"), "old");
-    ground.commit(&[put("other", None, "")]).unwrap();
+    ground.commit(&[put_step("other", None, "")]).unwrap();
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn records_must_be_private() {
     let ground = DiskFixture::new();
     fs::create_dir(ground.records()).unwrap();
     fs::set_permissions(ground.records(), fs::Permissions::from_mode(0o755)).unwrap();
-    let refusal = ground.commit(&[put("file", None, "")]).unwrap_err();
+    let refusal = ground.commit(&[put_step("file", None, "")]).unwrap_err();
     assert!(refusal.what.contains("nobody else may enter"), "{refusal}");
     assert_eq!(recover(Path::new("/nowhere/at/all")).unwrap(), []);
 }

@@ -143,7 +143,7 @@ fn blanks_at_the_ends_of_lines_do_not_hide_that_it_is_done() {
 
 /// The hunk was applied while ignoring empty lines. A twin with an inserted line is another place.
 #[test]
-fn empty_lines_do_not_hide_that_it_is_done() {
+fn an_applied_twin_with_empty_lines_stops_the_hunk() {
     let file = "struct A {\n    /// One.\n    one: u8,\n    /// Two.\n    two: u8,\n    three: u8,\n}\n\nstruct B {\n    /// One.\n    one: u16,\n\n    /// Two.\n    two: u16,\n}\nfn f() {}\n";
     let body = "     /// One.\n-    one: u8,\n+    one: u16,\n     /// Two.\n-    two: u8,\n+    two: u16,\n }\n+fn f() {}\n";
     insta::assert_snapshot!(update(file, body), @"
@@ -161,8 +161,8 @@ fn empty_lines_do_not_hide_that_it_is_done() {
 
 /// Applies a patch to a file. Returns the result, and the report of applying the patch once more.
 fn twice(file: &str, patch: &str) -> (String, String) {
-    let tree = MemoryTree::of([("f", file)]);
-    let plan = PatchPlan::of(&parse(patch).unwrap(), &tree).unwrap();
+    let tree = MemoryTree::from_files([("f", file)]);
+    let plan = PatchPlan::build(&parse(patch).unwrap(), &tree).unwrap();
     let [change] = plan.changes.as_slice() else { panic!("{} changes", plan.changes.len()) };
     let made = String::from_utf8(change.after.as_ref().unwrap().bytes.to_vec()).unwrap();
     let told = apply([("f", made.as_str())], patch);

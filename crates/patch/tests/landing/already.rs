@@ -62,7 +62,7 @@ fn done_in_one_place_and_possible_in_another_is_not_sure() {
 }
 
 #[test]
-fn a_header_says_which() {
+fn a_header_decides_whether_a_hunk_is_applied() {
     let file = "fn a() {\n    log(2);\n    end();\n}\n\nfn b() {\n    log(1);\n    end();\n}\n";
     insta::assert_snapshot!(update(file, "@@ fn a() {\n-    log(1);\n+    log(2);\n     end();\n"), @"  f is as the patch wants it already");
     insta::assert_snapshot!(update(file, "@@ fn b() {\n-    log(1);\n+    log(2);\n     end();\n"), @"
@@ -80,7 +80,7 @@ fn a_header_says_which() {
 }
 
 #[test]
-fn a_line_that_became_part_of_another() {
+fn a_hunk_that_adds_its_removed_line_again_is_recognised() {
     insta::assert_snapshot!(update("x\nlet a = 1;\nlet b = a;\n", " x\n-let a = 1;\n+let a = 1;\n+let b = a;\n"), @"  f is as the patch wants it already");
 }
 
@@ -109,7 +109,7 @@ fn a_file_that_was_moved_is_done() {
 }
 
 #[test]
-fn a_move_alone_cannot_be_told() {
+fn a_move_without_hunks_is_not_recognised_as_applied() {
     let patch = envelope("*** Update File: f\n*** Move to: g\n");
     insta::assert_snapshot!(apply([("g", "one\n2\n")], &patch), @"`f` does not exist; check the path, or add it as a new file");
 }
@@ -125,7 +125,7 @@ fn a_diff_that_was_applied_is_done() {
 #[test]
 fn a_mode_that_is_set_is_done() {
     let patch = "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n";
-    let mut tree = MemoryTree::of([("f", "x\n")]);
+    let mut tree = MemoryTree::from_files([("f", "x\n")]);
     insta::assert_snapshot!(tell(&tree, patch), @"
     M f
     (can be run)

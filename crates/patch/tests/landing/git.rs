@@ -141,9 +141,9 @@ fn git_makes_the_same_of_what_is_behind_links() {
     let patch = envelope(
         "*** Update File: to change\n-one\n+1\n*** Delete File: to go\n*** Update File: to move\n*** Move to: new\n*** Update File: way/file\n-one\n+1\n",
     );
-    let disk = DiskTree::at(&roots[0]).unwrap();
-    let plan = PatchPlan::of(&parse(&patch).unwrap(), &disk).unwrap();
-    disk.commit(&plan.steps(), &temp.path().join("records")).unwrap();
+    let disk = DiskTree::open_at(&roots[0]).unwrap();
+    let plan = PatchPlan::build(&parse(&patch).unwrap(), &disk).unwrap();
+    disk.commit(&plan.commit_steps(), &temp.path().join("records")).unwrap();
     let output = git_apply_in(&roots[1], &plan.diff());
     assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stderr), plan.diff());
     let look = |root: &Path| {
@@ -189,12 +189,12 @@ proptest! {
     fn a_diff_of_git_lands_where_it_was_made(old in repetitive(), new in repetitive(), around in 0..4_usize) {
         let diff = git_diff(&old, &new, around);
         prop_assume!(!diff.is_empty());
-        let tree = |bytes: &[u8]| MemoryTree::of([("f", bytes)]);
+        let tree = |bytes: &[u8]| MemoryTree::from_files([("f", bytes)]);
         let patch = parse(&diff).map_err(|syntax| TestCaseError::fail(format!("{syntax}\n{diff}")))?;
-        let plan = PatchPlan::of(&patch, &tree(&old)).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
+        let plan = PatchPlan::build(&patch, &tree(&old)).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
         let after = committed(&tree(&old), &plan);
         prop_assert_eq!(&after, &tree(&new), "{}", diff);
-        let again = PatchPlan::of(&patch, &after).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
+        let again = PatchPlan::build(&patch, &after).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
         prop_assert!(again.changes.is_empty() && again.already == ["f"], "{}", diff);
     }
 }
@@ -206,7 +206,7 @@ proptest! {
     fn git_makes_the_same_of_a_plans_diff(
         (tree, patch) in tree().prop_flat_map(|tree| (Just(tree.clone()), patch(&tree)))
     ) {
-        let Ok(plan) = PatchPlan::of(&patch, &tree) else { return Ok(()) };
+        let Ok(plan) = PatchPlan::build(&patch, &tree) else { return Ok(()) };
         if plan.changes.is_empty() {
             return Ok(());
         }
@@ -220,7 +220,7 @@ proptest! {
         prop_assert!(output.status.success(), "{}\n{}", said, diff);
         prop_assert_eq!(&after, &expected, "git does otherwise:\n{}", diff);
         let ours = parse(&diff).map_err(|syntax| TestCaseError::fail(format!("{syntax}\n{diff}")))?;
-        let ours = PatchPlan::of(&ours, &tree).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
+        let ours = PatchPlan::build(&ours, &tree).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
         prop_assert_eq!(committed(&tree, &ours), expected, "we do otherwise:\n{}", diff);
     }
 }

@@ -44,7 +44,7 @@ fn a_hunk_that_is_too_deep_comes_out() {
 }
 
 #[test]
-fn two_blanks_for_four() {
+fn two_spaces_become_the_files_four() {
     let body = "   def f(self):\n     if x:\n-      one()\n+      three()\n       two()\n     return 1\n";
     insta::assert_snapshot!(update(SPACES, body), @"
     M f
@@ -59,7 +59,7 @@ fn two_blanks_for_four() {
 }
 
 #[test]
-fn two_blanks_for_four_and_a_depth_that_was_not_seen() {
+fn a_depth_without_evidence_is_refused() {
     let body =
         "   def f(self):\n     if x:\n-      one()\n+      for z in y:\n+        three()\n       two()\n";
     insta::assert_snapshot!(update(SPACES, body), @"
@@ -74,7 +74,7 @@ fn two_blanks_for_four_and_a_depth_that_was_not_seen() {
 }
 
 #[test]
-fn tabs_for_blanks() {
+fn tabs_become_the_files_spaces() {
     let body = " \tdef f(self):\n \t\tif x:\n-\t\t\tone()\n+\t\t\tthree()\n+\t\t\tfor z in y:\n+\t\t\t\tfour()\n \t\t\ttwo()\n";
     insta::assert_snapshot!(update(SPACES, body), @"
     M f
@@ -91,7 +91,7 @@ fn tabs_for_blanks() {
 }
 
 #[test]
-fn blanks_for_tabs() {
+fn spaces_become_the_files_tabs() {
     let body = "     def f(self):\n         if x:\n-            one()\n+            three()\n+            for z in y:\n+                four()\n             two()\n";
     insta::assert_snapshot!(update(TABS, body), @"
     M f
@@ -108,7 +108,7 @@ fn blanks_for_tabs() {
 }
 
 #[test]
-fn eight_blanks_for_tabs() {
+fn eight_spaces_become_one_tab() {
     let body = "         def f(self):\n                 if x:\n-                        one()\n+                        three()\n                         two()\n";
     insta::assert_snapshot!(update(TABS, body), @"
     M f
@@ -139,7 +139,7 @@ fn one_line_that_was_mistyped_is_overlooked() {
 }
 
 #[test]
-fn nobody_can_tell_from_a_crooked_hunk() {
+fn an_inconsistently_indented_hunk_is_refused() {
     let body = "   def f(self):\n      if x:\n-          one()\n+          three()\n+      four()\n       two()\n   return 1\n";
     insta::assert_snapshot!(update(SPACES, body), @"
     `f` is unchanged: the hunk at line 3 of the patch almost fits at line 2, but the patch is indented in another way than the file, and not the same all over; write it as the file has it

@@ -82,7 +82,7 @@ fn update(body: &str) -> String {
 }
 
 fn tree(content: &str) -> MemoryTree {
-    MemoryTree::of([("f", content), ("g", "other\n")])
+    MemoryTree::from_files([("f", content), ("g", "other\n")])
 }
 
 /// Returns the files on disk below the root of `tree`.
@@ -104,7 +104,7 @@ proptest! {
             return Ok(());
         }
         let before = tree(&text(&old));
-        match PatchPlan::of(&parse(&update(&body)).unwrap(), &before) {
+        match PatchPlan::build(&parse(&update(&body)).unwrap(), &before) {
             Ok(plan) if plan.changes.is_empty() => {
                 // Only if its new lines stand there.
                 let kept: Vec<String> = body.lines().filter(|line| line.starts_with([' ', '+'])).map(|line| line[1..].to_owned()).collect();
@@ -129,9 +129,9 @@ proptest! {
         }
         let Ok(patch) = parse(&update(&body)) else { return Ok(()) };
         let before = tree(&text(&old));
-        let Ok(plan) = PatchPlan::of(&patch, &before) else { return Ok(()) };
+        let Ok(plan) = PatchPlan::build(&patch, &before) else { return Ok(()) };
         let after = committed(&before, &plan);
-        if let Ok(again) = PatchPlan::of(&patch, &after) {
+        if let Ok(again) = PatchPlan::build(&patch, &after) {
             prop_assert!(again.changes.is_empty(), "\n{}\nthen\n{}", plan.diff(), again.diff());
         }
     }
@@ -141,8 +141,8 @@ proptest! {
         let body: String = changes.iter().map(|change| hunk(&old, change).0).collect();
         let Ok(patch) = parse(&update(&body)) else { return Ok(()) };
         let before = tree(&text(&old));
-        let Ok(plan) = PatchPlan::of(&patch, &before) else { return Ok(()) };
-        prop_assert!(plan.steps().iter().all(|step| patch.paths().any(|path| path == step.path)));
+        let Ok(plan) = PatchPlan::build(&patch, &before) else { return Ok(()) };
+        prop_assert!(plan.commit_steps().iter().all(|step| patch.paths().any(|path| path == step.path)));
         prop_assert_eq!(&committed(&before, &plan).files["g"], &before.files["g"]);
     }
 
@@ -151,12 +151,12 @@ proptest! {
         let body: String = changes.iter().map(|change| hunk(&old, change).0).collect();
         let Ok(patch) = parse(&update(&body)) else { return Ok(()) };
         let before = tree(&text(&old));
-        let Ok(plan) = PatchPlan::of(&patch, &before) else { return Ok(()) };
+        let Ok(plan) = PatchPlan::build(&patch, &before) else { return Ok(()) };
         if plan.changes.is_empty() {
             return Ok(());
         }
         let diff = parse(&plan.diff()).map_err(|syntax| TestCaseError::fail(syntax.to_string()))?;
-        let same = PatchPlan::of(&diff, &before).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
+        let same = PatchPlan::build(&diff, &before).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
         prop_assert_eq!(committed(&before, &same), committed(&before, &plan), "{}", plan.diff());
     }
 
@@ -171,9 +171,9 @@ proptest! {
         let before = tree(&text(&old));
         for patch in [pieces.join("\n"), envelope(&(pieces.join("\n") + "\n")), format!("--- a/f\n+++ b/f\n{}", pieces.join("\n"))] {
             if let Ok(patch) = parse(&patch)
-                && let Ok(plan) = PatchPlan::of(&patch, &before)
+                && let Ok(plan) = PatchPlan::build(&patch, &before)
             {
-                let _ = (plan.to_string(), plan.diff(), plan.steps());
+                let _ = (plan.to_string(), plan.diff(), plan.commit_steps());
             }
         }
     }
@@ -209,10 +209,10 @@ proptest! {
         let to = if moved { "*** Move to: h\n" } else { "" };
         let patch = parse(&update(&format!("{to}{}", hunk(&old, &change).0)));
         let Ok(patch) = patch else { return Ok(()) };
-        let disk = DiskTree::at(&root).unwrap();
-        match (PatchPlan::of(&patch, &disk), PatchPlan::of(&patch, &memory)) {
+        let disk = DiskTree::open_at(&root).unwrap();
+        match (PatchPlan::build(&patch, &disk), PatchPlan::build(&patch, &memory)) {
             (Ok(real), Ok(model)) => {
-                disk.commit(&real.steps(), &temp.path().join("records")).unwrap();
+                disk.commit(&real.commit_steps(), &temp.path().join("records")).unwrap();
                 let model = committed(&memory, &model).files.into_iter().map(|(name, (bytes, _))| (name, bytes.to_vec()));
                 prop_assert_eq!(on_disk(&root), model.collect());
             }

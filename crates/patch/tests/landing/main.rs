@@ -60,7 +60,7 @@ fn envelope(body: &str) -> String {
 
 /// Applies `patch` to `files` and returns the report.
 fn apply<'a, B: AsRef<[u8]>>(files: impl IntoIterator<Item = (&'a str, B)>, patch: &str) -> String {
-    tell(&MemoryTree::of(files.into_iter().map(|(name, bytes)| (name, bytes.as_ref().to_vec()))), patch)
+    tell(&MemoryTree::from_files(files.into_iter().map(|(name, bytes)| (name, bytes.as_ref().to_vec()))), patch)
 }
 
 fn tell(tree: &MemoryTree, patch: &str) -> String {
@@ -68,30 +68,30 @@ fn tell(tree: &MemoryTree, patch: &str) -> String {
         Ok(parsed) => parsed,
         Err(syntax) => return format!("not a patch: {syntax}"),
     };
-    let plan = match PatchPlan::of(&parsed, tree) {
+    let plan = match PatchPlan::build(&parsed, tree) {
         Ok(plan) => plan,
         Err(failure) => return marked(&failure.to_string()),
     };
     let after = committed(tree, &plan);
     let mut out = plan.to_string();
     for change in plan.changes.iter().filter(|change| change.after.is_some()) {
-        if plan.told().count() > 1 {
+        if plan.listed_changes().count() > 1 {
             let _ = write!(out, "\n= {}", change.path);
         }
         let (bytes, executable) = &after.files[&change.path];
         if *executable {
             out.push_str("\n(can be run)");
         }
-        out.push_str(&shown(bytes));
+        out.push_str(&marked_lines(bytes));
     }
-    if let Ok(again) = PatchPlan::of(&parsed, &after)
+    if let Ok(again) = PatchPlan::build(&parsed, &after)
         && !again.changes.is_empty()
     {
         out.push_str("\nWRONG: applied twice, it changes more");
     }
     let diff = plan.diff();
     let same =
-        parse(&diff).is_ok_and(|diff| PatchPlan::of(&diff, tree).map(|plan| committed(tree, &plan)) == Ok(after));
+        parse(&diff).is_ok_and(|diff| PatchPlan::build(&diff, tree).map(|plan| committed(tree, &plan)) == Ok(after));
     if !(same || plan.changes.is_empty() || diff.contains("Binary files")) {
         let _ = write!(out, "\nWRONG: its diff does otherwise\n{}", marked(&diff));
     }
@@ -100,12 +100,12 @@ fn tell(tree: &MemoryTree, patch: &str) -> String {
 
 fn committed(tree: &MemoryTree, plan: &PatchPlan) -> MemoryTree {
     let mut after = tree.clone();
-    after.commit(&plan.steps());
+    after.commit(&plan.commit_steps());
     after
 }
 
 /// Formats a file's lines so that every byte is visible.
-fn shown(bytes: &[u8]) -> String {
+fn marked_lines(bytes: &[u8]) -> String {
     let Ok(text) = std::str::from_utf8(bytes) else { return format!("\n{}", bytes.escape_ascii()) };
     let mut out = String::new();
     for line in text.split_inclusive('\n') {

@@ -153,7 +153,7 @@ fn an_empty_line_that_the_patch_made_up_is_overlooked() {
 }
 
 #[test]
-fn nobody_knows_on_which_side_of_a_forgotten_empty_line_to_add() {
+fn an_addition_beside_a_forgotten_empty_line_is_refused() {
     insta::assert_snapshot!(update("fn a() {}\n\nfn b() {}\n", " fn a() {}\n+fn x() {}\n fn b() {}\n"), @"
     `f` is unchanged: the hunk at line 3 of the patch almost fits at line 1, but there is an empty line after line 1, and the patch does not say on which side of it to add; write it as the file has it
          1 fn a() {}
@@ -313,7 +313,7 @@ fn lines_that_say_nothing_are_no_place() {
 }
 
 #[test]
-fn nothing_of_the_hunk_is_there() {
+fn a_hunk_without_any_line_in_the_file_is_refused() {
     insta::assert_snapshot!(update("one\ntwo\n", " alpha\n-beta\n+gamma\n"), @"`f` is unchanged: the hunk at line 3 of the patch does not match: none of its lines is in the file; read the file again");
     insta::assert_snapshot!(update("", " alpha\n-beta\n+gamma\n"), @"`f` is unchanged: the hunk at line 3 of the patch does not match: none of its lines is in the file; read the file again");
 }
@@ -329,7 +329,7 @@ fn a_hunk_that_is_longer_than_the_file_is_not_there() {
 }
 
 #[test]
-fn of_several_empty_lines_nobody_can_tell_which_come_first() {
+fn an_addition_among_several_empty_lines_is_refused_unless_it_brings_as_many() {
     let file = "one()\n\n\ntwo()\n";
     let told = |body: &str| update(file, body).lines().take(2).collect::<Vec<_>>().join("\n");
     let refused = told(" one()\n+more()\n+\n two()\n");

@@ -178,7 +178,7 @@ void f() {
 
 /// The only neighbour of the added lines is a blank line that is not in the file.
 #[test]
-fn a_blank_line_too_many_before_what_is_added() {
+fn an_extra_blank_context_line_before_an_addition_is_tolerated() {
     let file = "\
 #![allow(x)]
 

@@ -43,7 +43,7 @@ fn a_text_that_is_there_twice_is_not() {
 }
 
 #[test]
-fn everywhere_if_so_asked() {
+fn replace_all_replaces_every_occurrence() {
     insta::assert_snapshot!(all("a b a\na\n", "a", "c"), @"
     M f
     |c b c
@@ -61,7 +61,7 @@ fn everywhere_if_so_asked() {
 }
 
 #[test]
-fn everywhere_may_hold_itself() {
+fn a_replacement_may_contain_the_old_text() {
     insta::assert_snapshot!(all("foo\nfoo\n", "foo", "foobar"), @"
     M f
     |foobar
@@ -70,7 +70,7 @@ fn everywhere_may_hold_itself() {
 }
 
 #[test]
-fn nowhere_is_refused() {
+fn a_missing_text_is_refused() {
     insta::assert_snapshot!(replace("one\ntwo\n", "three\n", "3\n"), @"`f` is unchanged: the text to replace does not match: none of its lines is in the file; read the file again");
     insta::assert_snapshot!(all("one\ntwo\n", "three", "3"), @"`f` is unchanged: the text to replace does not match: none of its lines is in the file; read the file again");
     insta::assert_snapshot!(replace("one\ntwo\n", "one\n2\n", "1\n2\n"), @"
@@ -82,7 +82,7 @@ fn nowhere_is_refused() {
 }
 
 #[test]
-fn lines_may_be_overlooked_as_those_of_a_hunk() {
+fn texts_match_as_tolerantly_as_hunks() {
     insta::assert_snapshot!(replace("  one();\n  two();\n", "one();\ntwo();\n", "one();\nthree();\n"), @"
     M f
       at line 2, overlooking indentation

@@ -3,19 +3,19 @@
 use super::{envelope, marked};
 use toolgate_patch::{MemoryTree, PatchPlan, parse};
 
-fn shown(files: &[(&str, &[u8])], patch: &str) -> String {
-    let tree = MemoryTree::of(files.iter().map(|(name, bytes)| (*name, bytes.to_vec())));
-    marked(&PatchPlan::of(&parse(patch).unwrap(), &tree).unwrap().diff()).replace('\u{feff}', "<BOM>")
+fn diff_of_patch(files: &[(&str, &[u8])], patch: &str) -> String {
+    let tree = MemoryTree::from_files(files.iter().map(|(name, bytes)| (*name, bytes.to_vec())));
+    marked(&PatchPlan::build(&parse(patch).unwrap(), &tree).unwrap().diff()).replace('\u{feff}', "<BOM>")
 }
 
 fn update(file: &[u8], body: &str) -> String {
-    shown(&[("f", file)], &envelope(&format!("*** Update File: f\n{body}")))
+    diff_of_patch(&[("f", file)], &envelope(&format!("*** Update File: f\n{body}")))
 }
 
 #[test]
 fn what_is_moved_over_a_file_goes_and_changes_it() {
     let patch = envelope("*** Update File: f\n*** Move to: g\n");
-    insta::assert_snapshot!(shown(&[("f", b"one\n"), ("g", b"two\n")], &patch), @"
+    insta::assert_snapshot!(diff_of_patch(&[("f", b"one\n"), ("g", b"two\n")], &patch), @"
     diff --git a/f b/f
     deleted file mode 100644
     --- a/f
@@ -34,7 +34,7 @@ fn what_is_moved_over_a_file_goes_and_changes_it() {
 #[test]
 fn a_copy_of_a_file_that_changes_is_a_copy() {
     let patch = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+1\ndiff --git a/f b/g\ncopy from f\ncopy to g\n";
-    insta::assert_snapshot!(shown(&[("f", b"one\n")], patch), @"
+    insta::assert_snapshot!(diff_of_patch(&[("f", b"one\n")], patch), @"
     diff --git a/f b/f
     --- a/f
     +++ b/f
@@ -95,12 +95,12 @@ fn what_a_diff_cannot_hold_is_shown_beside_it() {
     # -déjà vu
     # +forêt
     ");
-    insta::assert_snapshot!(shown(&[("f", b"a\0")], &envelope("*** Add File: f\n+b\n")), @"
+    insta::assert_snapshot!(diff_of_patch(&[("f", b"a\0")], &envelope("*** Add File: f\n+b\n")), @"
     diff --git a/f b/f
     dissimilarity index 100%
     Binary files a/f and b/f differ
     ");
-    insta::assert_snapshot!(shown(&[("f", b"a\0")], &envelope("*** Update File: f\n*** Move to: g\n")), @"
+    insta::assert_snapshot!(diff_of_patch(&[("f", b"a\0")], &envelope("*** Update File: f\n*** Move to: g\n")), @"
     diff --git a/f b/g
     rename from f
     rename to g
@@ -108,9 +108,9 @@ fn what_a_diff_cannot_hold_is_shown_beside_it() {
 }
 
 #[test]
-fn files_without_lines_and_odd_names() {
+fn empty_files_and_unusual_names_are_written_as_git_does() {
     let patch = envelope("*** Add File: a b\n*** Delete File: ü\n*** Update File: ./f\n-one\n");
-    insta::assert_snapshot!(shown(&[("ü", b""), ("./f", b"one\n")], &patch), @"
+    insta::assert_snapshot!(diff_of_patch(&[("ü", b""), ("./f", b"one\n")], &patch), @"
     diff --git a/a b b/a b
     new file mode 100644
     diff --git a/ü b/ü
@@ -121,7 +121,7 @@ fn files_without_lines_and_odd_names() {
     @@ -1 +0,0 @@
     -one
     ");
-    insta::assert_snapshot!(shown(&[("a \"b\"\\", b"x")], &envelope("*** Update File: a \"b\"\\\n*** Move to: a b\n-x\n+y\n")), @r#"
+    insta::assert_snapshot!(diff_of_patch(&[("a \"b\"\\", b"x")], &envelope("*** Update File: a \"b\"\\\n*** Move to: a b\n-x\n+y\n")), @r#"
     diff --git "a/a \"b\"\\" b/a b
     rename from "a \"b\"\\"
     rename to a b

@@ -33,7 +33,7 @@ fn a_quote_that_is_meant_stays() {
 }
 
 #[test]
-fn a_blank_too_many_after_the_signs() {
+fn an_extra_blank_after_every_sign_is_stripped() {
     let file = "import platform\nimport re\nfrom colorsys import x\n";
     insta::assert_snapshot!(update(file, "- import platform\n import re\n+ import sys\n from colorsys import x\n"), @"
     M f
@@ -45,7 +45,7 @@ fn a_blank_too_many_after_the_signs() {
 }
 
 #[test]
-fn half_the_depth_is_not_a_shift() {
+fn an_unclear_indentation_shift_is_refused() {
     let file = "  var token\n  var offset\n\n  // Z\n  token = 1\n";
     insta::assert_snapshot!(replace(file, " var token\n var offset\n", " var token\n if (x) {\n  return 0\n }\n var offset\n"), @"
     `f` is unchanged: the text to replace almost fits at line 1, but nobody can tell how deep `return 0` is to be indented; write it as the file has it
@@ -57,12 +57,12 @@ fn half_the_depth_is_not_a_shift() {
 }
 
 #[test]
-fn blanks_before_the_signs() {
+fn blanks_before_signs_are_refused() {
     insta::assert_snapshot!(update("a = {\n  now\n}\n", " a = {\n  -now\n  +now,\n }\n"), @"`f` is unchanged: the hunk at line 3 of the patch has blanks before the sign of `-now`; begin the line with it");
 }
 
 #[test]
-fn one_more_empty_line_beside_one() {
+fn an_empty_line_beside_another_needs_context_on_both_sides() {
     insta::assert_snapshot!(update("def f():\n    return 1\n\nclass C:\n", " def f():\n     return 1\n+\n"), @"
     `f` is unchanged: the hunk at line 3 of the patch only adds, at line 1, what stands there: perhaps it is applied already; if more is meant, give the lines before and after it
          1 def f():

@@ -5,7 +5,7 @@ use super::{apply, unified};
 const FILE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";
 
 #[test]
-fn right_numbers() {
+fn a_hunk_with_right_numbers_lands() {
     insta::assert_snapshot!(unified(FILE, "@@ -3,3 +3,3 @@\n three\n-four\n+4\n five\n"), @"
     M f
     |one
@@ -19,7 +19,7 @@ fn right_numbers() {
 }
 
 #[test]
-fn wrong_numbers_and_counts() {
+fn wrong_numbers_and_counts_are_tolerated() {
     insta::assert_snapshot!(unified(FILE, "@@ -30,9 +31,2 @@\n three\n-four\n+4\n five\n"), @"
     M f
     |one
@@ -43,7 +43,7 @@ fn wrong_numbers_and_counts() {
 }
 
 #[test]
-fn no_numbers() {
+fn hunks_without_numbers_land_by_their_lines() {
     insta::assert_snapshot!(unified(FILE, "@@ ... @@\n three\n-four\n+4\n five\n"), @"
     M f
     |one
@@ -67,7 +67,7 @@ fn no_numbers() {
 }
 
 #[test]
-fn several_hunks_with_numbers_that_drift() {
+fn numbers_that_drift_between_hunks_are_tolerated() {
     insta::assert_snapshot!(unified(FILE, "@@ -1,2 +1,4 @@\n one\n+1.3\n+1.6\n two\n@@ -5,3 +5,3 @@\n five\n-six\n+6\n seven\n"), @"
     M f
     |one
@@ -83,7 +83,7 @@ fn several_hunks_with_numbers_that_drift() {
 }
 
 #[test]
-fn an_empty_context_line_without_its_blank() {
+fn an_empty_context_line_may_lack_its_space() {
     insta::assert_snapshot!(unified("one\n\ntwo\n", "@@ -1,3 +1,3 @@\n one\n\n-two\n+2\n"), @"
     M f
     |one
@@ -110,7 +110,7 @@ fn a_header_after_the_numbers_decides() {
 }
 
 #[test]
-fn names_with_and_without_prefixes() {
+fn file_names_may_lack_prefixes_or_have_dates() {
     let diff = "--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n";
     insta::assert_snapshot!(apply([("f", "one\n")], diff), @"
     M f
@@ -124,7 +124,7 @@ fn names_with_and_without_prefixes() {
 }
 
 #[test]
-fn a_file_with_a_strange_name() {
+fn a_quoted_file_name_is_decoded() {
     let diff = "diff --git \"a/\\303\\274 x\" \"b/\\303\\274 x\"\n--- \"a/\\303\\274 x\"\n+++ \"b/\\303\\274 x\"\n@@ -1 +1 @@\n-one\n+1\n";
     insta::assert_snapshot!(apply([("ü x", "one\n")], diff), @"
     M ü x
@@ -133,7 +133,7 @@ fn a_file_with_a_strange_name() {
 }
 
 #[test]
-fn lines_that_look_like_a_diff() {
+fn removed_lines_may_look_like_diff_headers() {
     insta::assert_snapshot!(unified("-- a comment\n++ b\nend\n", "@@ -1,3 +1,3 @@\n--- a comment\n+-- another\n ++ b\n end\n"), @"
     M f
     |-- another
@@ -143,7 +143,7 @@ fn lines_that_look_like_a_diff() {
 }
 
 #[test]
-fn several_files() {
+fn one_diff_changes_several_files() {
     let diff = "diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+1\ndiff --git a/g b/g\n--- a/g\n+++ b/g\n@@ -1 +1 @@\n-two\n+2\n";
     insta::assert_snapshot!(apply([("f", "one\n"), ("g", "two\n")], diff), @"
     M f
@@ -156,7 +156,7 @@ fn several_files() {
 }
 
 #[test]
-fn a_diff_of_a_mail() {
+fn mail_text_around_a_diff_is_skipped() {
     let mail = "From 0123456789 Mon Sep 17 00:00:00 2001\nFrom: A <a@b>\nSubject: [PATCH] x\n\n---\n f | 2 +-\n 1 file changed\n\ndiff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+1\n-- \n2.43.0\n";
     insta::assert_snapshot!(apply([("f", "one\n")], mail), @"
     M f
@@ -205,7 +205,7 @@ fn numbers_decide_only_where_lines_do_not() {
 }
 
 #[test]
-fn where_lines_only_come_the_number_counts_if_others_bear_it_out() {
+fn an_insertion_without_context_needs_consistent_numbers() {
     let file = "a\nb\nc\nd\n";
     insta::assert_snapshot!(unified(file, "@@ -1 +1 @@\n-a\n+A\n@@ -3,0 +4 @@\n+x\n"), @"
     M f

@@ -55,7 +55,7 @@ fn a_deleted_file_has_no_lines() {
 }
 
 #[test]
-fn only_known_markers() {
+fn unknown_or_misplaced_markers_are_rejected() {
     assert_snapshot!(files("*** Rename File: a\n"), @"line 2: `*** Rename File: a` means nothing; the lines that begin with `***` are `*** Begin Patch`, `*** Add File: path`, `*** Delete File: path`, `*** Update File: path`, `*** Move to: path`, `*** End of File` and `*** End Patch`");
     assert_snapshot!(update("-x\n*** Foo\n"), @"line 4: `*** Foo` means nothing; the lines that begin with `***` are `*** Begin Patch`, `*** Add File: path`, `*** Delete File: path`, `*** Update File: path`, `*** Move to: path`, `*** End of File` and `*** End Patch`");
     assert_snapshot!(update("-x\n*** Move to: b\n"), @"line 4: `*** Move to:` stands in the wrong place; write it once, directly after the `*** Update File: path` that it belongs to");

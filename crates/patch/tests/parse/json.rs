@@ -4,7 +4,7 @@ use crate::tell;
 use insta::assert_snapshot;
 
 #[test]
-fn a_patch_in_a_field() {
+fn a_patch_text_is_read_from_a_json_field() {
     assert_snapshot!(tell(r#"{"input": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}"#), @"2: delete a");
     assert_snapshot!(tell(r#" {"patch": "--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@\n-x\n+y"}"#), @"
     1: update f
@@ -19,7 +19,7 @@ fn a_patch_in_a_field() {
 }
 
 #[test]
-fn a_text_becomes_another() {
+fn texts_to_replace_are_read_under_all_field_names() {
     assert_snapshot!(tell(r#"{"file_path": "a", "original_content": "x\n", "updated_content": "y\n"}"#), @r#"1: replace a "x\n" by "y\n""#);
     assert_snapshot!(tell(r#"{"path": "a", "old_string": "x", "new_string": "y", "replace_all": true}"#), @r#"1: replace a "x" by "y" everywhere"#);
     assert_snapshot!(tell(r#"{"path": "a", "old_str": "", "new_str": "y", "replace_all": null}"#), @r#"1: replace a "" by "y""#);
@@ -35,7 +35,7 @@ fn a_text_becomes_another() {
 }
 
 #[test]
-fn whole_files() {
+fn whole_files_are_read() {
     assert_snapshot!(tell(r#"{"files": [{"path": "a", "content": "x\r\n"}, {"file_path": "b", "content": ""}]}"#), @r#"
     1: write a "x\r\n"
     1: write b ""
@@ -45,7 +45,7 @@ fn whole_files() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_json_edits_name_the_field() {
     assert_snapshot!(tell(r#"{"files": [{"path": "a", "content": "x", "mode": 1, "owner": 2}]}"#), @"nobody knows what `mode`, `owner` means in `files[0]`; leave it out; the fields are path, content");
     assert_snapshot!(tell(r#"{"path": "a", "old_string": "x", "new_string": "y", "expected": 1}"#), @"nobody knows what `expected` means; leave it out; the fields are file_path, original_content, updated_content, replace_all");
     assert_snapshot!(tell(r#"{"edits": [{"path": "a", "search": "x", "replace": "y"}], "dry": true}"#), @"nobody knows what `dry` means; leave it out; the fields are edits");

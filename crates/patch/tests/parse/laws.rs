@@ -163,7 +163,7 @@ fn diff(patch: &ParsedPatch) -> String {
         let EditAction::Update { hunks, .. } = action else { continue };
         out += &format!("diff --git a/{path} b/{path}\n--- a/{path}\t\n+++ b/{path}\t\n");
         for hunk in hunks {
-            let (old, new) = (hunk.old().count(), hunk.new_lines().count());
+            let (old, new) = (hunk.old_lines().count(), hunk.new_lines().count());
             out += &format!("@@ -7,{old} +7,{new} @@ {}\n", hunk.headers.first().map_or("", String::as_str));
             body(&mut out, hunk);
         }

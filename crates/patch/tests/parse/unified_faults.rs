@@ -22,7 +22,7 @@ fn half_a_diff_is_not_applied() {
 }
 
 #[test]
-fn what_no_patch_can_say() {
+fn binary_files_links_submodules_and_merges_are_rejected() {
     assert_snapshot!(git("index 123..456 100644\nBinary files a/f and b/f differ\n"), @"line 3: a binary file cannot be patched; write the file another way, for example with a command");
     assert_snapshot!(git("index 123..456 100644\nGIT binary patch\nliteral 3\n"), @"line 3: a binary file cannot be patched; write the file another way, for example with a command");
     assert_snapshot!(tell("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\nBinary files x and y differ\n"), @"line 6: a binary file cannot be patched; write the file another way, for example with a command");
@@ -35,7 +35,7 @@ fn what_no_patch_can_say() {
 }
 
 #[test]
-fn names_must_be_sure() {
+fn unclear_file_names_are_rejected() {
     assert_snapshot!(tell("--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n"), @"line 1: `a/f` and `b/g` are two files; write the same path after `--- a/` and `+++ b/`, or add `rename from` and `rename to` lines");
     assert_snapshot!(git("--- a/g\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n"), @"line 1: `f` and `g` are two files; write the same path after `--- a/` and `+++ b/`, or add `rename from` and `rename to` lines");
     assert_snapshot!(git("--- /dev/null\n+++ b/g\n@@ -0,0 +1 @@\n+b\n"), @"line 1: `f` and `b/g` are two files; write the same path after `--- a/` and `+++ b/`, or add `rename from` and `rename to` lines");

@@ -51,10 +51,10 @@ impl PatchScenario {
 }
 
 fn apply(root: &Path, patch: &str, records: &Path) -> bool {
-    let disk = DiskTree::at(root).unwrap();
+    let disk = DiskTree::open_at(root).unwrap();
     let Ok(patch) = parse(patch) else { return false };
-    let Ok(plan) = PatchPlan::of(&patch, &disk) else { return false };
-    disk.commit(&plan.steps(), records).is_ok()
+    let Ok(plan) = PatchPlan::build(&patch, &disk) else { return false };
+    disk.commit(&plan.commit_steps(), records).is_ok()
 }
 
 /// Returns everything below `dir`; an empty directory as its name with `/`.

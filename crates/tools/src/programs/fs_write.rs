@@ -47,7 +47,7 @@ impl ToolHandler for FsWriteTool {
         cx.blocking(move |_| {
             let real = permit.reach().real(&path).to_string_lossy().into_owned();
             let (disk, denied) = writable(&place, &permit)?;
-            let found = disk.stamp(&real).map(|(_, stamp)| stamp);
+            let found = disk.file_version(&real).map(|(_, stamp)| stamp);
             if args.new && found.is_some() {
                 return Ok(ToolOutput::failure(format!("`{}` is there already", args.path)));
             }

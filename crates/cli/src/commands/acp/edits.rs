@@ -43,7 +43,7 @@ impl PatchPreview {
                 FileBefore::Unknown => return None,
             }
         }
-        let plan = PatchPlan::of(&patch, &MemoryTree::of(files)).ok()?;
+        let plan = PatchPlan::build(&patch, &MemoryTree::from_files(files)).ok()?;
         let diffs = plan.changes.iter().map(|change| diff(change, call.place));
         let diffs: Vec<EditorFileDiff> = diffs.collect::<Option<_>>()?;
         let bytes: usize = diffs.iter().map(|diff| diff.new_text.len()).sum();

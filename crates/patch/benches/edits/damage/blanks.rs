@@ -55,12 +55,12 @@ fn joins(part: &DraftHunk, at: usize) -> bool {
 }
 
 /// Drops the blank context lines from the patch.
-pub(crate) fn dropped(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
+pub(crate) fn drop_blank_context(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
     without(draft, &[LineSign::Keep])
 }
 
 /// Drops all blank lines from the patch except added ones.
-pub(crate) fn all_dropped(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
+pub(crate) fn drop_all_blank(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
     without(draft, &[LineSign::Keep, LineSign::Drop])
 }
 
@@ -79,7 +79,7 @@ fn without(draft: &mut CaseDraft, signs: &[LineSign]) -> bool {
             }
         }
         part.lines.retain(|said| !goes(said));
-        draft.doubt |= !part.lines.iter().any(|said| said.sign != LineSign::Keep) || part.old().next().is_none();
+        draft.doubt |= !part.lines.iter().any(|said| said.sign != LineSign::Keep) || part.old_lines().next().is_none();
     }
     // It is unclear whether a blank line that the patch does not mention is to be removed.
     for id in unsaid {
@@ -92,11 +92,11 @@ fn without(draft: &mut CaseDraft, signs: &[LineSign]) -> bool {
 }
 
 /// Adds blank context lines to the patch that are not in the file.
-pub(crate) fn added(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn add_blank_context(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &mut draft.parts[part];
-    let keeps = part.telling(LineSign::Keep);
-    let Some(at) = chance.of_these(&keeps) else { return false };
+    let keeps = part.telling_lines(LineSign::Keep);
+    let Some(at) = chance.pick(&keeps) else { return false };
     let at = at + chance.below(2);
     // Next to blank lines of which one is removed, it would be unclear which of them exist.
     let goes = |said: &PatchLine| said.sign == LineSign::Drop;

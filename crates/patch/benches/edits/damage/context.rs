@@ -2,7 +2,7 @@
 
 use crate::chance::CaseRandom;
 use crate::draft::{DraftLine, CaseDraft, DraftLineEnd, CaseGoal, DraftHunk, PatchLine, LineSign, LinePresence, indent};
-use crate::evidence::plain;
+use crate::evidence::normalize_line;
 
 /// Words for reworded lines.
 const WORDS: &[&str] = &[
@@ -42,21 +42,21 @@ fn reword(line: &str, much: RewordAmount, chance: &mut CaseRandom) -> Option<Str
         RewordAmount::Half => words.len().div_ceil(2),
     };
     for _ in 0..changes {
-        let at = chance.of_these(&words)?;
+        let at = chance.pick(&words)?;
         pieces[at] = if pieces[at].chars().all(|char| char.is_ascii_digit()) {
             (chance.below(9000) + 100).to_string()
         } else {
-            (*chance.of_these(WORDS)?).to_owned()
+            (*chance.pick(WORDS)?).to_owned()
         };
     }
     let new = pieces.concat();
-    (plain(&new) != plain(line)).then_some(new)
+    (normalize_line(&new) != normalize_line(line)).then_some(new)
 }
 
 /// Picks a hunk and one of its context lines.
 fn context_line(draft: &CaseDraft, chance: &mut CaseRandom) -> Option<(usize, usize)> {
     let part = chance.below(draft.parts.len());
-    Some((part, chance.of_these(&draft.parts[part].telling(LineSign::Keep))?))
+    Some((part, chance.pick(&draft.parts[part].telling_lines(LineSign::Keep))?))
 }
 
 /// Returns true if the line at `at` is the only neighbour of added lines.
@@ -72,7 +72,7 @@ fn how_much(chance: &mut CaseRandom) -> RewordAmount {
 }
 
 /// Edits a context line in the file.
-pub(crate) fn edited(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn edit_context_in_file(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let Some((part, at)) = context_line(draft, chance) else { return false };
     let much = how_much(chance);
     draft.doubt |= much == RewordAmount::Half && is_only_neighbour(&draft.parts[part], at);
@@ -84,7 +84,7 @@ pub(crate) fn edited(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
 }
 
 /// Rewords a context line of the patch.
-pub(crate) fn stale(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn reword_context(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let Some((part, at)) = context_line(draft, chance) else { return false };
     let much = how_much(chance);
     draft.doubt |= much == RewordAmount::Half && is_only_neighbour(&draft.parts[part], at);
@@ -95,13 +95,13 @@ pub(crate) fn stale(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
 }
 
 /// Rewords a removed line of the patch, so that it is unclear whether the file's line is to be removed.
-pub(crate) fn stale_drop(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn reword_dropped(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &mut draft.parts[part];
-    let Some(at) = chance.of_these(&part.telling(LineSign::Drop)) else { return false };
+    let Some(at) = chance.pick(&part.telling_lines(LineSign::Drop)) else { return false };
     let much = how_much(chance);
     let Some(text) = reword(&part.lines[at].text, much, chance) else { return false };
-    if part.lines.iter().any(|said| plain(&said.text) == plain(&text)) {
+    if part.lines.iter().any(|said| normalize_line(&said.text) == normalize_line(&text)) {
         return false;
     }
     part.lines[at].text = text;
@@ -110,7 +110,7 @@ pub(crate) fn stale_drop(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool
 }
 
 /// Inserts lines among the context in the file.
-pub(crate) fn inserted(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn insert_into_context(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &draft.parts[part];
     let old: Vec<usize> = (0..part.lines.len()).filter(|at| part.lines[*at].sign != LineSign::Add).collect();
@@ -120,7 +120,7 @@ pub(crate) fn inserted(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
         .map(|pair| (pair[0], pair[1]))
         .filter(|(above, below)| is_keep(*above) || is_keep(*below))
         .collect();
-    let Some((above, below)) = chance.of_these(&gaps) else { return false };
+    let Some((above, below)) = chance.pick(&gaps) else { return false };
     // Between two context lines with added lines between them, the side of the inserted line is unclear.
     let doubt = is_keep(above) && is_keep(below) && below > above + 1;
     let Some(id) = part.lines[below].cell else { return false };
@@ -128,15 +128,15 @@ pub(crate) fn inserted(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let blanks = indent(&draft.cells[at].text).to_owned();
     let ending = if draft.cells[at].ending == DraftLineEnd::Windows { DraftLineEnd::Windows } else { DraftLineEnd::Unix };
     for _ in 0..=usize::from(chance.once_in(3)) {
-        let text = blanks.clone() + chance.of_these(LINES).unwrap_or("x();");
-        draft.cells.insert(at, DraftLine { id: draft.fresh(), text, there: LinePresence::Both, ending });
+        let text = blanks.clone() + chance.pick(LINES).unwrap_or("x();");
+        draft.cells.insert(at, DraftLine { id: draft.next_id(), text, there: LinePresence::Both, ending });
     }
     draft.doubt |= doubt;
     true
 }
 
 /// Deletes a context line from the file.
-pub(crate) fn deleted(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn delete_context(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let Some((part, at)) = context_line(draft, chance) else { return false };
     draft.doubt |= is_only_neighbour(&draft.parts[part], at);
     let id = draft.parts[part].lines[at].cell;
@@ -146,9 +146,9 @@ pub(crate) fn deleted(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
 }
 
 /// Reduces the context to at most one line on at least one side.
-pub(crate) fn truncated(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn truncate_context(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let sides = [(0, 1), (1, 0), (1, 1), (0, 3), (3, 0), (1, 3), (3, 1), (0, 0)];
-    let (above, below) = chance.of_these(&sides).unwrap_or((1, 1));
+    let (above, below) = chance.pick(&sides).unwrap_or((1, 1));
     let mut changed = false;
     for part in &mut draft.parts {
         let is_change = |said: &PatchLine| said.sign != LineSign::Keep;
@@ -157,7 +157,7 @@ pub(crate) fn truncated(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool 
         let (start, end) = (first.saturating_sub(above), (last + 1 + below).min(part.lines.len()));
         changed |= end - start < part.lines.len();
         part.lines = part.lines[start..end].to_vec();
-        if part.old().next().is_none() {
+        if part.old_lines().next().is_none() {
             return false;
         }
     }
@@ -165,7 +165,7 @@ pub(crate) fn truncated(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool 
 }
 
 /// Truncates a context line.
-pub(crate) fn cut_off(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn cut_off_lines(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let Some((part, at)) = context_line(draft, chance) else { return false };
     let said = &mut draft.parts[part].lines[at];
     let depth = indent(&said.text).len();
@@ -175,13 +175,13 @@ pub(crate) fn cut_off(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     }
     let kept = rest * (50 + chance.below(31)) / 100;
     let cut: String = said.text[depth..].chars().take(kept).collect();
-    let end = chance.of_these(&["", "...", " ..."]).unwrap_or("");
+    let end = chance.pick(&["", "...", " ..."]).unwrap_or("");
     said.text = format!("{}{}{end}", &said.text[..depth], cut.trim_end());
     true
 }
 
 /// Replaces context lines by `...`.
-pub(crate) fn elided(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn elide_context(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &mut draft.parts[part];
     let mut runs: Vec<(usize, usize)> = Vec::new();
@@ -198,8 +198,8 @@ pub(crate) fn elided(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     };
     let runs: Vec<(usize, usize)> =
         runs.into_iter().map(inner).filter(|(start, end)| start + 1 < *end).collect();
-    let Some((start, end)) = chance.of_these(&runs) else { return false };
-    let mark = chance.of_these(&["...", "// ...", "…"]).unwrap_or("...");
+    let Some((start, end)) = chance.pick(&runs) else { return false };
+    let mark = chance.pick(&["...", "// ...", "…"]).unwrap_or("...");
     let text = indent(&part.lines[start].text).to_owned() + mark;
     part.lines.splice(start..end, [PatchLine { sign: LineSign::Keep, text, cell: None }]);
     true

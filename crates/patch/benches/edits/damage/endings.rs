@@ -4,7 +4,7 @@ use crate::chance::CaseRandom;
 use crate::draft::{DraftLine, CaseDraft, DraftLineEnd, LineSign, LinePresence, PatchWrapper};
 
 /// Gives the file Windows line ends.
-pub(crate) fn windows_file(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
+pub(crate) fn crlf_file(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
     for cell in &mut draft.cells {
         cell.ending = DraftLineEnd::Windows;
     }
@@ -12,13 +12,13 @@ pub(crate) fn windows_file(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
 }
 
 /// Gives the patch Windows line ends.
-pub(crate) fn windows_patch(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
+pub(crate) fn crlf_patch(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
     draft.manner.windows = true;
     draft.cells.iter().all(|cell| cell.ending == DraftLineEnd::Unix)
 }
 
 /// Mixes both line ends in the file.
-pub(crate) fn mixed(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn mixed_line_ends(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let one_in = 2 + chance.below(4);
     draft.manner.ended = true;
     for cell in &mut draft.cells {
@@ -32,7 +32,7 @@ pub(crate) fn mixed(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
 }
 
 /// Adds a byte order mark to the file.
-pub(crate) fn mark(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn add_bom(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     draft.bom = true;
     let rows = draft.rows();
     let first = rows.first().map(|cell| cell.id);
@@ -41,10 +41,10 @@ pub(crate) fn mark(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
 }
 
 /// Removes the file's last newline.
-pub(crate) fn bare(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn drop_last_newline(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     draft.bare = true;
     let ends_blank = |cells: Vec<&DraftLine>| cells.last().is_none_or(|cell| cell.text.is_empty());
-    if ends_blank(draft.rows()) || ends_blank(draft.wanted(false)) {
+    if ends_blank(draft.rows()) || ends_blank(draft.expected_lines(false)) {
         return false;
     }
     let last = draft.cells.last().map(|cell| cell.id);
@@ -60,14 +60,14 @@ pub(crate) fn bare(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
 }
 
 /// Removes the leading space of blank context lines.
-pub(crate) fn tight(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
+pub(crate) fn drop_blank_prefix(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
     draft.manner.tight = true;
     let mut lines = draft.parts.iter().flat_map(|part| &part.lines);
     lines.any(|said| said.sign == LineSign::Keep && said.text.is_empty())
 }
 
 /// Wraps the patch in a fence, a here-document or JSON.
-pub(crate) fn wrapped(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn wrap_patch(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let wraps = [
         PatchWrapper::Fence(""),
         PatchWrapper::Fence("diff"),
@@ -78,6 +78,6 @@ pub(crate) fn wrapped(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
         PatchWrapper::Heredoc("apply_patch <<'EOF'"),
         PatchWrapper::Json,
     ];
-    draft.manner.wrap = chance.of_these(&wraps).unwrap_or(PatchWrapper::None);
+    draft.manner.wrap = chance.pick(&wraps).unwrap_or(PatchWrapper::None);
     true
 }

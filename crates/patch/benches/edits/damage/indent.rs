@@ -12,7 +12,7 @@ fn lines(draft: &mut CaseDraft) -> impl Iterator<Item = &mut PatchLine> {
 }
 
 /// Indents every line of the patch too much or too little, by the same amount.
-pub(crate) fn shifted(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn shift_all_lines(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let tabs = lines(draft).filter(|said| said.text.starts_with('\t')).count();
     let spaces = lines(draft).filter(|said| said.text.starts_with(' ')).count();
     let by = if tabs > spaces { "\t".to_owned() } else { " ".repeat(1 << chance.below(4)) };
@@ -23,15 +23,15 @@ pub(crate) fn shifted(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     for said in lines(draft) {
         said.text = if deeper { format!("{by}{}", said.text) } else { said.text[by.len()..].to_owned() };
     }
-    draft.doubt |= draft.parts.iter().any(|part| part.old().all(is_blank));
+    draft.doubt |= draft.parts.iter().any(|part| part.old_lines().all(is_blank));
     true
 }
 
 /// Indents one context line too much or too little.
-pub(crate) fn one_line(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn shift_one_line(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &mut draft.parts[part];
-    let Some(at) = chance.of_these(&part.telling(LineSign::Keep)) else { return false };
+    let Some(at) = chance.pick(&part.telling_lines(LineSign::Keep)) else { return false };
     let text = &part.lines[at].text;
     let by = 1 << chance.below(3);
     let text = match chance.once_in(2) {
@@ -41,12 +41,12 @@ pub(crate) fn one_line(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     };
     part.lines[at].text = text;
     // Other lines are needed to show which is wrong, this line or all the others.
-    draft.doubt |= part.old().filter(|said| !is_blank(said)).count() < 3;
+    draft.doubt |= part.old_lines().filter(|said| !is_blank(said)).count() < 3;
     true
 }
 
 /// Indents the patch with tabs for a file with spaces.
-pub(crate) fn tabs(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn tabs_for_spaces(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let width = if chance.once_in(4) { 2 } else { 4 };
     if lines(draft).any(|said| indent(&said.text).contains('\t')) {
         return false;
@@ -65,12 +65,12 @@ pub(crate) fn tabs(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
 }
 
 /// Indents the patch with spaces for a file with tabs.
-pub(crate) fn spaces(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
-    let width = chance.of_these(&[2, 4, 4, 8]).unwrap_or(4);
+pub(crate) fn spaces_for_tabs(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+    let width = chance.pick(&[2, 4, 4, 8]).unwrap_or(4);
     let tabbed = |said: &PatchLine| said.text.starts_with('\t');
     let pure = |said: &PatchLine| tabbed(said) && indent(&said.text).bytes().all(|byte| byte == b'\t');
     // Only a line indented purely with tabs shows the width of a tab.
-    if !draft.parts.iter().flat_map(DraftHunk::old).any(pure) {
+    if !draft.parts.iter().flat_map(DraftHunk::old_lines).any(pure) {
         return false;
     }
     let (mut doubt, mut changed) = (false, 0);

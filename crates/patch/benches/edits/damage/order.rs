@@ -7,7 +7,7 @@ use crate::draft::{CaseDraft, DraftFormat, CaseGoal, HunkNumbers, DraftHunk, Pat
 const AROUND: usize = 3;
 
 /// Changes the order of the hunks.
-pub(crate) fn shuffled(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn shuffle_hunks(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let count = draft.parts.len();
     if count < 2 {
         return false;
@@ -80,7 +80,7 @@ fn apply(draft: &mut CaseDraft, part: usize) {
 }
 
 /// Applies the first of several hunks beforehand.
-pub(crate) fn partly_applied(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
+pub(crate) fn apply_first_hunk(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
     if draft.parts.len() < 2 {
         return false;
     }
@@ -89,7 +89,7 @@ pub(crate) fn partly_applied(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool 
 }
 
 /// Applies the whole patch beforehand.
-pub(crate) fn applied(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
+pub(crate) fn apply_all_hunks(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
     for part in 0..draft.parts.len() {
         apply(draft, part);
     }

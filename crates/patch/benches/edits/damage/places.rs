@@ -3,8 +3,8 @@
 use crate::chance::CaseRandom;
 use crate::draft::{DraftLine, CaseDraft, DraftFormat, HunkNumbers, LinePresence, indent, is_telling};
 use crate::evidence::block_end;
-use crate::headers::{as_git, as_model};
-use crate::patches::enclosing;
+use crate::headers::{header_as_git, header_as_model};
+use crate::patches::enclosing_lines;
 
 /// The minimum number of lines between a copy and the hunks.
 const APART: usize = 8;
@@ -20,7 +20,7 @@ const UNKNOWN: &[&str] = &[
 
 /// Uses a header that is not in the file.
 pub(crate) fn unknown_header(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
-    let header = chance.of_these(UNKNOWN).unwrap_or("fn nobody() {");
+    let header = chance.pick(UNKNOWN).unwrap_or("fn nobody() {");
     for part in &mut draft.parts {
         part.headers = vec![header.to_owned()];
     }
@@ -33,14 +33,14 @@ pub(crate) fn misspelt_header(draft: &mut CaseDraft, chance: &mut CaseRandom) ->
         return false;
     }
     let at = chance.below(draft.parts.len());
-    let Some(header) = enclosing(draft, &draft.parts[at]).into_iter().next() else { return false };
+    let Some(header) = enclosing_lines(draft, &draft.parts[at]).into_iter().next() else { return false };
     let mut letters: Vec<char> = header.trim().chars().collect();
     let pairs: Vec<usize> = (1..letters.len())
         .filter(|at| {
             letters[*at].is_alphabetic() && letters[at - 1].is_alphabetic() && letters[*at] != letters[at - 1]
         })
         .collect();
-    let Some(pair) = chance.of_these(&pairs) else { return false };
+    let Some(pair) = chance.pick(&pairs) else { return false };
     if chance.once_in(2) {
         letters.swap(pair - 1, pair);
     } else {
@@ -59,9 +59,9 @@ pub(crate) fn other_header(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bo
     let at = chance.below(draft.parts.len());
     let part = &draft.parts[at];
     let rows = draft.rows();
-    let Some(first) = part.old().find_map(|said| draft.row(said.cell?)) else { return false };
-    let last = part.old().filter_map(|said| draft.row(said.cell?)).last().unwrap_or(first);
-    let Some(own) = enclosing(draft, part).into_iter().next() else { return false };
+    let Some(first) = part.old_lines().find_map(|said| draft.row(said.cell?)) else { return false };
+    let last = part.old_lines().filter_map(|said| draft.row(said.cell?)).last().unwrap_or(first);
+    let Some(own) = enclosing_lines(draft, part).into_iter().next() else { return false };
     let heads: Vec<usize> = (0..rows.len())
         .filter(|at| is_telling(&rows[*at].text) && indent(&rows[*at].text) == indent(&own))
         .filter(|at| {
@@ -69,20 +69,20 @@ pub(crate) fn other_header(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bo
             end > at + 2 && (end <= first || *at > last)
         })
         .collect();
-    let Some(head) = chance.of_these(&heads) else { return false };
+    let Some(head) = chance.pick(&heads) else { return false };
     draft.parts[at].headers = vec![rows[head].text.trim().to_owned()];
     true
 }
 
 /// Uses the nearest definition above as git writes it. Its block may have ended.
 pub(crate) fn git_header(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
-    let headers: Vec<Option<String>> = draft.parts.iter().map(|part| as_git(draft, part)).collect();
+    let headers: Vec<Option<String>> = draft.parts.iter().map(|part| header_as_git(draft, part)).collect();
     give(draft, headers)
 }
 
 /// Uses the nearest definition above as models write it.
 pub(crate) fn model_header(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
-    let headers: Vec<Option<String>> = draft.parts.iter().map(|part| as_model(draft, part, chance)).collect();
+    let headers: Vec<Option<String>> = draft.parts.iter().map(|part| header_as_model(draft, part, chance)).collect();
     give(draft, headers)
 }
 
@@ -98,13 +98,13 @@ fn give(draft: &mut CaseDraft, headers: Vec<Option<String>>) -> bool {
 /// Duplicates a hunk's lines further down, and uses the nearest definition above as its header.
 pub(crate) fn duplicated_below(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
-    let Some(header) = as_model(draft, &draft.parts[part], chance) else { return false };
+    let Some(header) = header_as_model(draft, &draft.parts[part], chance) else { return false };
     let Some(region) = region(draft, part) else { return false };
     let rows = draft.rows();
     let once = rows.iter().filter(|cell| cell.text.trim() == header.trim()).count() == 1;
     let end = rows.len();
     let apart: Vec<usize> = far(draft).into_iter().filter(|at| *at > region.1).collect();
-    let to = chance.of_these(&apart).unwrap_or(end);
+    let to = chance.pick(&apart).unwrap_or(end);
     draft.parts[part].headers = vec![header];
     copy(draft, region, to, str::to_owned);
     once
@@ -139,14 +139,14 @@ pub(crate) fn no_numbers(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
 
 /// Returns the first and last row that a hunk names.
 fn region(draft: &CaseDraft, part: usize) -> Option<(usize, usize)> {
-    let mut rows = draft.parts[part].old().filter_map(|said| draft.row(said.cell?));
+    let mut rows = draft.parts[part].old_lines().filter_map(|said| draft.row(said.cell?));
     let first = rows.next()?;
     Some((first, rows.last().unwrap_or(first)))
 }
 
 /// Copies the rows from `first` to `last` before the row at `to`. `edit` may change the first line of the copy.
 fn copy(draft: &mut CaseDraft, (first, last): (usize, usize), to: usize, edit: impl Fn(&str) -> String) {
-    let fresh = draft.fresh();
+    let fresh = draft.next_id();
     let rows = draft.rows();
     let copied = rows[first..=last].iter().enumerate().map(|(at, cell)| {
         let text = if at == 0 { edit(&cell.text) } else { cell.text.clone() };
@@ -169,7 +169,7 @@ fn far(draft: &CaseDraft) -> Vec<usize> {
 /// Duplicates a hunk's lines in the file.
 pub(crate) fn duplicated(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
-    let (Some(region), Some(to)) = (region(draft, part), chance.of_these(&far(draft))) else { return false };
+    let (Some(region), Some(to)) = (region(draft, part), chance.pick(&far(draft))) else { return false };
     draft.parts[part].headers.clear();
     if chance.once_in(2) {
         draft.parts[part].numbers = HunkNumbers::Missing;
@@ -180,7 +180,7 @@ pub(crate) fn duplicated(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool
 
 /// Returns the row and text of a hunk's header, if only one line has that text.
 fn head(draft: &CaseDraft, part: usize) -> Option<(usize, String)> {
-    let header = enclosing(draft, &draft.parts[part]).into_iter().next()?;
+    let header = enclosing_lines(draft, &draft.parts[part]).into_iter().next()?;
     let rows = draft.rows();
     let mut places = (0..rows.len()).filter(|at| rows[*at].text.trim() == header.trim());
     let place = places.next()?;
@@ -195,7 +195,7 @@ pub(crate) fn duplicated_headed(draft: &mut CaseDraft, chance: &mut CaseRandom) 
     };
     let end = block_end(draft, place);
     let outside: Vec<usize> = far(draft).into_iter().filter(|at| *at <= place || *at >= end).collect();
-    let Some(to) = chance.of_these(&outside) else { return false };
+    let Some(to) = chance.pick(&outside) else { return false };
     if region.1 >= end {
         return false;
     }

@@ -25,12 +25,12 @@ fn printed(line: &str, dashes: bool) -> String {
 }
 
 /// Makes the quotes and dashes of old lines typographic.
-pub(crate) fn quotes_in_old(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn curly_quotes_in_old(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     set(draft, chance, |said| said.sign != LineSign::Add)
 }
 
 /// Makes the quotes and dashes of all lines typographic.
-pub(crate) fn quotes(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn curly_quotes(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     if !set(draft, chance, |_| true) {
         return false;
     }
@@ -65,7 +65,7 @@ fn set(draft: &mut CaseDraft, chance: &mut CaseRandom, which: impl Fn(&PatchLine
 }
 
 /// Makes spaces in old lines no-break spaces.
-pub(crate) fn hard_spaces(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn no_break_spaces(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let mut changed = false;
     for said in draft.parts.iter_mut().flat_map(|part| &mut part.lines) {
         if said.sign != LineSign::Add && said.text.contains(' ') && !chance.once_in(3) {
@@ -80,7 +80,7 @@ pub(crate) fn hard_spaces(draft: &mut CaseDraft, chance: &mut CaseRandom) -> boo
 }
 
 /// Adds trailing whitespace to lines of the patch.
-pub(crate) fn trailing_in_patch(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn trailing_blanks_in_patch(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let mut changed = false;
     for said in draft.parts.iter_mut().flat_map(|part| &mut part.lines) {
         if said.sign != LineSign::Add && chance.once_in(2) {
@@ -92,7 +92,7 @@ pub(crate) fn trailing_in_patch(draft: &mut CaseDraft, chance: &mut CaseRandom) 
 }
 
 /// Adds trailing whitespace to lines of the file.
-pub(crate) fn trailing_in_file(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+pub(crate) fn trailing_blanks_in_file(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let ids: Vec<usize> = draft
         .parts
         .iter()

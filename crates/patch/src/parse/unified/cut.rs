@@ -34,15 +34,15 @@ struct HunkLineCount {
 
 impl DiffLineCounts {
     /// Adds the next hunk.
-    pub(super) fn add(&mut self, found: &ParsedHunk) {
-        if let Some(before) = self.last.replace(HunkLineCount::of(found)) {
+    pub(super) fn add_hunk(&mut self, found: &ParsedHunk) {
+        if let Some(before) = self.last.replace(HunkLineCount::from_hunk(found)) {
             self.right = before.said == Some(before.has) && (self.right || self.others == 0);
             self.others += 1;
         }
     }
 
     /// Rejects a diff whose last hunk ends the text with too few lines, unless it is merely miscounted.
-    pub(super) fn check(&self, lines: &SourceLines<'_>, source: &PatchSource<'_>) -> Result<(), PatchSyntaxError> {
+    pub(super) fn reject_truncated(&self, lines: &SourceLines<'_>, source: &PatchSource<'_>) -> Result<(), PatchSyntaxError> {
         match &self.last {
             Some(last) if last.end > lines.last() && self.is_cut(last, source) => {
                 let hint = "the last hunk has fewer lines than its `@@` says; send all of it, or count again";
@@ -74,13 +74,13 @@ fn is_right(count: &HunkLineCount) -> bool {
 }
 
 impl HunkLineCount {
-    fn of(found: &ParsedHunk) -> Self {
+    fn from_hunk(found: &ParsedHunk) -> Self {
         let hunk = &found.hunk;
         let stays = |line: &&HunkLine| matches!(line, HunkLine::Keep(_));
         let after = hunk.lines.iter().rev().take_while(stays).count();
         Self {
             said: found.said,
-            has: (hunk.old().count(), hunk.new_lines().count()),
+            has: (hunk.old_lines().count(), hunk.new_lines().count()),
             after: (after < hunk.lines.len()).then_some(after),
             ends_in_drop: matches!(hunk.lines.last(), Some(HunkLine::Drop(_))),
             end: found.body.end,

@@ -49,59 +49,59 @@ pub(super) struct DiffSide {
 impl DiffFileHead {
     /// Returns true if the diff creates the file. diff names a new file on both sides; the old one has no time and no
     /// lines.
-    pub(super) fn is_from_nothing(&self, found: &[ParsedHunk]) -> bool {
+    pub(super) fn creates_file(&self, found: &[ParsedHunk]) -> bool {
         let epoch = self.sides.as_ref().is_some_and(|(old, _)| old.epoch);
-        epoch && !found.is_empty() && found.iter().all(|found| found.hunk.old().next().is_none())
+        epoch && !found.is_empty() && found.iter().all(|found| found.hunk.old_lines().next().is_none())
     }
 
     /// Returns true if the diff deletes the file. diff names a deleted file on both sides; the new one has no time and
     /// no lines.
-    pub(super) fn is_to_nothing(&self, found: &[ParsedHunk]) -> bool {
+    pub(super) fn deletes_file(&self, found: &[ParsedHunk]) -> bool {
         let epoch = self.sides.as_ref().is_some_and(|(_, new)| new.epoch);
         epoch && !found.is_empty() && found.iter().all(|found| found.hunk.new_lines().next().is_none())
     }
 }
 
 /// Returns true if this line begins a file's part in git's format.
-pub(super) fn is_git(line: &str) -> bool {
+pub(super) fn is_git_diff_line(line: &str) -> bool {
     ["diff --git ", "diff --cc ", "diff --combined "].iter().any(|start| line.starts_with(start))
 }
 
 /// Returns true if `---` and `+++` stand here with a hunk after them. A removed and an added line can look the same.
-pub(super) fn is_pair(lines: &SourceLines<'_>, at: usize) -> bool {
+pub(super) fn is_name_pair(lines: &SourceLines<'_>, at: usize) -> bool {
     let starts = |at: usize, start: &str| lines.get(at).is_some_and(|line| line.starts_with(start));
     starts(at, "--- ") && starts(at + 1, "+++ ") && starts(at + 2, "@@")
 }
 
 /// Returns true if a pair names one file with two prefixes, as git does, so that it can be nothing else.
-pub(super) fn is_sure_pair(lines: &SourceLines<'_>, at: usize) -> bool {
+pub(super) fn is_certain_name_pair(lines: &SourceLines<'_>, at: usize) -> bool {
     let side = |at: usize, start: &str| {
         let text = lines.get(at).and_then(|line| line.strip_prefix(start))?;
         side(text, lines.number(at)).ok()?.name
     };
-    if !is_pair(lines, at) {
+    if !is_name_pair(lines, at) {
         return false;
     }
     match (side(at, "--- "), side(at + 1, "+++ ")) {
-        (Some(old), Some(new)) => old != new && name::same(&old, &new).is_some(),
+        (Some(old), Some(new)) => old != new && name::common_file(&old, &new).is_some(),
         (Some(_), None) | (None, Some(_)) => true,
         (None, None) => false,
     }
 }
 
 /// Parses the lines before the hunks. Returns the head and the line after it.
-pub(super) fn read(lines: &SourceLines<'_>, start: usize) -> Result<(DiffFileHead, usize), PatchSyntaxError> {
+pub(super) fn read_head(lines: &SourceLines<'_>, start: usize) -> Result<(DiffFileHead, usize), PatchSyntaxError> {
     let line = lines.number(start);
     let (git, sides, moved, kind) = (None, None, (None, None), DiffFileKind::Change);
     let mut head = DiffFileHead { line, git, sides, moved, kind, executable: None, blobs: None };
     let mut at = start;
     let first = lines.get(start).unwrap_or_default();
-    if is_git(first) {
+    if is_git_diff_line(first) {
         let Some(names) = first.strip_prefix("diff --git ") else {
             let hint = "compare with one file: write a diff with `@@` and two names";
             return Err(PatchSyntaxError::new(line, "a diff against several files cannot be applied", hint));
         };
-        head.git = name::both(names, line)?;
+        head.git = name::split_git_names(names, line)?;
         at += 1;
         // ends: each round takes a line
         while let Some(text) = lines.get(at)
@@ -136,9 +136,9 @@ impl DiffFileHead {
             self.executable = Some(executable(mode, number)?);
             self.kind = DiffFileKind::New;
         } else if let Some(name) = after("rename from ").or_else(|| after("copy from ")) {
-            self.moved.0 = Some(name::plain(name, number)?);
+            self.moved.0 = Some(name::unquote_name(name, number)?);
         } else if let Some(name) = after("rename to ").or_else(|| after("copy to ")) {
-            self.moved.1 = Some(name::plain(name, number)?);
+            self.moved.1 = Some(name::unquote_name(name, number)?);
             self.kind = if text.starts_with("rename") { DiffFileKind::Moved } else { DiffFileKind::Copied };
         } else if let Some(index) = after("index ") {
             let (blobs, mode) =
@@ -178,6 +178,6 @@ fn side(text: &str, number: usize) -> Result<DiffSide, PatchSyntaxError> {
     let epoch = NO_FILE.iter().any(|start| time.starts_with(start));
     let dated = time.split_once('-').is_some_and(|(year, _)| year.len() == 4 && year.parse::<u16>().is_ok());
     let name = name.trim_end();
-    let name = if name == "/dev/null" { None } else { Some(name::plain(name, number)?) };
+    let name = if name == "/dev/null" { None } else { Some(name::unquote_name(name, number)?) };
     Ok(DiffSide { name, epoch, dated })
 }

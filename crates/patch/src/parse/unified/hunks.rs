@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::head::{is_pair, is_sure_pair};
-use super::{begins, is_between};
+use super::head::{is_name_pair, is_certain_name_pair};
+use super::{begins_file, is_between};
 use crate::edit::{Hunk, HunkLine};
 use crate::parse::heading::{self, HunkHeading};
 use crate::parse::lines::SourceLines;
@@ -22,12 +22,12 @@ pub(super) struct ParsedHunk {
 
 impl ParsedHunk {
     /// Returns the added text, with the file's line ends as the diff gives them.
-    pub(super) fn added(&self, lines: &SourceLines<'_>) -> String {
+    pub(super) fn added_text(&self, lines: &SourceLines<'_>) -> String {
         let mut content = String::new();
         for at in self.body.clone() {
             let Some(text) = lines.get(at).and_then(|line| line.strip_prefix('+')) else { continue };
             content.push_str(text);
-            content.push_str(if lines.has_return(at) && !self.returns { "\r\n" } else { "\n" });
+            content.push_str(if lines.ends_with_cr(at) && !self.returns { "\r\n" } else { "\n" });
         }
         if self.hunk.new_bare {
             content.pop();
@@ -37,7 +37,7 @@ impl ParsedHunk {
 }
 
 /// Parses consecutive hunks. Returns them and the line after the last.
-pub(super) fn read(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<(Vec<ParsedHunk>, usize), PatchSyntaxError> {
+pub(super) fn read_hunks(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<(Vec<ParsedHunk>, usize), PatchSyntaxError> {
     let mut found = Vec::new();
     let mut at = start;
     // ends: each round takes a line or more
@@ -58,7 +58,7 @@ pub(super) fn read(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result
 }
 
 /// Returns true if a mail signature begins here: `-- ` and the version of git.
-pub(super) fn is_signature(lines: &SourceLines<'_>, at: usize) -> bool {
+pub(super) fn is_mail_signature(lines: &SourceLines<'_>, at: usize) -> bool {
     let version = |line: &str| line.starts_with(|sign: char| sign.is_ascii_digit());
     let after = lines.get(at + 2);
     matches!(lines.get(at), Some("-- " | "--"))
@@ -69,7 +69,7 @@ pub(super) fn is_signature(lines: &SourceLines<'_>, at: usize) -> bool {
 fn hunk(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<ParsedHunk, PatchSyntaxError> {
     let number = lines.number(start);
     let line = lines.get(start).unwrap_or_default();
-    let Some(heading) = heading::read(line) else {
+    let Some(heading) = heading::parse_heading(line) else {
         if line.starts_with("@@@") {
             let hint = "compare with one file: write a diff with `@@`";
             return Err(PatchSyntaxError::new(number, "a diff against several files cannot be applied", hint));
@@ -79,23 +79,23 @@ fn hunk(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<ParsedHunk
     };
     let counted = counted(lines, start + 1, &heading);
     let end = counted.unwrap_or_else(|| loose_end(lines, start + 1));
-    let (headers, at, new_at) = (heading.headers(), heading.at(), heading.new_at());
+    let (headers, at, new_at) = (heading.headers(), heading.old_start(), heading.new_start());
     let mut hunk = Hunk { line: number, headers, at, new_at, ..Hunk::default() };
-    let returns = lines.has_return(start);
+    let returns = lines.ends_with_cr(start);
     for at in start + 1..end {
         let text = lines.get(at).unwrap_or_default();
-        if !body::take(&mut hunk, text, lines.number(at))? {
-            body::take_unsigned(&mut hunk, text);
+        if !body::push_line(&mut hunk, text, lines.number(at))? {
+            body::push_unsigned_line(&mut hunk, text);
         }
         if !returns && hunk.lines.len() > hunk.returns.len() {
-            hunk.returns.push(lines.has_return(at));
+            hunk.returns.push(lines.ends_with_cr(at));
         }
     }
     // A diff without carriage returns says nothing about the file's: models leave them out.
     if !hunk.returns.contains(&true) {
         hunk.returns.clear();
     }
-    body::check(&hunk)?;
+    body::check_unsigned(&hunk)?;
     if counted.is_none() && !whole && end > lines.last() && is_short(&hunk, &heading) {
         let hint =
             "the last hunk has fewer lines than it says and its last line does not end; send all of it";
@@ -115,7 +115,7 @@ fn counted(lines: &SourceLines<'_>, start: usize, heading: &HunkHeading<'_>) -> 
     // ends: each round takes a line
     while old > 0 || new > 0 {
         // A count that is too high would take the names of the next file for changed lines.
-        if is_sure_pair(lines, at) {
+        if is_certain_name_pair(lines, at) {
             return None;
         }
         match lines.get(at)?.as_bytes().first() {
@@ -160,14 +160,14 @@ fn loose_end(lines: &SourceLines<'_>, start: usize) -> usize {
 /// Returns true if a line ends a hunk: it begins another hunk or file, or may stand between files.
 fn is_outside(lines: &SourceLines<'_>, at: usize) -> bool {
     let line = lines.get(at).unwrap_or_default();
-    line.starts_with("@@") || begins(lines, at) || is_signature(lines, at) || is_between(line)
+    line.starts_with("@@") || begins_file(lines, at) || is_mail_signature(lines, at) || is_between(line)
 }
 
 /// Returns true if a line can only belong to a hunk.
 fn is_body(lines: &SourceLines<'_>, at: usize) -> bool {
     let line = lines.get(at).unwrap_or_default();
     let sign = line.starts_with([' ', '+', '-']) || line.starts_with("\\ ");
-    sign && !is_pair(lines, at) && !is_signature(lines, at)
+    sign && !is_name_pair(lines, at) && !is_mail_signature(lines, at)
 }
 
 /// Returns true if the hunk has no more lines than announced.

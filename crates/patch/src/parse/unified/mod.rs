@@ -17,15 +17,15 @@ const LEAST_HASH: usize = 7;
 
 /// Parses a diff of one or more files. Skips text before the first file, such as a mail's head.
 pub(super) fn parse(source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntaxError> {
-    let lines = SourceLines::of(source);
+    let lines = SourceLines::new(source);
     let (mut edits, mut counts) = (Vec::new(), cut::DiffLineCounts::default());
     let mut at = preamble(&lines, 0)?;
     // ends: each round takes the lines of a file
     while at < lines.len() {
-        let (head, after) = head::read(&lines, at)?;
+        let (head, after) = head::read_head(&lines, at)?;
         refuse_binary(lines.get(after).unwrap_or_default(), lines.number(after))?;
-        let (found, after) = hunks::read(&lines, after, source.whole)?;
-        found.iter().for_each(|found| counts.add(found));
+        let (found, after) = hunks::read_hunks(&lines, after, source.whole)?;
+        found.iter().for_each(|found| counts.add_hunk(found));
         edits.push(edit(&lines, &head, found)?);
         at = between(&lines, after)?;
     }
@@ -33,21 +33,21 @@ pub(super) fn parse(source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntax
         let hint = "name the file with `--- a/path` and `+++ b/path`";
         return Err(PatchSyntaxError::new(source.first, "the diff names no file", hint));
     }
-    counts.check(&lines, source)?;
+    counts.reject_truncated(&lines, source)?;
     Ok(ParsedPatch { edits })
 }
 
 /// Returns true if a file's part begins at this line.
-pub(super) fn begins(lines: &SourceLines<'_>, at: usize) -> bool {
+pub(super) fn begins_file(lines: &SourceLines<'_>, at: usize) -> bool {
     let line = lines.get(at).unwrap_or_default();
-    head::is_git(line) || head::is_pair(lines, at)
+    head::is_git_diff_line(line) || head::is_name_pair(lines, at)
 }
 
 /// Returns the first line at or after `at` that begins a file's part, or the end of the text.
 fn preamble(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxError> {
     let (mut at, mut in_words) = (at, false);
     // ends: each round takes a line
-    while at < lines.len() && !begins(lines, at) {
+    while at < lines.len() && !begins_file(lines, at) {
         if let Some(after) = properties(lines, at) {
             at = after;
             continue;
@@ -82,7 +82,7 @@ fn properties(lines: &SourceLines<'_>, at: usize) -> Option<usize> {
     if !starts(first, "Property changes on: ") {
         return None;
     }
-    let is_next = |at: &usize| begins(lines, *at) || starts(*at, "Index: ");
+    let is_next = |at: &usize| begins_file(lines, *at) || starts(*at, "Index: ");
     Some((first..lines.len()).find(is_next).unwrap_or(lines.len()))
 }
 
@@ -90,7 +90,7 @@ fn properties(lines: &SourceLines<'_>, at: usize) -> Option<usize> {
 fn between(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxError> {
     let mut at = at;
     // ends: each round takes a line
-    while at < lines.len() && !begins(lines, at) {
+    while at < lines.len() && !begins_file(lines, at) {
         let line = lines.get(at).unwrap_or_default();
         if is_commit(line) {
             return preamble(lines, at);
@@ -100,7 +100,7 @@ fn between(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxError
             at = after;
             continue;
         }
-        if hunks::is_signature(lines, at) {
+        if hunks::is_mail_signature(lines, at) {
             at += 2;
             continue;
         }
@@ -150,9 +150,9 @@ fn refuse_binary(line: &str, number: usize) -> Result<(), PatchSyntaxError> {
 
 /// Creates the edit from the part of one file.
 fn edit(lines: &SourceLines<'_>, head: &DiffFileHead, found: Vec<ParsedHunk>) -> Result<FileEdit, PatchSyntaxError> {
-    let names = name::settle(head)?;
-    let created = head.kind == DiffFileKind::New || names.old.is_none() || head.is_from_nothing(&found);
-    let gone = head.kind == DiffFileKind::Gone || names.new.is_none() || head.is_to_nothing(&found);
+    let names = name::resolve_names(head)?;
+    let created = head.kind == DiffFileKind::New || names.old.is_none() || head.creates_file(&found);
+    let gone = head.kind == DiffFileKind::Gone || names.new.is_none() || head.deletes_file(&found);
     let (old, new) = (names.old.clone(), names.new.clone());
     let wrong = |what: &str, hint: &str| Err(PatchSyntaxError::new(head.line, what, hint));
     let (path, action) = match (created, gone) {
@@ -163,8 +163,8 @@ fn edit(lines: &SourceLines<'_>, head: &DiffFileHead, found: Vec<ParsedHunk>) ->
         (false, true) => (old.or(new), delete(found)?),
         (false, false) => {
             let target = match (head.kind, names.new) {
-                (DiffFileKind::Moved, Some(to)) => UpdateTarget::Renamed(path::checked(&to, head.line)?),
-                (DiffFileKind::Copied, Some(to)) => UpdateTarget::Copied(path::checked(&to, head.line)?),
+                (DiffFileKind::Moved, Some(to)) => UpdateTarget::Renamed(path::check_path(&to, head.line)?),
+                (DiffFileKind::Copied, Some(to)) => UpdateTarget::Copied(path::check_path(&to, head.line)?),
                 (DiffFileKind::Change | DiffFileKind::New | DiffFileKind::Gone | DiffFileKind::Moved | DiffFileKind::Copied, _) => UpdateTarget::Same,
             };
             if found.is_empty() && target == UpdateTarget::Same && head.executable.is_none() {
@@ -177,7 +177,7 @@ fn edit(lines: &SourceLines<'_>, head: &DiffFileHead, found: Vec<ParsedHunk>) ->
             (old.or(new), EditAction::Update { hunks, target, executable: head.executable })
         }
     };
-    let path = path::checked(&path.unwrap_or_default(), head.line)?;
+    let path = path::check_path(&path.unwrap_or_default(), head.line)?;
     Ok(FileEdit { path, line: head.line, action, blobs: head.blobs.clone() })
 }
 
@@ -191,11 +191,11 @@ fn create(lines: &SourceLines<'_>, head: &DiffFileHead, found: &[ParsedHunk]) ->
         // Empty lines at the end are separators, whatever the counts say.
         let blank = |line: &&HunkLine| matches!(line, HunkLine::Keep(text) if text.is_empty());
         let apart = only.hunk.lines.iter().rev().take_while(blank).count();
-        if only.hunk.old().count() > apart {
+        if only.hunk.old_lines().count() > apart {
             let what = "a new file has lines that stay or go";
             return Err(PatchSyntaxError::new(only.hunk.line, what, "begin every line of a new file with `+`"));
         }
-        content = only.added(lines);
+        content = only.added_text(lines);
     }
     Ok(EditAction::Create { content, executable: head.executable })
 }

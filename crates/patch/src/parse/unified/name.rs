@@ -18,7 +18,7 @@ pub(super) struct DiffNames {
 }
 
 /// Determines the file that a part is about.
-pub(super) fn settle(head: &DiffFileHead) -> Result<DiffNames, PatchSyntaxError> {
+pub(super) fn resolve_names(head: &DiffFileHead) -> Result<DiffNames, PatchSyntaxError> {
     if let (Some(old), Some(new)) = &head.moved {
         return Ok(DiffNames { old: Some(old.clone()), new: Some(new.clone()) });
     }
@@ -26,7 +26,7 @@ pub(super) fn settle(head: &DiffFileHead) -> Result<DiffNames, PatchSyntaxError>
     if matches!(head.kind, DiffFileKind::Moved | DiffFileKind::Copied) || head.moved != (None, None) {
         return Err(PatchSyntaxError::new(head.line, "half of the names of a rename or copy is missing", hint));
     }
-    let known = head.git.as_ref().and_then(|(old, new)| same(old, new));
+    let known = head.git.as_ref().and_then(|(old, new)| common_file(old, new));
     let two = |old: &str, new: &str| {
         PatchSyntaxError::new(head.line, format!("`{}` and `{}` are two files", clip(old), clip(new)), hint)
     };
@@ -52,7 +52,7 @@ pub(super) fn settle(head: &DiffFileHead) -> Result<DiffNames, PatchSyntaxError>
         (Some(old_name), Some(new_name)) => {
             let dated = old.dated && new.dated && known.is_none();
             let compared = || if dated { compared(old_name, new_name) } else { None };
-            match same(old_name, new_name).or_else(compared) {
+            match common_file(old_name, new_name).or_else(compared) {
                 Some(name) => agreed(&name, &name).map(both),
                 None => Err(two(old_name, new_name)),
             }
@@ -61,7 +61,7 @@ pub(super) fn settle(head: &DiffFileHead) -> Result<DiffNames, PatchSyntaxError>
 }
 
 /// Returns the file that two names refer to, if they refer to one.
-pub(super) fn same(old: &str, new: &str) -> Option<String> {
+pub(super) fn common_file(old: &str, new: &str) -> Option<String> {
     if old == new {
         return Some(old.to_owned());
     }
@@ -103,11 +103,11 @@ fn rest(name: &str) -> &str {
 }
 
 /// Splits the two names of `diff --git`. Names with spaces can be separated only if they refer to one file.
-pub(super) fn both(text: &str, number: usize) -> Result<Option<(String, String)>, PatchSyntaxError> {
+pub(super) fn split_git_names(text: &str, number: usize) -> Result<Option<(String, String)>, PatchSyntaxError> {
     let text = text.trim_end();
     if text.starts_with('"') {
         let (old, rest) = quoted(text, number)?;
-        return Ok(Some((old, plain(rest.trim_start(), number)?)));
+        return Ok(Some((old, unquote_name(rest.trim_start(), number)?)));
     }
     if let Some((old, _)) = text.split_once(" \"") {
         return Ok(Some((old.to_owned(), quoted(&text[old.len() + 1..], number)?.0)));
@@ -115,7 +115,7 @@ pub(super) fn both(text: &str, number: usize) -> Result<Option<(String, String)>
     let middle = text.len() / 2;
     let halves = text.get(..middle).zip(text.get(middle..).and_then(|rest| rest.strip_prefix(' ')));
     if let Some((old, new)) = halves
-        && same(old, new).is_some()
+        && common_file(old, new).is_some()
     {
         return Ok(Some((old.to_owned(), new.to_owned())));
     }
@@ -124,7 +124,7 @@ pub(super) fn both(text: &str, number: usize) -> Result<Option<(String, String)>
 }
 
 /// Returns a name without its quotes, if it has any.
-pub(super) fn plain(text: &str, number: usize) -> Result<String, PatchSyntaxError> {
+pub(super) fn unquote_name(text: &str, number: usize) -> Result<String, PatchSyntaxError> {
     if text.starts_with('"') { quoted(text, number).map(|(name, _)| name) } else { Ok(text.to_owned()) }
 }
 
