@@ -44,7 +44,7 @@ fn parse(text: &str) -> Result<Value, ModelError> {
 
 /// Returns the error of a stream that broke off.
 pub(crate) fn broken_stream(why: &str) -> ModelError {
-    let why: String = why.chars().filter(|letter| !policy::invisible(*letter)).take(300).collect();
+    let why: String = why.chars().filter(|letter| !policy::is_invisible(*letter)).take(300).collect();
     let message = format!("the stream of the model broke off: {why}");
     ModelError { code: ModelErrorCode::Broken, message, retry: RetryAdvice::Soon }
 }

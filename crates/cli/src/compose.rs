@@ -136,7 +136,7 @@ fn with_reading(mut builder: ToolgateBuilder, config: &Config, dirs: &UserDirs) 
     // A program that reads a server's token, or connects to its approval socket, could approve its own calls.
     for own in private::token_dir(dirs).into_iter().chain(private::approval_socket_dirs(dirs)) {
         // `components()` removes `//` and `.`, which a pattern cannot contain.
-        builder = builder.deny_read(RulePath::At(own.components().collect()).pattern());
+        builder = builder.deny_read(RulePath::At(own.components().collect()).deny_read_pattern());
     }
     for root in &config.files.read_roots {
         let SourcedValue { value, source } = root;

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
-use toolgate::invisible;
+use toolgate::is_invisible;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -129,12 +129,12 @@ pub(crate) fn to_one_line(text: &str) -> String {
 
 /// Escapes control, bidirectional and invisible characters, except newlines and tabs.
 pub(crate) fn escape_invisible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(invisible) {
+    if !text.chars().any(is_invisible) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for letter in text.chars() {
-        if invisible(letter) { out.extend(letter.escape_unicode()) } else { out.push(letter) }
+        if is_invisible(letter) { out.extend(letter.escape_unicode()) } else { out.push(letter) }
     }
     Cow::Owned(out)
 }

@@ -154,7 +154,7 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) 
 fn kept_out(mut program: ConfinedServerProgram, config: &Config, dirs: &UserDirs) -> ConfinedServerProgram {
     // The configuration may hold credentials of other servers.
     let secret = private::token_dir(dirs).into_iter().chain(private::approval_socket_dirs(dirs)).chain(dirs.config.clone());
-    program.deny_read = secret.map(|path| RulePath::At(path.components().collect()).pattern()).collect();
+    program.deny_read = secret.map(|path| RulePath::At(path.components().collect()).deny_read_pattern()).collect();
     program.deny_read.extend(config.files.deny_read.iter().map(|pattern| pattern.value.clone()));
     program
 }

@@ -77,7 +77,7 @@ impl ToolOrchestrator {
     /// Runs the attempt with the permit that its intent gets, or returns the reason for the refusal.
     pub(crate) async fn run(&self, course: CallRun<'_>) -> Result<ToolOutput, ToolError> {
         let intent = course.attempt.intent();
-        let verdict = self.gate.decide_with(course.tool, intent, course.asks.clone());
+        let verdict = self.gate.decide_with_hook(course.tool, intent, course.asks.clone());
         course.tells(|| self.judged(&verdict));
         let mut permit = match verdict {
             Verdict::Allow(permit) => permit,
@@ -128,7 +128,7 @@ impl ToolOrchestrator {
                     ApprovalReason::Hook { hook, .. } => Some(format!("hook {hook}")),
                     _ => None,
                 });
-                let why = question.why.iter().map(ApprovalReason::for_user).collect();
+                let why = question.why.iter().map(ApprovalReason::describe_for_user).collect();
                 ("ask", why, by.unwrap_or_else(policy))
             }
         };
@@ -138,7 +138,7 @@ impl ToolOrchestrator {
     /// Asks the user and turns the decision into a permit or an error.
     async fn ask(&self, mut question: ApprovalQuestion, course: &CallRun<'_>) -> Result<Permit, ToolError> {
         let Some(approver) = &self.approver else {
-            return Err(ToolError::Forbidden(Gate::unasked(&question, NotAskedReason::Nobody)));
+            return Err(ToolError::Forbidden(Gate::not_asked_denial(&question, NotAskedReason::Nobody)));
         };
         let CallBounds { cancel, watch, observers, .. } = &course.bounds;
         let arrived = watch.arrived;
@@ -150,12 +150,12 @@ impl ToolOrchestrator {
                 return Err(ToolError::Cancelled { after: arrived.elapsed() });
             }
             // The answer to an earlier question may cover this one too.
-            if let Some(permit) = self.gate.answered(&question) {
+            if let Some(permit) = self.gate.approved_while_waiting(&question) {
                 return Ok(permit);
             }
-            let glimpse = self.gate.glimpse(&question.intent);
+            let glimpse = self.gate.preview_permit(&question.intent);
             question.intent.diff = course.attempt.preview(&glimpse, course.cx).await.or(question.intent.diff);
-            let why = question.why.iter().map(ApprovalReason::for_user).collect();
+            let why = question.why.iter().map(ApprovalReason::describe_for_user).collect();
             observers.notify(call, &CallEvent::Asked { why });
             let decision = approver.ask(call, &question).await;
             observers.notify(call, &CallEvent::Decided { decision: decision.as_str() });
@@ -188,7 +188,7 @@ impl ToolOrchestrator {
             None => Err("there is no file for rules here".to_owned()),
         };
         match saved {
-            Ok(rules) => self.gate.learn(rules),
+            Ok(rules) => self.gate.add_rules(rules),
             Err(why) => cx.tell(tool::ToolNotice::Warning { text: format!("the rule was not saved: {why}") }),
         }
     }

@@ -215,7 +215,7 @@ fn is_read_only_command(intent: &Intent) -> bool {
         Effect::Read(_) => true,
         Effect::Exec(line) => {
             runs = true;
-            policy::reads_only(line)
+            policy::is_read_only_command(line)
         }
         Effect::Write(_)
         | Effect::Type(_)
@@ -387,11 +387,11 @@ impl RouterState {
             Effect::Exec(line) => Some(line),
             _ => None,
         });
-        let patch = line.and_then(|line| Some((line, policy::shell::patch(&line.argv)?)));
+        let patch = line.and_then(|line| Some((line, policy::shell::find_patch(&line.argv)?)));
         let Some((line, patch)) = patch else { return Ok(plan) };
         let Ok(tool) = self.registry.find(PATCH) else { return Ok(plan) };
         let directory = patch.directory.as_deref().unwrap_or_default();
-        let place = Arc::new(WorkingDir { cwd: policy::normal(&line.cwd.join(directory)) });
+        let place = Arc::new(WorkingDir { cwd: policy::normalize_path(&line.cwd.join(directory)) });
         let payload = ToolPayload::Custom { input: patch.text };
         let call = ToolCall { id: call.id.clone(), name: PATCH.to_owned(), payload };
         let attempt = tool.plan(&call, &place)?;

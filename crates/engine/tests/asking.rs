@@ -117,7 +117,7 @@ impl Approver for ScriptedApprover {
 fn router() -> ToolRouter {
     let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
-    let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).confined_to(confinement);
+    let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).with_confinement(confinement);
     let tools = ToolRegistry::builder().tool(PretendShellTool).tool(EchoPatchTool).build().unwrap();
     ToolRouter::new(tools, gate, WorkingDir { cwd: "/w".into() })
 }
@@ -250,7 +250,7 @@ async fn a_rule_is_saved_and_counts_at_once_or_the_session_remembers() {
             ScriptedApprover::new(|question| ReviewDecision::ApprovedWithRule(question.proposal.clone().unwrap().rule));
         let book = Arc::new(RecordingRulebook(Mutex::default(), works));
         let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
-        let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).asking(policy::ApprovalPolicy::Untrusted);
+        let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).with_approval(policy::ApprovalPolicy::Untrusted);
         let tools = ToolRegistry::builder().tool(PretendShellTool).build().unwrap();
         let router = ToolRouter::new(tools, gate, WorkingDir { cwd: "/w".into() })
             .with_approver(person.clone())
@@ -287,7 +287,7 @@ async fn what_states_a_write_outside_is_asked_before_it_runs() {
         const ABOUT: &'static str = "Writes.";
 
         fn intent(&self, _: &WriteOutsideArgs, _: &WorkingDir) -> Result<Intent, ToolError> {
-            Ok(Intent::of(vec![Effect::Write("/out/a".into()), Effect::Write("/out/b".into())]))
+            Ok(Intent::from_effects(vec![Effect::Write("/out/a".into()), Effect::Write("/out/b".into())]))
         }
 
         async fn run(&self, _: &WriteOutsideArgs, permit: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {

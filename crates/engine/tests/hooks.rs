@@ -39,7 +39,7 @@ impl ToolHandler for SlowEffectTool {
     const ALIASES: &'static [&'static str] = &["container.act"];
 
     fn intent(&self, _: &HookTestArgs, _: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::of(vec![self.effect.clone()]))
+        Ok(Intent::from_effects(vec![self.effect.clone()]))
     }
 
     async fn run(&self, _: &HookTestArgs, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {

@@ -119,7 +119,7 @@ fn effect(random: &mut SeededRandom) -> Effect {
 fn intent(random: &mut SeededRandom) -> Intent {
     let effects = (0..random.one(&[0, 1, 1, 1, 1, 2, 3])).map(|_| effect(random)).collect();
     let escalation = if random.chance(25) { Escalation::Required } else { Escalation::None };
-    Intent::of(effects).escalated(escalation, Some("because".to_owned()))
+    Intent::from_effects(effects).with_escalation(escalation, Some("because".to_owned()))
 }
 
 fn denial(random: &mut SeededRandom) -> Denial {
@@ -247,10 +247,10 @@ impl FuzzSession {
             Confinement { writable: vec!["/w".into()], home: Some("/w".into()), ..Confinement::default() };
         let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
         let gate = Gate::new(reach, sandbox)
-            .confined_to(confinement)
-            .asking(approval)
-            .ruled_by(RuleSet::parse(&text, Path::new("/rules.toml"), RuleLayer::User).unwrap())
-            .on(Arc::new(StandardMachine));
+            .with_confinement(confinement)
+            .with_approval(approval)
+            .with_rules(RuleSet::parse(&text, Path::new("/rules.toml"), RuleLayer::User).unwrap())
+            .with_machine(Arc::new(StandardMachine));
         let registry = ToolRegistry::builder().erased(Arc::new(FuzzTool(Arc::clone(world)))).build().unwrap();
         let mut router = ToolRouter::new(registry, gate, WorkingDir { cwd: "/w".into() });
         let has_approver = random.chance(90);

@@ -67,6 +67,6 @@ impl StderrTail {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&kept);
         let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
-        Some(line.chars().filter(|letter| !policy::invisible(*letter)).take(300).collect())
+        Some(line.chars().filter(|letter| !policy::is_invisible(*letter)).take(300).collect())
     }
 }

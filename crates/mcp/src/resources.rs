@@ -67,7 +67,7 @@ fn reads(connections: &SharedConnections, server: Option<&str>, method: &str) ->
         None => connections.iter().filter(|connection| !has_none(connection)).collect(),
     };
     let trusts = asked.iter().map(|connection| trust(connection));
-    Ok(Intent::of(vec![Effect::Foreign(ForeignToolCall {
+    Ok(Intent::from_effects(vec![Effect::Foreign(ForeignToolCall {
         server: server.unwrap_or("*").to_owned(),
         tool: method.to_owned(),
         definition: String::new(),

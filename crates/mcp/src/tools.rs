@@ -170,7 +170,7 @@ fn notice(step: &CallProgress) -> ToolNotice {
         None => step.done.to_string(),
     };
     let said = step.message.as_deref().unwrap_or_default();
-    let said: String = said.chars().filter(|letter| !policy::invisible(*letter)).take(200).collect();
+    let said: String = said.chars().filter(|letter| !policy::is_invisible(*letter)).take(200).collect();
     ToolNotice::Progress { text: format!("{counted} {said}").trim_end().to_owned(), percent }
 }
 
@@ -180,7 +180,7 @@ impl ForeignBackend for ServerTool {
     }
 
     fn intent(&self) -> Intent {
-        Intent::of(vec![Effect::Foreign(ForeignEffect {
+        Intent::from_effects(vec![Effect::Foreign(ForeignEffect {
             server: self.connection.server.name.clone(),
             tool: self.tool.name.clone(),
             definition: self.definition.hash.clone(),

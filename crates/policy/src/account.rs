@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::fed::{self, SINKS};
-use crate::known::{CommandRisk, alters, commands_inside, dangerous_variable, is_interpreter, known, known_partly};
+use crate::known::{CommandRisk, first_altering_word, inner_commands, dangerous_variable, is_interpreter, classify_command, classify_words};
 use crate::rules::{RuleDecision, MatchedRule, RuleSubject, PolicyRule, RuleSet};
 use crate::shell::{ScriptAnalysis, ScriptCommand, ScriptRedirect, UndecidedPart, ScriptWord, analyse_argv};
 use crate::started::ReadOnlyStarts;
@@ -71,25 +71,25 @@ pub struct AppliedRule {
 /// assert!(reads_only(&line("ls && grep -r x src | head")));
 /// assert!(!reads_only(&line("git status > out")) && !reads_only(&line("make")) && !reads_only(&line("$x")));
 /// ```
-pub fn reads_only(line: &CommandLine) -> bool {
-    let account = CommandAnalysis::of(line, &RuleSet::default());
+pub fn is_read_only_command(line: &CommandLine) -> bool {
+    let account = CommandAnalysis::analyse(line, &RuleSet::default());
     let certain = account.undecided.is_empty() && account.sets.is_empty() && account.defines.is_empty();
-    certain && !account.long && !account.parts.is_empty() && account.parts.iter().all(|part| !part.counts())
+    certain && !account.long && !account.parts.is_empty() && account.parts.iter().all(|part| !part.may_need_approval())
 }
 
 impl CommandAnalysis {
     /// Analyses `line` and finds the rules about each command.
-    pub(crate) fn of(line: &CommandLine, rules: &RuleSet) -> Self {
+    pub(crate) fn analyse(line: &CommandLine, rules: &RuleSet) -> Self {
         let analysis = analyse_argv(&line.argv);
-        let dangers = together::dangers(&analysis);
+        let dangers = together::find_dangers(&analysis);
         let ScriptAnalysis { commands, undecided, defined, assigned, .. } = analysis;
         let wraps: Vec<bool> = (0..commands.len()).map(|at| is_wrapper(&commands, at)).collect();
         let length: usize = line.argv.iter().map(String::len).sum();
         let long = length - texts(&commands).min(length) > LONG;
-        let starts = ReadOnlyStarts::of(&commands, &wraps);
+        let starts = ReadOnlyStarts::new(&commands, &wraps);
         let parts = commands.into_iter().zip(wraps).enumerate();
         let mut parts: Vec<ClassifiedCommand> =
-            parts.map(|(at, (command, wraps))| ClassifiedCommand::of(command, wraps, starts.reads(at), rules)).collect();
+            parts.map(|(at, (command, wraps))| ClassifiedCommand::classify(command, wraps, starts.is_read_only(at), rules)).collect();
         for (part, danger) in parts.iter_mut().zip(dangers) {
             if !matches!(part.known, CommandRisk::Dangerous(_)) {
                 part.known = danger.unwrap_or(part.known);
@@ -109,7 +109,7 @@ impl CommandAnalysis {
     }
 
     /// Resolves each command name to a program. An untrusted program is never read-only.
-    pub(crate) fn bind(&mut self, machine: &dyn MachineLookup, cwd: &Path) {
+    pub(crate) fn resolve_programs(&mut self, machine: &dyn MachineLookup, cwd: &Path) {
         let moves = self.parts.iter().any(ClassifiedCommand::moves);
         // Caches lookups by name: a lookup is the expensive step.
         let mut found = HashMap::new();
@@ -123,13 +123,13 @@ impl CommandAnalysis {
     }
 
     /// Returns true if every program was looked up.
-    pub(crate) fn is_bound(&self) -> bool {
+    pub(crate) fn programs_resolved(&self) -> bool {
         self.parts.iter().all(|part| part.command.built_in || part.program.is_some())
     }
 
     /// Lists the approval cases of the line, each with the command that raises it. `confined` selects the sandboxed
     /// cases.
-    pub(crate) fn matters(&self, confined: bool) -> Vec<(ApprovalCase, Option<&ClassifiedCommand>)> {
+    pub(crate) fn approval_cases(&self, confined: bool) -> Vec<(ApprovalCase, Option<&ClassifiedCommand>)> {
         let (reads, runs) = match confined {
             true => (ApprovalCase::Reads, ApprovalCase::Runs),
             false => (ApprovalCase::ReadsUnconfined, ApprovalCase::RunsUnconfined),
@@ -149,7 +149,7 @@ impl CommandAnalysis {
             };
             matters.push((matter, Some(part)));
             // A rule about a command does not cover its output files.
-            if part.writes().next().is_some() {
+            if part.written_files().next().is_some() {
                 matters.push((runs, Some(part)));
             }
         }
@@ -166,11 +166,11 @@ impl CommandAnalysis {
     }
 
     /// Returns true if the user's rules let the whole line run without the sandbox.
-    pub(crate) fn unsandboxed(&self) -> bool {
+    pub(crate) fn may_leave_sandbox(&self) -> bool {
         let certain = self.undecided.is_empty() && self.sets.is_empty() && self.defines.is_empty();
         let leaves = |part: &ClassifiedCommand| {
             // A rule about a command does not cover its output files.
-            part.allowed_by().is_some_and(|said| said.rule.unsandboxed) && part.writes().next().is_none()
+            part.allowed_by().is_some_and(|said| said.rule.unsandboxed) && part.written_files().next().is_none()
         };
         // Outside the sandbox a read-only program could read secrets, so only harmless shell built-ins may go along.
         let harmless = |part: &ClassifiedCommand| {
@@ -190,9 +190,9 @@ impl CommandAnalysis {
 }
 
 impl ClassifiedCommand {
-    fn of(command: ScriptCommand, wraps: bool, starts: bool, all: &RuleSet) -> Self {
+    fn classify(command: ScriptCommand, wraps: bool, starts: bool, all: &RuleSet) -> Self {
         let known = weigh(&command, wraps, starts);
-        let matches = all.command(&command.words, command.more);
+        let matches = all.rules_for_command(&command.words, command.more);
         let said = |certain: bool| {
             move |matched: MatchedRule<'_>| AppliedRule { rule: matched.rule.clone(), certain, by_name: matched.by_name }
         };
@@ -210,19 +210,19 @@ impl ClassifiedCommand {
 
     /// Returns the command name, if it is known.
     pub fn name(&self) -> Option<&str> {
-        literal(&self.command.words[0])
+        literal_text(&self.command.words[0])
     }
 
     /// Returns all words, if every one is known.
     pub fn argv(&self) -> Option<Vec<&str>> {
-        let words: Option<Vec<&str>> = self.command.words.iter().map(literal).collect();
+        let words: Option<Vec<&str>> = self.command.words.iter().map(literal_text).collect();
         words.filter(|_| !self.command.more)
     }
 
     /// Returns true if the command may change the working directory of other commands.
     fn moves(&self) -> bool {
         let elsewhere = |word: &ScriptWord| {
-            literal(word).is_none_or(|word| {
+            literal_text(word).is_none_or(|word| {
                 word.starts_with("-C") || word.starts_with("--chdir") || word.contains("execdir")
             })
         };
@@ -239,22 +239,22 @@ impl ClassifiedCommand {
 
     /// Returns true if the command may search a parent of its working directory.
     fn climbs(&self) -> bool {
-        let above = |word: &ScriptWord| text(word).split('/').any(|part| part == "..");
-        matches!(self.name().map(base), Some("diff" | "grep" | "rg")) && self.command.words.iter().any(above)
+        let above = |word: &ScriptWord| word_text(word).split('/').any(|part| part == "..");
+        matches!(self.name().map(file_name), Some("diff" | "grep" | "rg")) && self.command.words.iter().any(above)
     }
 
     /// Returns true if the command may need approval under some policy.
-    pub(crate) fn counts(&self) -> bool {
-        self.known != CommandRisk::ReadOnly || self.writes().next().is_some()
+    pub(crate) fn may_need_approval(&self) -> bool {
+        self.known != CommandRisk::ReadOnly || self.written_files().next().is_some()
     }
 
     /// Lists the files that receive the command's output.
-    pub fn writes(&self) -> impl Iterator<Item = &ScriptWord> {
+    pub fn written_files(&self) -> impl Iterator<Item = &ScriptWord> {
         let redirects = self.command.redirects.iter().filter_map(|redirect| match redirect {
             ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => Some(to),
             ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => None,
         });
-        redirects.filter(|to| !literal(to).is_some_and(|to| SINKS.contains(&to)))
+        redirects.filter(|to| !literal_text(to).is_some_and(|to| SINKS.contains(&to)))
     }
 
     /// Returns the decision of the rules, if there is one.
@@ -276,7 +276,7 @@ impl ClassifiedCommand {
         }
         let argv = self.argv()?;
         // A rule about words covers neither variables nor the source and destination of data.
-        if !self.command.variables.is_empty() || fed::danger(&self.command).is_some() {
+        if !self.command.variables.is_empty() || fed::find_danger(&self.command).is_some() {
             return None;
         }
         let mut allowing =
@@ -294,7 +294,7 @@ impl ClassifiedCommand {
 
     /// Returns the allow-rule that matches the first words, and the word that it does not cover: an option that changes
     /// the program that runs, or the output path.
-    pub fn uncovered(&self) -> Option<(&PolicyRule, &str)> {
+    pub fn uncovered_word(&self) -> Option<(&PolicyRule, &str)> {
         let argv = self.argv()?;
         self.rules.iter().find_map(|said| Some((&said.rule, said.beyond(&argv)?)))
     }
@@ -322,7 +322,7 @@ impl AppliedRule {
     fn beyond<'a>(&self, argv: &[&'a str]) -> Option<&'a str> {
         match &self.rule.on {
             RuleSubject::Command { pattern, exact: false } if self.rule.decision == RuleDecision::Allow => {
-                alters(argv, pattern.len())
+                first_altering_word(argv, pattern.len())
             }
             RuleSubject::Command { .. } | RuleSubject::Path { .. } | RuleSubject::Tool { .. } | RuleSubject::Host { .. } => None,
         }
@@ -331,12 +331,12 @@ impl AppliedRule {
     /// Returns true if the rule's own pattern contains the words that make `argv` dangerous.
     fn names_the_danger(&self, argv: &[&str]) -> bool {
         let RuleSubject::Command { pattern, .. } = &self.rule.on else { return false };
-        let named = known(&argv[..pattern.len().min(argv.len())]);
-        matches!(named, CommandRisk::Dangerous(_)) && named == known(argv)
+        let named = classify_command(&argv[..pattern.len().min(argv.len())]);
+        matches!(named, CommandRisk::Dangerous(_)) && named == classify_command(argv)
     }
 }
 
-pub(crate) fn literal(word: &ScriptWord) -> Option<&str> {
+pub(crate) fn literal_text(word: &ScriptWord) -> Option<&str> {
     match word {
         ScriptWord::Literal(text) => Some(text),
         ScriptWord::Unknown(_) => None,
@@ -359,14 +359,14 @@ pub(crate) const GIT_VALUED: &[&str] = &[
 /// Matches ask- and forbid-rules against the command without the options before its sub-command, and `git-x` as
 /// `git x`. A rule against `git push` also means `git -C . push`. Only git's value-taking options are known.
 fn without_options(command: &ScriptCommand, rules: &RuleSet) -> Vec<AppliedRule> {
-    let Some(name) = literal(&command.words[0]).map(base) else { return Vec::new() };
+    let Some(name) = literal_text(&command.words[0]).map(file_name) else { return Vec::new() };
     let git = name == "git" || name.starts_with("git-");
     let mut rest = &command.words[1..];
     // ends: each round takes a word
     while let [option, after @ ..] = rest
-        && text(option).starts_with('-')
+        && word_text(option).starts_with('-')
     {
-        let takes = if git { GIT_VALUED.contains(&text(option)) } else { !text(option).contains('=') };
+        let takes = if git { GIT_VALUED.contains(&word_text(option)) } else { !word_text(option).contains('=') };
         rest = if takes { after.get(1..).unwrap_or_default() } else { after };
     }
     let sub_command = name.strip_prefix("git-").map(str::to_owned);
@@ -379,7 +379,7 @@ fn without_options(command: &ScriptCommand, rules: &RuleSet) -> Vec<AppliedRule>
         .map(ScriptWord::Literal)
         .chain(rest.iter().cloned())
         .collect();
-    let found = rules.command(&words, command.more);
+    let found = rules.rules_for_command(&words, command.more);
     let strict = |matched: &MatchedRule<'_>| matched.rule.decision != RuleDecision::Allow;
     let said = |certain: bool| {
         move |matched: MatchedRule<'_>| AppliedRule { rule: matched.rule.clone(), certain, by_name: false }
@@ -393,35 +393,35 @@ fn likely<'a>(command: &ScriptCommand, rules: &'a RuleSet) -> Vec<&'a PolicyRule
     if rules.is_empty() {
         return Vec::new();
     }
-    let words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
+    let words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();
     let word = |word: Option<&str>| match word {
         Some(word) => ScriptWord::Literal(word.to_owned()),
         None => ScriptWord::Unknown(String::new()),
     };
-    let started = commands_inside(&words);
+    let started = inner_commands(&words);
     let started = started.into_iter().map(|argv| argv.into_iter().map(word).collect::<Vec<ScriptWord>>());
-    let mut found = rules.likely(&command.words);
-    found.extend(started.flat_map(|argv| rules.likely(&argv)));
+    let mut found = rules.likely_rules(&command.words);
+    found.extend(started.flat_map(|argv| rules.likely_rules(&argv)));
     found
 }
 
 /// Returns the literal text of a word, or its source text if it is unknown.
-pub(crate) fn text(word: &ScriptWord) -> &str {
+pub(crate) fn word_text(word: &ScriptWord) -> &str {
     match word {
         ScriptWord::Literal(text) | ScriptWord::Unknown(text) => text,
     }
 }
 
 /// Returns the last component of a path.
-pub(crate) fn base(name: &str) -> &str {
+pub(crate) fn file_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
 /// Returns true if the command at `at` only starts the next one.
 fn is_wrapper(commands: &[ScriptCommand], at: usize) -> bool {
     let wrapper = &commands[at];
-    let Some(name) = literal(&wrapper.words[0]).map(base) else { return false };
-    let first = wrapper.words.get(1).map(text).unwrap_or_default();
+    let Some(name) = literal_text(&wrapper.words[0]).map(file_name) else { return false };
+    let first = wrapper.words.get(1).map(word_text).unwrap_or_default();
     let plain = match name {
         "ash" | "bash" | "dash" | "ksh" | "sh" | "zsh" => matches!(first, "-c" | "-lc" | "-cl"),
         // The options of these programs change the variables, the directory or the `PATH` of the started command.
@@ -456,39 +456,39 @@ pub(crate) fn danger_of(command: &ScriptCommand) -> Option<CommandRisk> {
 /// Classifies a command by its words, its variables, and the source and destination of its data.
 /// With `starts`, words added by `xargs` or `find` do not change the result.
 fn weigh(command: &ScriptCommand, wraps: bool, starts: bool) -> CommandRisk {
-    let mut words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
+    let mut words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();
     words.extend(command.more.then_some(None));
-    let known = known_partly(&words);
-    let written: Vec<&str> = command.words.iter().map(|word| text(word).trim_matches('"')).collect();
+    let known = classify_words(&words);
+    let written: Vec<&str> = command.words.iter().map(|word| word_text(word).trim_matches('"')).collect();
     let dangers = [
-        [Some(known), words.contains(&None).then(|| crate::known::known(&written))]
+        [Some(known), words.contains(&None).then(|| crate::known::classify_command(&written))]
             .into_iter()
             .flatten()
             .find(|known| matches!(known, CommandRisk::Dangerous(_))),
         command.variables.iter().find_map(|(name, _)| dangerous_variable(name)).map(CommandRisk::Dangerous),
-        fed::danger(command).map(CommandRisk::Dangerous),
+        fed::find_danger(command).map(CommandRisk::Dangerous),
     ];
     if let Some(danger) = dangers.into_iter().flatten().next() {
         return danger;
     }
     // The source text of an unknown word such as `~` is enough here.
     if words.contains(&None)
-        && let risk @ CommandRisk::Risky(_) = crate::known::known(&written)
+        && let risk @ CommandRisk::Risky(_) = crate::known::classify_command(&written)
     {
         return risk;
     }
     let known = if wraps || starts { CommandRisk::ReadOnly } else { known };
     let writes = command.redirects.iter().any(|redirect| match redirect {
         ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => {
-            !literal(to).is_some_and(|to| SINKS.contains(&to))
+            !literal_text(to).is_some_and(|to| SINKS.contains(&to))
         }
         ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => false,
     });
     let expands = words.contains(&None) && !starts;
     // Input must be a readable file or a known text.
     let astray = command.redirects.iter().any(|redirect| match redirect {
-        ScriptRedirect::Read(from) => !literal(from).is_some_and(crate::known::may_be_read),
-        ScriptRedirect::Text(text) => literal(text).is_none(),
+        ScriptRedirect::Read(from) => !literal_text(from).is_some_and(crate::known::may_be_read),
+        ScriptRedirect::Text(text) => literal_text(text).is_none(),
         ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => false,
     });
     match known {

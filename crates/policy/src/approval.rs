@@ -27,7 +27,7 @@ impl ApprovalPolicy {
         [Self::Untrusted, Self::OnFailure, Self::OnRequest, Self::Never, Self::Auto, Self::Disabled];
 
     /// Returns the policy for a sub-agent that requests `theirs`. It never asks less or permits more than this policy.
-    pub(crate) fn inherited(self, theirs: Self) -> Self {
+    pub(crate) fn for_subagent(self, theirs: Self) -> Self {
         match (self, theirs) {
             (Self::Disabled, _) | (_, Self::Disabled) => Self::Disabled,
             // Neither policy is looser than the other, so the parent's stays.
@@ -151,7 +151,7 @@ impl ApprovalRequirement {
 /// assert_eq!(requirement(ApprovalPolicy::Untrusted, Matter::Runs), Requirement::NeedsApproval);
 /// assert_eq!(requirement(ApprovalPolicy::Never, Matter::Leaves), Requirement::Forbidden);
 /// ```
-pub fn requirement(policy: ApprovalPolicy, matter: ApprovalCase) -> ApprovalRequirement {
+pub fn approval_requirement(policy: ApprovalPolicy, matter: ApprovalCase) -> ApprovalRequirement {
     use ApprovalPolicy::{Auto, Disabled, Never, OnFailure, OnRequest, Untrusted};
     use ApprovalRequirement::{Forbidden, NeedsApproval, Skip};
     match (matter, policy) {
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table() {
+    fn approval_table_matches_its_documentation() {
         #[rustfmt::skip]
         let table = [
             // untrusted, on-failure, on-request, never, auto, disabled
@@ -213,7 +213,7 @@ mod tests {
         let page = include_str!("../../../docs/approval.md");
         for (matter, cells) in table {
             for (policy, cell) in ApprovalPolicy::ALL.into_iter().zip(cells) {
-                assert_eq!(requirement(policy, matter).as_str(), cell, "{policy} {matter:?}");
+                assert_eq!(approval_requirement(policy, matter).as_str(), cell, "{policy} {matter:?}");
             }
             // The user documentation must contain the same row.
             let row = format!("| {} | {} |", matter.as_str(), cells.join(" | "));

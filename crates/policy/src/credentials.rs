@@ -46,7 +46,7 @@ pub(crate) fn is_provider_key(name: &str) -> bool {
 }
 
 /// Returns true if a variable called `name` likely contains credentials or leads to some.
-pub fn name_looks_so(name: &str) -> bool {
+pub fn looks_like_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     // The only name that equals such a suffix and is harmless.
     if upper == "PWD" {
@@ -54,7 +54,7 @@ pub fn name_looks_so(name: &str) -> bool {
     }
     let words = words(name);
     let all = words.concat();
-    lists(NAMES, &upper)
+    list_contains(NAMES, &upper)
         || PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
         || ANYWHERE.iter().any(|part| all.contains(part))
         || words.iter().any(|word| word_looks_so(word))
@@ -62,15 +62,15 @@ pub fn name_looks_so(name: &str) -> bool {
 
 fn word_looks_so(word: &str) -> bool {
     let one = word.strip_suffix('S').unwrap_or(word);
-    let ends = |word: &str| ENDINGS.iter().any(|ending| word.ends_with(ending)) && !lists(HARMLESS, word);
+    let ends = |word: &str| ENDINGS.iter().any(|ending| word.ends_with(ending)) && !list_contains(HARMLESS, word);
     // A tokenizer is harmless.
     let token = |after: &str| !after.starts_with("IZ") && !after.starts_with("IS");
-    [word, one].into_iter().any(|word| lists(WORDS, word) || ends(word))
+    [word, one].into_iter().any(|word| list_contains(WORDS, word) || ends(word))
         || word.split("TOKEN").skip(1).any(token)
 }
 
 /// Returns true if `list` contains `word`.
-pub(crate) fn lists(list: &str, word: &str) -> bool {
+pub(crate) fn list_contains(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|listed| listed == word)
 }
 
@@ -168,7 +168,7 @@ fn holds_bearer(text: &str) -> bool {
 
 /// Returns true if `value` shows by itself that it contains credentials: a URL with a password, a private key, or a
 /// token with a well-known prefix.
-pub(crate) fn value_looks_so(value: &OsStr) -> bool {
+pub(crate) fn looks_like_secret_value(value: &OsStr) -> bool {
     let text = value.to_string_lossy();
     let in_url = text.match_indices("://").any(|(at, mark)| {
         let host = text[at + mark.len()..].split(['/', '?', '#', '"', '\'', ' ', '\t', '\n']).next();
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_look_like_credentials() {
+    fn detects_credential_names() {
         let names = "
             API_KEY APIKEY MY_APIKEY2 myApiKey MYAPIKEYFILE KEY KEYS SSH_KEY DEPLOY_KEY_B64 SIGNINGKEY TLS_KEYFILE
             TOKEN GITHUB_TOKEN gh_token ACCESSTOKEN TOKEN_FILE AUTH_TOKENS npm_config__authToken _authToken
@@ -204,12 +204,12 @@ mod tests {
             SLACK_WEBHOOK_URL OTEL_EXPORTER_OTLP_HEADERS SEED_PHRASE BW_SESSION OP_SESSION_my KRB5CCNAME GPG_AGENT_INFO
             GIT_CONFIG_COUNT GIT_CONFIG_KEY_0 GIT_CONFIG_VALUE_0 GIT_CONFIG_PARAMETERS GNOME_KEYRING_CONTROL";
         for name in names.split_whitespace() {
-            assert!(name_looks_so(name), "{name}");
+            assert!(looks_like_secret_name(name), "{name}");
         }
     }
 
     #[test]
-    fn names_that_do_not() {
+    fn accepts_ordinary_names() {
         let names = "
             PATH PWD OLDPWD INIT_CWD HOME KEYBOARD KEYMAP KEYBOARD_LAYOUT MONKEY MONKEYS MONKEY_PATCH TURKEY HOTKEYS
             AUTHOR AUTHORS GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL CARGO_PKG_AUTHORS AUTHORITY AZURE_AUTHORITY_HOST
@@ -217,12 +217,12 @@ mod tests {
             PATTERN PATCH XDG_SESSION_ID DESKTOP_SESSION AWS_REGION AWS_PROFILE DATABASE_URL GPG_TTY LESSOPEN LESSKEY LS_COLORS
             SSL_CERT_FILE GIT_CONFIG_GLOBAL GIT_CONFIG_NOSYSTEM RUSTFLAGS CLASSPATH NODE_OPTIONS PYTHONPATH _";
         for name in names.split_whitespace() {
-            assert!(!name_looks_so(name), "{name}");
+            assert!(!looks_like_secret_name(name), "{name}");
         }
     }
 
     #[test]
-    fn values_that_hold_credentials() {
+    fn detects_credential_values() {
         for (value, expected) in [
             ("postgres://me:pass@host/db", true),
             ("redis://:pass@host", true),
@@ -267,12 +267,12 @@ mod tests {
             ("://@", false),
             ("", false),
         ] {
-            assert_eq!(value_looks_so(OsStr::new(value)), expected, "{value}");
+            assert_eq!(looks_like_secret_value(OsStr::new(value)), expected, "{value}");
         }
     }
 
     #[test]
-    fn keys_of_providers() {
+    fn recognizes_provider_keys() {
         for (name, expected) in [
             ("OPENAI_API_KEY", true),
             ("openai_api_key", true),
@@ -286,6 +286,6 @@ mod tests {
             assert_eq!(is_provider_key(name), expected, "{name}");
         }
         // Ensures that credential detection alone withholds provider keys.
-        assert!(PROVIDER_KEYS.split_whitespace().all(name_looks_so));
+        assert!(PROVIDER_KEYS.split_whitespace().all(looks_like_secret_name));
     }
 }

@@ -6,13 +6,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::host_files::host_file_on;
 use crate::judge::IntentEvaluation;
-use crate::lookup::{forbids_host, forbids_writing, on_path};
+use crate::lookup::{forbids_host, forbids_writing, rules_for_path};
 use crate::machine::UnknownMachine;
 use crate::rules::{PathAccess, RuleDecision, RuleSet};
 use crate::{
     CommandAnalysis, ApprovalPolicy, ApprovalStore, ApprovalReason, Confinement, Denial, Effect, Escalation, Grant, Grants,
     HostPattern, HostFile, HostFileRole, Intent, MachineLookup, ApprovalCase, Permit, ApprovalQuestion, ReadScope, ApprovalRequirement, ReviewDecision,
-    SandboxPolicy, NotAskedReason, requirement,
+    SandboxPolicy, NotAskedReason, approval_requirement,
 };
 
 /// Maximum number of times that one call may ask for more after a denial.
@@ -78,34 +78,34 @@ impl Gate {
 
     /// Sets the confinement of commands; it applies if the sandbox policy confines commands.
     #[must_use]
-    pub fn confined_to(mut self, confinement: Confinement) -> Self {
+    pub fn with_confinement(mut self, confinement: Confinement) -> Self {
         self.confinement = Arc::new(confinement);
         self
     }
 
     /// Sets the approval policy.
     #[must_use]
-    pub fn asking(mut self, approval: ApprovalPolicy) -> Self {
+    pub fn with_approval(mut self, approval: ApprovalPolicy) -> Self {
         self.approval = approval;
         self
     }
 
     /// Replaces the rules.
     #[must_use]
-    pub fn ruled_by(mut self, rules: RuleSet) -> Self {
+    pub fn with_rules(mut self, rules: RuleSet) -> Self {
         self.rules = Arc::new(RwLock::new(Arc::new(rules)));
         self
     }
 
     /// Sets the machine that lookups are made on.
     #[must_use]
-    pub fn on(mut self, machine: Arc<dyn MachineLookup>) -> Self {
+    pub fn with_machine(mut self, machine: Arc<dyn MachineLookup>) -> Self {
         self.machine = machine;
         self
     }
 
     /// Returns the readable part of the file system.
-    pub fn reach(&self) -> &ReadScope {
+    pub fn read_scope(&self) -> &ReadScope {
         &self.reach
     }
 
@@ -117,12 +117,12 @@ impl Gate {
     /// Creates a gate for a sub-agent, which asks no less and is confined no less. It starts with the approvals of this
     /// gate; its own approvals do not flow back.
     #[must_use]
-    pub fn inherited(&self, sandbox: SandboxPolicy, approval: ApprovalPolicy) -> Self {
+    pub fn for_subagent(&self, sandbox: SandboxPolicy, approval: ApprovalPolicy) -> Self {
         let sandbox = self.sandbox.narrower(sandbox);
         let inherited = Self {
             sandbox,
-            approval: self.approval.inherited(approval),
-            store: Arc::new(self.store.inherit()),
+            approval: self.approval.for_subagent(approval),
+            store: Arc::new(self.store.copy_for_subagent()),
             ..self.clone()
         };
         if sandbox != SandboxPolicy::ReadOnly || self.sandbox == sandbox {
@@ -130,16 +130,16 @@ impl Gate {
         }
         // The wider policy's writable roots must not carry over, nor the rules that let commands leave its sandbox.
         let confinement = Confinement { writable: Vec::new(), ..Confinement::clone(&self.confinement) };
-        inherited.confined_to(confinement).ruled_by(RuleSet::clone(&self.rules()).confined())
+        inherited.with_confinement(confinement).with_rules(RuleSet::clone(&self.rules()).without_sandbox_exits())
     }
 
     /// Creates a gate with the same bounds but without rules and approvals, for commands that this program starts
     /// itself.
     #[must_use]
-    pub fn for_ourselves(&self) -> Self {
+    pub fn for_internal_commands(&self) -> Self {
         Self { store: Arc::default(), ..self.clone() }
-            .asking(ApprovalPolicy::OnRequest)
-            .ruled_by(RuleSet::default())
+            .with_approval(ApprovalPolicy::OnRequest)
+            .with_rules(RuleSet::default())
     }
 
     /// Returns the approval policy.
@@ -163,7 +163,7 @@ impl Gate {
     }
 
     /// Adds `rules` to the rules in force.
-    pub fn learn(&self, rules: RuleSet) {
+    pub fn add_rules(&self, rules: RuleSet) {
         let mut ours = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         *ours = Arc::new(RuleSet::clone(&ours).merge(rules));
     }
@@ -180,32 +180,32 @@ impl Gate {
     /// assert!(matches!(reading("/etc/passwd"), Verdict::Forbid(_)));
     /// ```
     pub fn decide(&self, tool: &str, intent: &Intent) -> Verdict {
-        self.decide_with(tool, intent, None)
+        self.decide_with_hook(tool, intent, None)
     }
 
     /// Returns true if any approval for the session is stored.
-    pub(crate) fn remembers(&self) -> bool {
+    pub(crate) fn has_approvals(&self) -> bool {
         !self.store.is_empty()
     }
 
     /// Decides like `decide`; `hook` is the reason of a hook that asks for approval.
-    pub fn decide_with(&self, tool: &str, intent: &Intent, hook: Option<ApprovalReason>) -> Verdict {
-        let mut judgement = IntentEvaluation::of(self, tool, intent, false);
+    pub fn decide_with_hook(&self, tool: &str, intent: &Intent, hook: Option<ApprovalReason>) -> Verdict {
+        let mut judgement = IntentEvaluation::evaluate(self, tool, intent, false);
         if let Some(why) = hook {
-            judgement.raise(requirement(self.approval, ApprovalCase::MustAsk), why);
+            judgement.apply_requirement(approval_requirement(self.approval, ApprovalCase::MustAsk), why);
         }
         self.conclude(tool, intent, judgement)
     }
 
     /// Decides like `decide`, and returns the analysis of the intent's command, with its programs resolved.
     pub fn explain(&self, tool: &str, intent: &Intent) -> (Verdict, Option<CommandAnalysis>) {
-        let judgement = IntentEvaluation::of(self, tool, intent, false);
+        let judgement = IntentEvaluation::evaluate(self, tool, intent, false);
         let mut account = judgement.account.clone();
         for effect in &intent.effects {
             if let (Effect::Exec(line), Some(account)) = (effect, &mut account)
-                && !account.is_bound()
+                && !account.programs_resolved()
             {
-                account.bind(&*self.machine, &line.cwd);
+                account.resolve_programs(&*self.machine, &line.cwd);
             }
         }
         (self.conclude(tool, intent, judgement), account)
@@ -219,7 +219,7 @@ impl Gate {
         // A hook asks each time, whatever was approved before.
         let approved = !hooked && self.store.covers(&keys, &grants);
         if why.is_empty() || approved {
-            grants.extend(self.store.granted(&keys));
+            grants.extend(self.store.grants_with(&keys));
             return Verdict::Allow(self.permit(intent, grants, 0));
         }
         let permit = self.permit(intent, grants.clone(), 0);
@@ -239,7 +239,7 @@ impl Gate {
     }
 
     /// Returns the permit of a waiting `question` if a session approval given meanwhile covers it.
-    pub fn answered(&self, question: &ApprovalQuestion) -> Option<Permit> {
+    pub fn approved_while_waiting(&self, question: &ApprovalQuestion) -> Option<Permit> {
         let hooked = question.why.iter().any(|why| matches!(why, ApprovalReason::Hook { .. }));
         (!hooked && self.store.covers(&question.keys, &question.grants)).then(|| question.permit.clone())
     }
@@ -267,14 +267,14 @@ impl Gate {
         told: &[Denial],
         guessed: Option<&Denial>,
     ) -> Option<Box<ApprovalQuestion>> {
-        let asks = requirement(self.approval, ApprovalCase::Refused) == ApprovalRequirement::NeedsApproval;
+        let asks = approval_requirement(self.approval, ApprovalCase::Refused) == ApprovalRequirement::NeedsApproval;
         if !asks || permit.confinement().is_none() || permit.climbs() >= MAX_CLIMBS {
             return None;
         }
         let refused = told.iter().map(|denial| (denial, false)).chain(guessed.map(|denial| (denial, true)));
         let (mut more, mut why, mut ungrantable) = (Grants::new(), Vec::new(), false);
         for (denial, guessed) in refused {
-            let grant = self.grant(denial).filter(|grant| !(guessed && is_of_the_system(grant)));
+            let grant = self.smallest_grant(denial).filter(|grant| !(guessed && is_of_the_system(grant)));
             ungrantable |= grant.is_none() && !guessed;
             if let Some(grant) = grant.filter(|grant| !permit.grants().contains(grant)) {
                 more.insert(grant);
@@ -291,7 +291,7 @@ impl Gate {
             return None;
         }
         let grants: Grants = permit.grants() | &more;
-        let IntentEvaluation { account, keys, .. } = IntentEvaluation::of(self, tool, intent, true);
+        let IntentEvaluation { account, keys, .. } = IntentEvaluation::evaluate(self, tool, intent, true);
         let permit = self.permit(intent, grants.clone(), permit.climbs() + 1);
         Some(Box::new(ApprovalQuestion {
             tool: tool.to_owned(),
@@ -299,7 +299,7 @@ impl Gate {
             account,
             why,
             confinement: permit.confinement().cloned(),
-            proposal: crate::propose::beyond(&more),
+            proposal: crate::propose::propose_grant_rule(&more),
             grants,
             agents: Vec::new(),
             again: true,
@@ -311,7 +311,7 @@ impl Gate {
     /// Returns the effect that `path` has on the user's machine, by its name or because git's configuration names it.
     pub fn host_file(&self, path: &Path) -> Option<HostFile> {
         let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.reach.roots());
-        host_file_on(&*self.machine, path, roots, self.confinement.homes())
+        host_file_on(&*self.machine, path, roots, self.confinement.user_homes())
     }
 
     /// Returns the configuration that `path` belongs to: `path` itself if it exists, otherwise its outermost
@@ -326,11 +326,11 @@ impl Gate {
     }
 
     /// Returns the smallest grant that lifts `denial`.
-    pub(crate) fn grant(&self, denial: &Denial) -> Option<Grant> {
+    pub(crate) fn smallest_grant(&self, denial: &Denial) -> Option<Grant> {
         let rules = self.rules();
         match denial {
             Denial::HostConfiguration { path, .. } => {
-                let denied = self.reach.deny().denies(path).is_some() || self.is_closed(path);
+                let denied = self.reach.deny_read().denying_pattern(path).is_some() || self.is_closed(path);
                 let forbidden = forbids_writing(&rules, path, self.confinement.home.as_deref());
                 (!denied && !forbidden).then(|| Grant::Write(self.configuration_at(path)))
             }
@@ -340,8 +340,8 @@ impl Gate {
                 let helps = self.machine.may_write(&standing);
                 // A path that is denied for reading must not become writable.
                 let given = helps
-                    && self.reach.deny().denies(&standing).is_none()
-                    && self.reach.deny().denies(path).is_none()
+                    && self.reach.deny_read().denying_pattern(&standing).is_none()
+                    && self.reach.deny_read().denying_pattern(path).is_none()
                     && !self.is_too_much(&standing)
                     && !self.is_closed(&standing)
                     && !forbids_writing(&rules, path, self.confinement.home.as_deref());
@@ -372,7 +372,7 @@ impl Gate {
     fn is_closed(&self, path: &Path) -> bool {
         let home = self.confinement.home.as_deref();
         self.confinement.read_only.iter().any(|closed| path.starts_with(closed))
-            && on_path(&self.rules(), path, PathAccess::Write, home).all(|rule| rule.decision != RuleDecision::Ask)
+            && rules_for_path(&self.rules(), path, PathAccess::Write, home).all(|rule| rule.decision != RuleDecision::Ask)
     }
 
     /// Returns true if leaving the sandbox would lift every denial in `told` and no rule forbids it.
@@ -406,15 +406,15 @@ impl Gate {
         let sandbox = if leaves { SandboxPolicy::FullAccess } else { self.sandbox };
         let confinement = match grants.is_empty() {
             true => Arc::clone(&self.confinement),
-            false => Arc::new(crate::grant::widened(&self.confinement, &grants)),
+            false => Arc::new(crate::grant::widen_confinement(&self.confinement, &grants)),
         };
         let permit = Permit::new(reads, writes, runs, Arc::clone(&self.reach), sandbox, confinement);
-        permit.on(Arc::clone(&self.machine)).with(grants, climbs)
+        permit.with_machine(Arc::clone(&self.machine)).with_grants(grants, climbs)
     }
 
     /// Creates a permit that opens the files that `intent` writes for reading only. It serves to show a preview of the
     /// change in a question.
-    pub fn glimpse(&self, intent: &Intent) -> Permit {
+    pub fn preview_permit(&self, intent: &Intent) -> Permit {
         let changed = intent.effects.iter().filter_map(|effect| match effect {
             Effect::Write(path) => Some(path.clone()),
             _ => None,
@@ -424,7 +424,7 @@ impl Gate {
     }
 
     /// Returns the denial for a question that cannot be asked.
-    pub fn unasked(question: &ApprovalQuestion, unasked: NotAskedReason) -> Denial {
+    pub fn not_asked_denial(question: &ApprovalQuestion, unasked: NotAskedReason) -> Denial {
         let why: Vec<String> = question.why.iter().map(ToString::to_string).collect();
         Denial::Unasked { why: why.join("; "), unasked }
     }

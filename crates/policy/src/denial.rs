@@ -183,7 +183,7 @@ impl NotAskedReason {
 }
 
 impl Denial {
-    pub(crate) fn outside(path: PathBuf, roots: &[ReadRoot]) -> Self {
+    pub(crate) fn outside_roots(path: PathBuf, roots: &[ReadRoot]) -> Self {
         let listed = roots.iter().filter(|root| root.is_listed());
         let mut roots: Vec<PathBuf> = Vec::new();
         for root in listed.map(|root| root.path().to_owned()) {
@@ -196,7 +196,7 @@ impl Denial {
 
     /// Describes the denial to the person who is asked. It omits the hint about who can lift the denial: this person
     /// can.
-    pub fn for_user(&self) -> String {
+    pub fn describe_for_user(&self) -> String {
         match self {
             Self::MayNotWrite { path, roots } => unwritable(path, roots),
             Self::ClosedByRule { path, rule } => ruled_out(path, rule),

@@ -222,7 +222,7 @@ impl DenyRead {
 
     /// Returns the pattern for the real location of `pattern`, as `resolve` finds it by following symlinks. Returns
     /// `None` if both are equal. A glob is resolved up to its first component with a wildcard.
-    pub fn resolved(
+    pub fn resolve_pattern(
         pattern: &str,
         home: Option<&Path>,
         resolve: impl FnOnce(&Path) -> PathBuf,
@@ -248,18 +248,18 @@ impl DenyRead {
     }
 
     /// Returns the patterns that are one literal path.
-    pub fn paths(&self) -> &[PathBuf] {
+    pub fn literal_paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
     /// Returns the pattern that denies `path` or a directory above it. The outermost match wins, so the answer does not
     /// depend on the existence of `path`.
-    pub fn denies(&self, path: &Path) -> Option<&str> {
-        path.ancestors().filter_map(|at| self.denies_entry(at)).last()
+    pub fn denying_pattern(&self, path: &Path) -> Option<&str> {
+        path.ancestors().filter_map(|at| self.denying_entry_pattern(at)).last()
     }
 
     /// Returns the pattern that denies `path` itself, for a walk that has already checked the directories above.
-    pub fn denies_entry(&self, path: &Path) -> Option<&str> {
+    pub fn denying_entry_pattern(&self, path: &Path) -> Option<&str> {
         let first = *self.globs.matches(path).first()?;
         Some(&self.patterns[first])
     }
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_denied_and_by_which_pattern() {
+    fn names_the_pattern_that_denies_a_path() {
         let home = Path::new("/home/[me]");
         let deny = DenyRead::new(DEFAULT_DENY_READ.iter().chain(&["secrets/", "*.pem"]), Some(home)).unwrap();
         for (path, by) in [
@@ -351,7 +351,7 @@ mod tests {
             ("/home/[me]/.cargo/config.toml", None),
             ("/w/.bash_history", None),
         ] {
-            assert_eq!(deny.denies(Path::new(path)), by, "{path}");
+            assert_eq!(deny.denying_pattern(Path::new(path)), by, "{path}");
         }
     }
 
@@ -359,15 +359,15 @@ mod tests {
     fn a_rule_follows_the_links_in_its_path() {
         let home = Path::new("/link");
         let resolve = |path: &Path| PathBuf::from(path.to_string_lossy().replace("/link", "/re[al]"));
-        let at = |pattern: &str| DenyRead::resolved(pattern, Some(home), resolve);
+        let at = |pattern: &str| DenyRead::resolve_pattern(pattern, Some(home), resolve);
         assert_eq!(at("~/.ssh").as_deref(), Some("/re[[]al[]]/.ssh"));
         assert_eq!(at("~/*.tok").as_deref(), Some("/re[[]al[]]/*.tok"));
         assert_eq!(at("/link/a/**/k").as_deref(), Some("/re[[]al[]]/a/**/k"));
         assert_eq!(at("/elsewhere"), None);
         assert_eq!(at("*.pem"), None);
         let deny = DenyRead::new([at("~/.ssh").unwrap(), "/a\\b".to_owned()], None).unwrap();
-        assert!(deny.denies(Path::new("/re[al]/.ssh/k")).is_some());
-        assert!(deny.denies(Path::new("/a\\b/c")).is_some());
+        assert!(deny.denying_pattern(Path::new("/re[al]/.ssh/k")).is_some());
+        assert!(deny.denying_pattern(Path::new("/a\\b/c")).is_some());
     }
 
     #[test]

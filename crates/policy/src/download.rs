@@ -1,11 +1,11 @@
 //! Finds files that a line downloads or decodes and then runs: `curl … > x; bash x`. It also analyses scripts that the
 //! line itself writes and then runs.
 
-use crate::account::{base, danger_of, literal, text};
+use crate::account::{file_name, danger_of, literal_text, word_text};
 use crate::embedded;
 use crate::interpreter::{ScriptSource, SHELLS};
-use crate::known::{CommandRisk, is_interpreter, plain};
-use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, analyse};
+use crate::known::{CommandRisk, is_interpreter, normalize_path_text};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, analyse_script};
 
 const RUNS: &str = "runs what another command of the line downloads or unpacks";
 
@@ -86,9 +86,9 @@ pub(crate) struct WrittenFiles {
 
 impl WrittenFiles {
     /// Starts tracking for a line with these commands and variables.
-    pub(crate) fn of(commands: &[ScriptCommand], assigned: &[(String, ScriptWord)]) -> Self {
-        let goes = |command: &ScriptCommand| matches!(literal(&command.words[0]), Some("cd" | "pushd"));
-        let filled = |(name, value): &(String, ScriptWord)| takes_from_afar(text(value)).then(|| name.clone());
+    pub(crate) fn new(commands: &[ScriptCommand], assigned: &[(String, ScriptWord)]) -> Self {
+        let goes = |command: &ScriptCommand| matches!(literal_text(&command.words[0]), Some("cd" | "pushd"));
+        let filled = |(name, value): &(String, ScriptWord)| takes_from_afar(word_text(value)).then(|| name.clone());
         Self {
             variables: assigned.iter().filter_map(filled).collect(),
             moves: commands.iter().any(goes),
@@ -97,22 +97,22 @@ impl WrittenFiles {
     }
 
     /// Returns the danger of the next command in its original or a likely form, and records its output files.
-    pub(crate) fn next(&mut self, command: &ScriptCommand, forms: &[ScriptCommand]) -> Option<CommandRisk> {
+    pub(crate) fn check_next(&mut self, command: &ScriptCommand, forms: &[ScriptCommand]) -> Option<CommandRisk> {
         let danger = std::iter::once(command).chain(forms).find_map(|form| self.danger(form));
-        let name = literal(&command.words[0]).map(base);
+        let name = literal_text(&command.words[0]).map(file_name);
         let from = |names: &[&str]| name.is_some_and(|name| names.contains(&name));
         let given = |word: &ScriptWord| {
-            takes_from_afar(text(word)) || self.variables.iter().any(|name| uses(text(word), name))
+            takes_from_afar(word_text(word)) || self.variables.iter().any(|name| uses(word_text(word), name))
         };
         let read = command.redirects.iter().any(|redirect| match redirect {
-            ScriptRedirect::Read(from) => self.is_foreign(text(from)),
+            ScriptRedirect::Read(from) => self.is_foreign(word_text(from)),
             ScriptRedirect::Text(given) => {
-                takes_from_afar(text(given)) || self.variables.iter().any(|name| uses(text(given), name))
+                takes_from_afar(word_text(given)) || self.variables.iter().any(|name| uses(word_text(given), name))
             }
             ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => false,
         });
         let operands = &command.words[1..];
-        let copies = operands.iter().any(|word| self.is_foreign(text(word)));
+        let copies = operands.iter().any(|word| self.is_foreign(word_text(word)));
         let foreign = from(DOWNLOADS)
             || from(UNPACKS)
             || self.flows && command.fed
@@ -134,14 +134,14 @@ impl WrittenFiles {
         if run.iter().any(|file| self.is_foreign(file)) {
             return Some(CommandRisk::Dangerous(RUNS));
         }
-        let name = literal(&command.words[0]).map(base);
+        let name = literal_text(&command.words[0]).map(file_name);
         let is_foreign_language = name.is_some_and(|name| is_interpreter(name) && !SHELLS.contains(&name));
         let mut own = self.own.iter().filter(|(file, _)| run.iter().any(|run| path(run) == *file));
         own.find_map(|(_, text)| {
             if is_foreign_language {
-                return embedded::of_text(text);
+                return embedded::danger_of_text(text);
             }
-            analyse(text).commands.iter().find_map(danger_of)
+            analyse_script(text).commands.iter().find_map(danger_of)
         })
     }
 
@@ -149,20 +149,20 @@ impl WrittenFiles {
         let file = path(file);
         // In another directory the same file has another path.
         self.foreign.contains(&file)
-            || self.moves && self.foreign.iter().any(|foreign| base(foreign) == base(&file))
+            || self.moves && self.foreign.iter().any(|foreign| file_name(foreign) == file_name(&file))
     }
 
     /// Records the text that `echo`, `printf` or `cat` writes to a file.
     fn keep_own(&mut self, command: &ScriptCommand) {
-        let name = literal(&command.words[0]).map(base);
+        let name = literal_text(&command.words[0]).map(file_name);
         let given = command.redirects.iter().find_map(|redirect| match redirect {
-            ScriptRedirect::Text(given) => Some(text(given).to_owned()),
+            ScriptRedirect::Text(given) => Some(word_text(given).to_owned()),
             ScriptRedirect::Read(_) | ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => None,
         });
         let said = match name {
             Some("echo" | "printf") => {
                 let words: Vec<&str> =
-                    command.words[1..].iter().map(text).filter(|word| !word.starts_with("-")).collect();
+                    command.words[1..].iter().map(word_text).filter(|word| !word.starts_with("-")).collect();
                 Some(words.join("\n").replace("%s\n", "").replace("\\n", "\n"))
             }
             _ if command.fed => self.said.take(),
@@ -178,23 +178,23 @@ impl WrittenFiles {
 
 /// Returns the files that a command runs, as they are written.
 fn runs(command: &ScriptCommand) -> Vec<String> {
-    let (first, rest) = (text(&command.words[0]), &command.words[1..]);
-    let name = base(first.trim_matches('"'));
+    let (first, rest) = (word_text(&command.words[0]), &command.words[1..]);
+    let name = file_name(first.trim_matches('"'));
     let mut files = vec![first.to_owned()];
     let by_default = DEFAULTS.iter().filter(|(names, _)| names.contains(&name));
     files.extend(by_default.flat_map(|(_, files)| *files).map(|file| (*file).to_owned()));
     let reads = command.redirects.iter().filter_map(|redirect| match redirect {
-        ScriptRedirect::Read(from) => Some(text(from).to_owned()),
+        ScriptRedirect::Read(from) => Some(word_text(from).to_owned()),
         ScriptRedirect::Text(_) | ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => None,
     });
-    let operands = || rest.iter().map(|word| text(word).to_owned());
+    let operands = || rest.iter().map(|word| word_text(word).to_owned());
     if is_interpreter(name) {
-        match ScriptSource::of(name, rest) {
+        match ScriptSource::from_args(name, rest) {
             ScriptSource::File(file) => {
-                files.push(text(file).to_owned());
+                files.push(word_text(file).to_owned());
                 // A Python module.
                 files
-                    .extend(rest.iter().any(|word| text(word) == "-m").then(|| format!("{}.py", text(file))));
+                    .extend(rest.iter().any(|word| word_text(word) == "-m").then(|| format!("{}.py", word_text(file))));
             }
             ScriptSource::Input => files.extend(reads),
             ScriptSource::Text(_) => {}
@@ -204,7 +204,7 @@ fn runs(command: &ScriptCommand) -> Vec<String> {
         files.extend(behind(rest));
     } else if RUNS_FILES.contains(&name)
         || matches!(name, "source" | ".")
-        || name == "chmod" && rest.iter().any(|mode| gives_execution(text(mode)))
+        || name == "chmod" && rest.iter().any(|mode| gives_execution(word_text(mode)))
     {
         files.extend(operands());
     }
@@ -213,8 +213,8 @@ fn runs(command: &ScriptCommand) -> Vec<String> {
 
 /// Returns the files after options that name a file to run.
 fn behind(words: &[ScriptWord]) -> impl Iterator<Item = String> {
-    let named = words.windows(2).filter(|pair| LEADS.contains(&text(&pair[0])));
-    named.map(|pair| text(&pair[1]).to_owned())
+    let named = words.windows(2).filter(|pair| LEADS.contains(&word_text(&pair[0])));
+    named.map(|pair| word_text(&pair[1]).to_owned())
 }
 
 /// Returns true if a mode makes a file executable.
@@ -231,11 +231,11 @@ fn outputs(command: &ScriptCommand, name: &str) -> Vec<String> {
         .redirects
         .iter()
         .filter_map(|redirect| match redirect {
-            ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => Some(path(text(to))),
+            ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => Some(path(word_text(to))),
             ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => None,
         })
         .collect();
-    let words: Vec<&str> = command.words[1..].iter().map(text).collect();
+    let words: Vec<&str> = command.words[1..].iter().map(word_text).collect();
     let operands = || words.iter().copied().filter(|word| !word.starts_with('-'));
     files.extend(words.windows(2).filter(|pair| is_output(pair[0])).map(|pair| path(pair[1])));
     let attached = |word: &&str| {
@@ -274,7 +274,7 @@ fn last_of_address(address: &str) -> Option<String> {
 
 /// Normalizes a path.
 fn path(written: &str) -> String {
-    let path = plain(written);
+    let path = normalize_path_text(written);
     let here = ["./", "$PWD/", "${PWD}/", "$(pwd)/"].iter().find_map(|here| path.strip_prefix(here));
     here.unwrap_or(&path).to_owned()
 }
@@ -284,7 +284,7 @@ fn takes_from_afar(raw: &str) -> bool {
     let begins = |at: usize| {
         let inside = raw[at..].trim_start_matches(['(', '`', ' ', '$', '<']);
         let name = inside.split(|c: char| c.is_whitespace() || c == ')').next().unwrap_or_default();
-        DOWNLOADS.contains(&base(name))
+        DOWNLOADS.contains(&file_name(name))
     };
     raw.match_indices("$(")
         .chain(raw.match_indices('`'))

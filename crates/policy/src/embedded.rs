@@ -1,10 +1,10 @@
 //! Finds dangers in code for interpreters other than shells: started commands, removed files, downloaded code, fork
 //! bombs. Only well-known calls are found.
 
-use crate::account::{base, danger_of, literal, text};
+use crate::account::{file_name, danger_of, literal_text, word_text};
 use crate::interpreter::{ScriptSource, SHELLS};
 use crate::known::{CommandRisk, REMOVES, is_interpreter};
-use crate::shell::{ScriptCommand, ScriptRedirect, analyse, analyse_argv};
+use crate::shell::{ScriptCommand, ScriptRedirect, analyse_script, analyse_argv};
 
 /// Maximum length of the examined code.
 const LONGEST: usize = 16 << 10;
@@ -96,30 +96,30 @@ const LOOPS: &[&str] = &["while", "loop", "until", "for ", "for(", "redo", "time
 const FORKS: &[&str] = &["fork", "spawn(", "Process(", "Popen(", "posix_spawn", "clone("];
 
 /// Returns the danger of the code that an interpreter is given.
-pub(crate) fn danger(command: &ScriptCommand) -> Option<CommandRisk> {
+pub(crate) fn find_danger(command: &ScriptCommand) -> Option<CommandRisk> {
     let (name, rest) = command.words.split_first()?;
-    let name = base(literal(name)?);
+    let name = file_name(literal_text(name)?);
     if !is_interpreter(name) || SHELLS.contains(&name) {
         return None;
     }
     let given = || {
         command.redirects.iter().filter_map(|redirect| match redirect {
-            ScriptRedirect::Text(given) => Some(text(given)),
+            ScriptRedirect::Text(given) => Some(word_text(given)),
             ScriptRedirect::Read(_) | ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => None,
         })
     };
-    let texts: Vec<&str> = match ScriptSource::of(name, rest) {
-        ScriptSource::Text(_) => rest.iter().map(text).collect(),
-        ScriptSource::Input => given().chain(rest.iter().map(text)).collect(),
+    let texts: Vec<&str> = match ScriptSource::from_args(name, rest) {
+        ScriptSource::Text(_) => rest.iter().map(word_text).collect(),
+        ScriptSource::Input => given().chain(rest.iter().map(word_text)).collect(),
         ScriptSource::File(_) => {
-            rest.iter().map(text).filter(|word| word.contains(' ') || word.contains('!')).collect()
+            rest.iter().map(word_text).filter(|word| word.contains(' ') || word.contains('!')).collect()
         }
     };
-    texts.into_iter().filter(|text| text.len() <= LONGEST).find_map(of_text)
+    texts.into_iter().filter(|text| text.len() <= LONGEST).find_map(danger_of_text)
 }
 
 /// Returns the danger of code in another language.
-pub(crate) fn of_text(text: &str) -> Option<CommandRisk> {
+pub(crate) fn danger_of_text(text: &str) -> Option<CommandRisk> {
     let joined = ["\"+\"", "'+'", "\" + \"", "' + '"]
         .iter()
         .fold(text.to_owned(), |text, plus| text.replace(plus, ""));
@@ -148,7 +148,7 @@ pub(crate) fn of_text(text: &str) -> Option<CommandRisk> {
         .iter()
         .copied()
         .chain(literals.iter().map(String::as_str))
-        .flat_map(|text| analyse(text).commands)
+        .flat_map(|text| analyse_script(text).commands)
         .collect();
     // `["rm", "-rf", "x"]` is a list of words; the command may begin at any of them.
     for at in 0..literals.len() {

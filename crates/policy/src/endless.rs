@@ -1,7 +1,7 @@
 //! Finds commands that write endless output to a file: `yes > x`, `cat /dev/zero | tee x`.
 
-use crate::account::{base, literal, text};
-use crate::known::{CommandRisk, never_ends};
+use crate::account::{file_name, literal_text, word_text};
+use crate::known::{CommandRisk, is_endless_device};
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
 /// Programs that pass on all their input in some form.
@@ -11,7 +11,7 @@ const PASSES: &[&str] = &[
 ];
 
 /// Returns, for each of `commands`, the danger of endless output to a file.
-pub(crate) fn fills(commands: &[ScriptCommand]) -> Vec<Option<CommandRisk>> {
+pub(crate) fn endless_writers(commands: &[ScriptCommand]) -> Vec<Option<CommandRisk>> {
     // The previous command of the pipeline has endless output.
     let mut endless = false;
     let mut said = Vec::with_capacity(commands.len());
@@ -26,19 +26,19 @@ pub(crate) fn fills(commands: &[ScriptCommand]) -> Vec<Option<CommandRisk>> {
 }
 
 fn name(command: &ScriptCommand) -> Option<&str> {
-    literal(&command.words[0]).map(base)
+    literal_text(&command.words[0]).map(file_name)
 }
 
 fn passes(command: &ScriptCommand) -> bool {
-    let counts = command.words.iter().any(|word| text(word).starts_with("count="));
+    let counts = command.words.iter().any(|word| word_text(word).starts_with("count="));
     name(command).is_some_and(|name| PASSES.contains(&name)) && !counts
 }
 
 /// Returns true if the command itself produces endless output.
 fn prints_for_ever(command: &ScriptCommand) -> bool {
     let reads =
-        |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Read(ScriptWord::Literal(from)) if never_ends(from));
-    let operand = |word: &ScriptWord| never_ends(text(word).strip_prefix("if=").unwrap_or(text(word)));
+        |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Read(ScriptWord::Literal(from)) if is_endless_device(from));
+    let operand = |word: &ScriptWord| is_endless_device(word_text(word).strip_prefix("if=").unwrap_or(word_text(word)));
     match name(command) {
         Some("yes") => true,
         Some(_) if passes(command) => {
@@ -47,7 +47,7 @@ fn prints_for_ever(command: &ScriptCommand) -> bool {
                 && command
                     .words
                     .iter()
-                    .any(|word| text(word).starts_with(['-']) && text(word).contains(['N', 'l', 'n']));
+                    .any(|word| word_text(word).starts_with(['-']) && word_text(word).contains(['N', 'l', 'n']));
             !bounded && (command.words[1..].iter().any(operand) || command.redirects.iter().any(reads))
         }
         _ => false,
@@ -56,7 +56,7 @@ fn prints_for_ever(command: &ScriptCommand) -> bool {
 
 /// Returns true if the arguments name an output file.
 fn names_a_file(command: &ScriptCommand) -> bool {
-    let mut operands = command.words[1..].iter().map(text).filter(|word| !word.starts_with('-'));
+    let mut operands = command.words[1..].iter().map(word_text).filter(|word| !word.starts_with('-'));
     match name(command) {
         Some("tee" | "sponge") => operands.any(|to| !to.starts_with("/dev/")),
         Some("dd") => {

@@ -211,7 +211,7 @@ impl Enforcement {
     }
 
     /// Returns one sentence for each gap.
-    pub fn gaps(&self) -> Vec<&'static str> {
+    pub fn gap_sentences(&self) -> Vec<&'static str> {
         match self {
             Self::Partial(gaps) => gaps.iter().map(|gap| gap.sentence()).collect(),
             Self::Full | Self::None { .. } => Vec::new(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-use crate::credentials::{is_provider_key, lists, name_looks_so, value_looks_so};
+use crate::credentials::{is_provider_key, list_contains, looks_like_secret_name, looks_like_secret_value};
 
 /// Variables about identity, directories, toolchains and locale. Sockets are excluded, and so are proxies, whose
 /// addresses may contain passwords.
@@ -135,13 +135,13 @@ impl EnvironmentPolicy {
 
     /// Selects the variables that a command gets from a login shell's profile. The selection is wider than for `host`,
     /// since profiles are written for commands.
-    pub fn of_profile(
+    pub fn build_from_profile(
         &self,
         exported: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> BTreeMap<OsString, OsString> {
         let admits = |(name, value): &(OsString, OsString)| {
             name.to_str().is_some_and(|name| {
-                let known = self.names(name) || !value_looks_so(value);
+                let known = self.names(name) || !looks_like_secret_value(value);
                 known && is_value(value) && self.admits_from_profile(name)
             })
         };
@@ -157,11 +157,11 @@ impl EnvironmentPolicy {
         let Some(name) = name.to_str().filter(|name| may_be_set(name)) else { return false };
         let asked = match self.inherit {
             InheritScope::All => true,
-            InheritScope::Core => lists(CORE, name) || name.starts_with(CORE_PREFIX),
+            InheritScope::Core => list_contains(CORE, name) || name.starts_with(CORE_PREFIX),
             InheritScope::None => false,
         };
         let asked = asked || self.pass.iter().any(|pattern| fits(pattern, name));
-        is_value(value) && (self.names(name) || asked && !is_withheld(name) && !value_looks_so(value))
+        is_value(value) && (self.names(name) || asked && !is_withheld(name) && !looks_like_secret_value(value))
     }
 
     /// Returns true if `pass` names the variable in full.
@@ -185,7 +185,7 @@ fn may_be_set(name: &str) -> bool {
 /// Returns true if a variable is inherited only when named in full.
 fn is_withheld(name: &str) -> bool {
     let begins = WITHHELD_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    begins || lists(LOADERS, name) || name_looks_so(name)
+    begins || list_contains(LOADERS, name) || looks_like_secret_name(name)
 }
 
 /// Returns true if `name` matches `pattern`, in which each `*` matches any characters or none.
@@ -206,7 +206,7 @@ fn fits(pattern: &str, name: &str) -> bool {
 ///
 /// They disable pagers and make text the same on every machine. Without a terminal they disable colours and prompts:
 /// git takes its proposed message, and a program that needs a password fails.
-pub fn imposed(terminal: bool) -> &'static [(&'static str, &'static str)] {
+pub fn imposed_variables(terminal: bool) -> &'static [(&'static str, &'static str)] {
     const WITH_TERMINAL: &[(&str, &str)] = &[
         ("PAGER", "cat"),
         ("GIT_PAGER", "cat"),

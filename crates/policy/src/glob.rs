@@ -8,7 +8,7 @@ const MAX_BRACES: usize = 32;
 const MAX_WILDCARDS: usize = 64;
 
 /// Counts the wildcards of `pattern`.
-pub fn wildcards(pattern: &str) -> usize {
+pub fn count_wildcards(pattern: &str) -> usize {
     pattern.matches(['*', '?', '[', '{', ',']).count()
 }
 
@@ -22,7 +22,7 @@ pub fn glob_fault(pattern: &str) -> Option<&'static str> {
     match pattern {
         _ if pattern.len() > MAX_BYTES => Some("it is longer than 1,024 bytes"),
         _ if pattern.matches('{').count() > MAX_BRACES => Some("it has more than 32 braces"),
-        _ if wildcards(pattern) > MAX_WILDCARDS => Some("it has more than 64 wildcards"),
+        _ if count_wildcards(pattern) > MAX_WILDCARDS => Some("it has more than 64 wildcards"),
         _ => None,
     }
 }

@@ -34,7 +34,7 @@ impl fmt::Display for Grant {
 }
 
 /// Returns the confinement extended by exactly `grants`.
-pub(crate) fn widened(confinement: &Confinement, grants: &Grants) -> Confinement {
+pub(crate) fn widen_confinement(confinement: &Confinement, grants: &Grants) -> Confinement {
     let mut wider = confinement.clone();
     for grant in grants {
         match grant {

@@ -188,7 +188,7 @@ impl HostRules {
     }
 
     /// Returns true if `name` may be reached on some port. DNS lookups are checked this way, since they have no port.
-    pub fn may_ask_for(&self, name: &str) -> bool {
+    pub fn may_reach_some_port(&self, name: &str) -> bool {
         let closed = |host: &HostPattern| host.port.is_none() && host.means(name);
         self.allow.iter().any(|host| host.means(name)) && !self.forbid.iter().any(closed)
     }
@@ -197,16 +197,16 @@ impl HostRules {
     ///
     /// A DNS server can answer with any address, including one of this machine or its network. Such an address must be
     /// [listed](Self::lists).
-    pub fn may_reach_at(&self, name: &str, at: SocketAddr) -> bool {
+    pub fn may_reach_address(&self, name: &str, at: SocketAddr) -> bool {
         let spelled = at.ip().to_canonical().to_string();
         self.may_reach(name, at.port())
             && !self.forbid.iter().any(|host| host.covers(&spelled, at.port()))
-            && (is_public(at.ip()) || self.lists(name, at))
+            && (is_public_address(at.ip()) || self.allows_address(name, at))
     }
 
     /// Returns true if this address itself is allowed, or if it is a loopback address and `localhost` or a name below
     /// it is allowed.
-    pub fn lists(&self, name: &str, at: SocketAddr) -> bool {
+    pub fn allows_address(&self, name: &str, at: SocketAddr) -> bool {
         let address = at.ip().to_canonical();
         let spelled = address.to_string();
         self.allow.iter().any(|host| match host.is_address() {
@@ -222,7 +222,7 @@ impl HostRules {
 }
 
 /// Returns true if an address is on the public internet: not local, private or reserved.
-pub fn is_public(address: IpAddr) -> bool {
+pub fn is_public_address(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),

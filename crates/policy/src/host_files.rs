@@ -63,7 +63,7 @@ impl HostFile {
     }
 
     /// Returns the sentence about a change of `path` for replies, diffs and questions.
-    pub fn sentence(&self, path: &str) -> String {
+    pub fn describe_change(&self, path: &str) -> String {
         match self.role {
             HostFileRole::Configuration => {
                 format!("`{path}` takes effect on your machine next time you {}", self.when)
@@ -177,18 +177,18 @@ pub(crate) fn host_file_on<'a>(
 
 impl Confinement {
     /// Returns the user's home directories: the one in the environment and the one of the account.
-    pub fn homes(&self) -> impl Iterator<Item = &Path> {
+    pub fn user_homes(&self) -> impl Iterator<Item = &Path> {
         self.home.iter().chain(&self.account_home).map(PathBuf::as_path)
     }
 
     /// Returns true if a home lies in a writable root, e.g. if the home itself is the workspace.
     pub fn holds_home(&self) -> bool {
-        self.homes().any(|home| self.writable.iter().any(|root| home.starts_with(root)))
+        self.user_homes().any(|home| self.writable.iter().any(|root| home.starts_with(root)))
     }
 
     /// Classifies `path` by its name in its writable root.
     pub fn host_file(&self, path: &Path) -> Option<HostFile> {
-        host_file(path, self.writable.iter().map(PathBuf::as_path), self.homes())
+        host_file(path, self.writable.iter().map(PathBuf::as_path), self.user_homes())
     }
 }
 
@@ -198,7 +198,7 @@ mod tests {
     use crate::home_names::HOME_LISTED;
 
     #[test]
-    fn the_part_that_a_name_plays() {
+    fn classifies_host_files_by_name() {
         let (configuration, code) = (Some(HostFileRole::Configuration), Some(HostFileRole::Code));
         for (path, role) in [
             (".claude/settings.json", configuration),
@@ -272,7 +272,7 @@ mod tests {
             assert_eq!(host_file_by_name(Path::new(path)).map(|file| file.role), role, "{path}");
         }
         insta::assert_snapshot!(
-            host_file_by_name(Path::new(".vscode/tasks.json")).unwrap().sentence(".vscode/tasks.json"),
+            host_file_by_name(Path::new(".vscode/tasks.json")).unwrap().describe_change(".vscode/tasks.json"),
             @"`.vscode/tasks.json` takes effect on your machine next time you open this folder in VS Code"
         );
     }

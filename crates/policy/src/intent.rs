@@ -114,13 +114,13 @@ impl Intent {
     }
 
     /// States these effects.
-    pub fn of(effects: Vec<Effect>) -> Self {
+    pub fn from_effects(effects: Vec<Effect>) -> Self {
         Self { effects, ..Self::default() }
     }
 
     /// States that the call reads `path`, and everything below it if it is a directory.
     pub fn read(path: impl AsRef<Path>) -> Self {
-        Self::of(vec![Effect::Read(path.as_ref().to_owned())])
+        Self::from_effects(vec![Effect::Read(path.as_ref().to_owned())])
     }
 
     /// States that the call starts `argv` in `workdir`.
@@ -133,12 +133,12 @@ impl Intent {
     /// ```
     pub fn run(argv: Vec<String>, workdir: &Path) -> Self {
         let line = CommandLine { argv, cwd: workdir.to_owned(), terminal: false };
-        Self::of(vec![Effect::Read(workdir.to_owned()), Effect::Exec(line)])
+        Self::from_effects(vec![Effect::Read(workdir.to_owned()), Effect::Exec(line)])
     }
 
     /// Sets whether started programs get a terminal.
     #[must_use]
-    pub fn in_terminal(mut self, terminal: bool) -> Self {
+    pub fn with_terminal(mut self, terminal: bool) -> Self {
         for effect in &mut self.effects {
             if let Effect::Exec(line) = effect {
                 line.terminal = terminal;
@@ -149,7 +149,7 @@ impl Intent {
 
     /// Sets the request to run without confinement, and its reason.
     #[must_use]
-    pub fn escalated(mut self, escalation: Escalation, justification: Option<String>) -> Self {
+    pub fn with_escalation(mut self, escalation: Escalation, justification: Option<String>) -> Self {
         self.escalation = escalation;
         self.justification = justification;
         self
@@ -157,7 +157,7 @@ impl Intent {
 
     /// Sets the rule that the model proposes.
     #[must_use]
-    pub fn proposing(mut self, prefix_rule: Option<Vec<String>>) -> Self {
+    pub fn with_prefix_rule(mut self, prefix_rule: Option<Vec<String>>) -> Self {
         self.prefix_rule = prefix_rule;
         self
     }

@@ -1,6 +1,6 @@
 //! Finds the program that an interpreter runs, by its arguments: a text, a file, or its standard input.
 
-use crate::account::text;
+use crate::account::word_text;
 use crate::shell::ScriptWord;
 
 /// Interpreters with the options of a shell.
@@ -25,7 +25,7 @@ pub(crate) enum ScriptSource<'a> {
 
 impl<'a> ScriptSource<'a> {
     /// Finds the program source of the interpreter `name` with these arguments.
-    pub(crate) fn of(name: &str, words: &'a [ScriptWord]) -> Self {
+    pub(crate) fn from_args(name: &str, words: &'a [ScriptWord]) -> Self {
         if SHELLS.contains(&name) {
             of_shell(words)
         } else if name.ends_with("awk") {
@@ -41,7 +41,7 @@ fn of_shell(rest: &[ScriptWord]) -> ScriptSource<'_> {
     let mut texts = false;
     // ends: each round takes a word
     while let Some(word) = words.next() {
-        let written = text(word);
+        let written = word_text(word);
         let Some(letters) = written.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty()) else {
             if written == "-" {
                 continue;
@@ -74,9 +74,9 @@ fn of_awk(rest: &[ScriptWord]) -> ScriptSource<'_> {
     let mut words = rest.iter();
     // ends: each round takes a word
     while let Some(word) = words.next() {
-        match text(word) {
+        match word_text(word) {
             "-f" | "--file" => {
-                let file = words.next().filter(|file| text(file) != "-");
+                let file = words.next().filter(|file| word_text(file) != "-");
                 return file.map_or(ScriptSource::Input, ScriptSource::File);
             }
             "-e" | "--source" => return words.next().map_or(ScriptSource::Input, ScriptSource::Text),
@@ -94,10 +94,10 @@ fn of_other<'a>(name: &str, rest: &'a [ScriptWord]) -> ScriptSource<'a> {
     let mut words = rest.iter();
     // ends: each round takes a word
     while let Some(word) = words.next() {
-        let written = text(word);
+        let written = word_text(word);
         let next_is_text = match written {
             // For some interpreters `-E` is a flag, for others it takes a text.
-            "-E" => words.as_slice().first().is_some_and(|next| !text(next).starts_with('-')),
+            "-E" => words.as_slice().first().is_some_and(|next| !word_text(next).starts_with('-')),
             "-p" => prints,
             "-r" => name.starts_with("php"),
             _ => TEXTS.contains(&written) || ends_in_text(name, written),

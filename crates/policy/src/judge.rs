@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::known::CommandRisk;
-use crate::lookup::{self, on_host, on_path};
+use crate::lookup::{self, rules_for_host, rules_for_path};
 use crate::propose;
 use crate::question::RuleProposal;
 use crate::rules::{PathAccess, RuleDecision, PolicyRule, RuleSet};
@@ -11,7 +11,7 @@ use crate::store::ApprovalKey;
 use crate::{
     CommandAnalysis, ApprovalPolicy, ApprovalReason, CommandLine, Denial, Effect, Escalation, ForeignToolCall, Gate, Grant, Grants,
     HostPattern, HostFile, HostFileRole, Intent, ApprovalCase, NetworkPolicy, ClassifiedCommand, MemoryNote, ApprovalRequirement, ToolTrust, ProgramInput,
-    NotAskedReason, requirement,
+    NotAskedReason, approval_requirement,
 };
 
 /// The evaluation of an intent.
@@ -41,7 +41,7 @@ struct EffectEvaluator<'a> {
 impl IntentEvaluation {
     /// Evaluates all effects of `intent` of `tool`. Programs are looked up if the result depends on them, or if `bound`
     /// is set.
-    pub(crate) fn of(gate: &Gate, tool: &str, intent: &Intent, bound: bool) -> Self {
+    pub(crate) fn evaluate(gate: &Gate, tool: &str, intent: &Intent, bound: bool) -> Self {
         let rules = gate.rules();
         let mut out = Self::default();
         if gate.approval == ApprovalPolicy::Disabled {
@@ -49,7 +49,7 @@ impl IntentEvaluation {
             return out;
         }
         let mut judging = EffectEvaluator { gate, rules: &rules, allowed: false, bound };
-        let about = rules.tool(tool).into_iter().chain(by_path(&rules, intent));
+        let about = rules.rules_for_tool(tool).into_iter().chain(by_path(&rules, intent));
         if let Some(rule) = strictest(about) {
             let what = format!("the tool `{tool}`");
             match rule.decision {
@@ -62,7 +62,7 @@ impl IntentEvaluation {
             match effect {
                 Effect::Read(path) => {
                     out.keys.push(ApprovalKey::Read(path.clone()));
-                    out.forbid(gate.reach.judge(path).err());
+                    out.forbid(gate.reach.check_read(path).err());
                 }
                 Effect::Write(path) => judging.write(path, &mut out),
                 Effect::Exec(line) => judging.exec(line, intent, &mut out),
@@ -83,7 +83,7 @@ impl IntentEvaluation {
     }
 
     /// Applies one requirement of the approval table, with its reason.
-    pub(crate) fn raise(&mut self, requirement: ApprovalRequirement, why: ApprovalReason) {
+    pub(crate) fn apply_requirement(&mut self, requirement: ApprovalRequirement, why: ApprovalReason) {
         self.hooked |= matches!(why, ApprovalReason::Hook { .. });
         match requirement {
             ApprovalRequirement::Skip => {}
@@ -104,7 +104,7 @@ impl IntentEvaluation {
             self.forbid(Some(Denial::ByRule { what, rule: place, reason: rule.reason.clone() }));
         } else {
             let why = ApprovalReason::Rule { what, rule: Box::new(rule.clone()), certain };
-            self.raise(requirement(gate.approval, matter), why);
+            self.apply_requirement(approval_requirement(gate.approval, matter), why);
         }
     }
 }
@@ -118,7 +118,7 @@ fn by_path<'a>(rules: &'a RuleSet, intent: &Intent) -> Vec<&'a PolicyRule> {
         }
         _ => None,
     });
-    paths.flat_map(|path| rules.tool(&path)).collect()
+    paths.flat_map(|path| rules.rules_for_tool(&path)).collect()
 }
 
 fn strictest<'a>(rules: impl IntoIterator<Item = &'a PolicyRule>) -> Option<&'a PolicyRule> {
@@ -137,7 +137,7 @@ impl EffectEvaluator<'_> {
                 | ApprovalCase::DangerousUnconfined
         );
         let matter = if self.allowed && inside { ApprovalCase::Allowed } else { matter };
-        requirement(self.gate.approval, matter)
+        approval_requirement(self.gate.approval, matter)
     }
 
     fn confines(&self) -> bool {
@@ -157,7 +157,7 @@ impl EffectEvaluator<'_> {
         out.keys.push(ApprovalKey::Write(path.to_owned()));
         let mut asked = false;
         if let Some(rule) =
-            strictest(on_path(self.rules, path, PathAccess::Write, self.gate.confinement.home.as_deref()))
+            strictest(rules_for_path(self.rules, path, PathAccess::Write, self.gate.confinement.home.as_deref()))
         {
             match rule.decision {
                 RuleDecision::Forbid => return out.by_rule(self.gate, ApprovalCase::Forbidden, what, rule, true),
@@ -176,12 +176,12 @@ impl EffectEvaluator<'_> {
         }
         // The path `/tmp` may mean the session's own directory.
         let may = |path: &Path| self.gate.confinement.may_write(path);
-        if !self.confines() || may(path) || may(&self.gate.reach.real(path)) {
-            return out.raise(self.asks(self.runs()), ApprovalReason::Untrusted { what });
+        if !self.confines() || may(path) || may(&self.gate.reach.real_path(path)) {
+            return out.apply_requirement(self.asks(self.runs()), ApprovalReason::Untrusted { what });
         }
-        match self.gate.confinement.closed(path.to_owned()) {
+        match self.gate.confinement.closed_path_denial(path.to_owned()) {
             // The rule has asked already: the approval must open the path, and needs no second reason.
-            denial @ Denial::ClosedByRule { .. } if asked => match self.gate.grant(&denial) {
+            denial @ Denial::ClosedByRule { .. } if asked => match self.gate.smallest_grant(&denial) {
                 Some(grant) => {
                     out.grants.insert(grant);
                 }
@@ -202,10 +202,10 @@ impl EffectEvaluator<'_> {
             return false;
         };
         let denial = Denial::HostConfiguration { path, when };
-        match (requirement(self.gate.approval, ApprovalCase::MustAsk), self.gate.grant(&denial)) {
+        match (approval_requirement(self.gate.approval, ApprovalCase::MustAsk), self.gate.smallest_grant(&denial)) {
             (ApprovalRequirement::NeedsApproval, Some(grant)) => {
                 out.grants.insert(grant);
-                out.raise(ApprovalRequirement::NeedsApproval, ApprovalReason::Beyond(denial));
+                out.apply_requirement(ApprovalRequirement::NeedsApproval, ApprovalReason::Beyond(denial));
             }
             _ => out.forbid(Some(denial)),
         }
@@ -219,7 +219,7 @@ impl EffectEvaluator<'_> {
             return out.forbid(Some(Denial::MayNotConnect { target: target.to_owned(), network }));
         };
         out.keys.push(ApprovalKey::from(&host));
-        if let Some(rule) = strictest(on_host(self.rules, &host)) {
+        if let Some(rule) = strictest(rules_for_host(self.rules, &host)) {
             match rule.decision {
                 RuleDecision::Forbid => return out.by_rule(self.gate, ApprovalCase::Forbidden, what, rule, true),
                 RuleDecision::Ask => out.by_rule(self.gate, ApprovalCase::MustAsk, what.clone(), rule, true),
@@ -232,21 +232,21 @@ impl EffectEvaluator<'_> {
         }
         let network = self.gate.confinement.network;
         let reached = {
-            let (name, port) = lookup::apart(&host);
+            let (name, port) = lookup::split_host_port(&host);
             self.gate.confinement.hosts.may_reach(&name, port)
         };
         if !self.confines() || network == NetworkPolicy::On || reached {
-            return out.raise(self.asks(self.runs()), ApprovalReason::Untrusted { what });
+            return out.apply_requirement(self.asks(self.runs()), ApprovalReason::Untrusted { what });
         }
         self.beyond(Denial::MayNotConnect { target: target.to_owned(), network }, out);
     }
 
     /// Asks for the grant that lifts `denial`, or forbids the effect if there is none.
     fn beyond(&self, denial: Denial, out: &mut IntentEvaluation) {
-        match (self.asks(ApprovalCase::Beyond), self.gate.grant(&denial)) {
+        match (self.asks(ApprovalCase::Beyond), self.gate.smallest_grant(&denial)) {
             (ApprovalRequirement::NeedsApproval, Some(grant)) => {
                 out.grants.insert(grant);
-                out.raise(ApprovalRequirement::NeedsApproval, ApprovalReason::Beyond(denial));
+                out.apply_requirement(ApprovalRequirement::NeedsApproval, ApprovalReason::Beyond(denial));
             }
             _ => out.forbid(Some(denial)),
         }
@@ -261,9 +261,9 @@ impl EffectEvaluator<'_> {
         let what = format!("typing into `{into}`");
         if self.confines() {
             let why = "reaches a program that runs without the sandbox".to_owned();
-            return out.raise(self.asks(ApprovalCase::DangerousUnconfined), ApprovalReason::Dangerous { what, why });
+            return out.apply_requirement(self.asks(ApprovalCase::DangerousUnconfined), ApprovalReason::Dangerous { what, why });
         }
-        out.raise(self.asks(ApprovalCase::RunsUnconfined), ApprovalReason::Untrusted { what });
+        out.apply_requirement(self.asks(ApprovalCase::RunsUnconfined), ApprovalReason::Untrusted { what });
     }
 
     fn foreign(&self, foreign: &ForeignToolCall, out: &mut IntentEvaluation) {
@@ -273,10 +273,10 @@ impl EffectEvaluator<'_> {
             // The earlier approval was for another definition.
             ToolTrust::Changed => {
                 let why = ApprovalReason::Redefined { server, tool };
-                out.raise(requirement(self.gate.approval, ApprovalCase::MustAsk), why);
+                out.apply_requirement(approval_requirement(self.gate.approval, ApprovalCase::MustAsk), why);
             }
             ToolTrust::Unknown if !self.allowed => {
-                out.raise(self.asks(ApprovalCase::MustAsk), ApprovalReason::Foreign { server, tool });
+                out.apply_requirement(self.asks(ApprovalCase::MustAsk), ApprovalReason::Foreign { server, tool });
             }
             ToolTrust::Unknown | ToolTrust::ReadOnly | ToolTrust::Trusted => {}
         }
@@ -287,22 +287,22 @@ impl EffectEvaluator<'_> {
         out.keys.push(ApprovalKey::Remember(remembering.clone()));
         let MemoryNote { name, scope, .. } = remembering.clone();
         if !self.allowed {
-            out.raise(self.asks(ApprovalCase::MustAsk), ApprovalReason::Remembers { name, scope });
+            out.apply_requirement(self.asks(ApprovalCase::MustAsk), ApprovalReason::Remembers { name, scope });
         }
     }
 
     fn exec(&self, line: &CommandLine, intent: &Intent, out: &mut IntentEvaluation) {
-        let mut account = CommandAnalysis::of(line, self.rules);
+        let mut account = CommandAnalysis::analyse(line, self.rules);
         // Program paths matter only if a rule or a stored approval depends on the program's identity.
         let allows = |part: &ClassifiedCommand| part.rules.iter().any(|said| said.rule.decision == RuleDecision::Allow);
         let bound = self.bound
             || self.gate.approval == ApprovalPolicy::Untrusted
             || account.parts.iter().any(allows)
-            || self.gate.remembers();
+            || self.gate.has_approvals();
         if bound {
-            account.bind(&*self.gate.machine, &line.cwd);
+            account.resolve_programs(&*self.gate.machine, &line.cwd);
         }
-        let leaves = self.confines() && account.unsandboxed();
+        let leaves = self.confines() && account.may_leave_sandbox();
         if leaves {
             out.grants.insert(Grant::Unconfined);
         }
@@ -313,10 +313,10 @@ impl EffectEvaluator<'_> {
             if asks == ApprovalRequirement::NeedsApproval {
                 out.grants.insert(Grant::Unconfined);
             }
-            out.raise(asks, ApprovalReason::Leaves);
+            out.apply_requirement(asks, ApprovalReason::Leaves);
         }
         if !bound && !out.why.is_empty() {
-            account.bind(&*self.gate.machine, &line.cwd);
+            account.resolve_programs(&*self.gate.machine, &line.cwd);
         }
         let programs = account.parts.iter().map(|part| {
             let path = part.program.as_ref().map(|program| program.path.clone());
@@ -324,13 +324,13 @@ impl EffectEvaluator<'_> {
         });
         let programs = programs.collect();
         out.keys.push(ApprovalKey::Run { line: line.clone(), programs, sandbox: self.gate.sandbox.as_str() });
-        out.proposal = propose::command(&account, &out.why, &out.grants, intent.prefix_rule.as_deref());
+        out.proposal = propose::propose_command_rule(&account, &out.why, &out.grants, intent.prefix_rule.as_deref());
         out.account = Some(account);
     }
 
     /// Adds the questions about the commands of a line.
     fn about(&self, account: &CommandAnalysis, (leaves, dangerous): (bool, ApprovalCase), out: &mut IntentEvaluation) {
-        for (matter, part) in account.matters(self.confines()) {
+        for (matter, part) in account.approval_cases(self.confines()) {
             // The rules that let the line leave the sandbox cover all of it.
             if leaves && !matches!(matter, ApprovalCase::MustAsk | ApprovalCase::Forbidden | ApprovalCase::Dangerous) {
                 continue;
@@ -338,23 +338,23 @@ impl EffectEvaluator<'_> {
             match (matter, part) {
                 (ApprovalCase::MustAsk | ApprovalCase::Forbidden, Some(part)) => {
                     if let Some(said) = part.rules.first() {
-                        let what = format!("`{}`", part.command.line());
+                        let what = format!("`{}`", part.command.command_text());
                         out.by_rule(self.gate, matter, what, &said.rule, said.certain);
                     }
                 }
                 (ApprovalCase::Dangerous, Some(part)) => {
                     let (CommandRisk::Dangerous(why) | CommandRisk::Risky(why)) = part.known else { continue };
-                    let what = format!("`{}`", part.command.line());
-                    out.raise(self.asks(dangerous), ApprovalReason::Dangerous { what, why: why.to_owned() });
+                    let what = format!("`{}`", part.command.command_text());
+                    out.apply_requirement(self.asks(dangerous), ApprovalReason::Dangerous { what, why: why.to_owned() });
                 }
                 (ApprovalCase::Dangerous, None) => self.not_understood(account, dangerous, out),
                 (_, Some(part)) => {
-                    let what = format!("`{}`", part.command.line());
-                    out.raise(self.asks(matter), ApprovalReason::Untrusted { what });
+                    let what = format!("`{}`", part.command.command_text());
+                    out.apply_requirement(self.asks(matter), ApprovalReason::Untrusted { what });
                 }
                 (_, None) => {
                     let what = "what is not known of the script".to_owned();
-                    out.raise(self.asks(matter), ApprovalReason::Untrusted { what });
+                    out.apply_requirement(self.asks(matter), ApprovalReason::Untrusted { what });
                 }
             }
         }
@@ -364,11 +364,11 @@ impl EffectEvaluator<'_> {
         let asks = self.asks(dangerous);
         for doubt in account.undecided.iter().filter(|doubt| doubt.unread) {
             let (what, why) = (format!("`{}`", doubt.text), doubt.why.to_owned());
-            out.raise(asks, ApprovalReason::NotUnderstood { what, why });
+            out.apply_requirement(asks, ApprovalReason::NotUnderstood { what, why });
         }
         for (name, value, why) in &account.sets {
             if let Some(why) = why {
-                out.raise(
+                out.apply_requirement(
                     asks,
                     ApprovalReason::Dangerous { what: format!("`{name}={value}`"), why: (*why).to_owned() },
                 );
@@ -376,7 +376,7 @@ impl EffectEvaluator<'_> {
         }
         if account.long {
             let (what, why) = ("the script".to_owned(), "it is longer than anybody reads".to_owned());
-            out.raise(asks, ApprovalReason::NotUnderstood { what, why });
+            out.apply_requirement(asks, ApprovalReason::NotUnderstood { what, why });
         }
     }
 }

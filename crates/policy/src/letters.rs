@@ -2,7 +2,7 @@
 
 /// Returns true if a reader cannot see `letter`: control characters except tab and newline, and characters that hide or
 /// reorder text.
-pub fn invisible(letter: char) -> bool {
+pub fn is_invisible(letter: char) -> bool {
     (letter.is_control() && letter != '\n' && letter != '\t')
         || matches!(letter,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' // soft hyphen, joiners, Arabic and Mongolian marks
@@ -15,8 +15,8 @@ pub fn invisible(letter: char) -> bool {
 }
 
 /// Returns true if `letter` is deceptive in a command: invisible, or a lookalike of the space character.
-pub(crate) fn hides(letter: char) -> bool {
-    invisible(letter)
+pub(crate) fn is_deceptive(letter: char) -> bool {
+    is_invisible(letter)
         || matches!(
             letter,
             '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{2800}' | '\u{3000}'
@@ -30,14 +30,14 @@ mod tests {
     use crate::{CommandRisk, known};
 
     #[test]
-    fn what_hides_is_dangerous_and_is_shown() {
+    fn invisible_characters_are_dangerous_and_escaped() {
         for letter in "\u{1b}\r\u{202e}\u{200b}\u{feff}\u{e0041}\u{1d173}\u{a0}\u{2800}".chars() {
             let word = format!("a{letter}b");
-            assert!(matches!(known(&["ls", &word]), CommandRisk::Dangerous(_)), "{word:?}");
+            assert!(matches!(classify_command(&["ls", &word]), CommandRisk::Dangerous(_)), "{word:?}");
             let shown = format!("'a{}b'", letter.escape_unicode());
             assert_eq!(ScriptWord::Literal(word).to_string(), shown);
         }
         // In other text a space lookalike is shown as a space.
-        assert!(!invisible('\u{a0}') && !invisible('\u{3000}') && invisible('\u{1d173}'));
+        assert!(!is_invisible('\u{a0}') && !is_invisible('\u{3000}') && is_invisible('\u{1d173}'));
     }
 }

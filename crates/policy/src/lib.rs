@@ -44,31 +44,31 @@ mod store;
 mod together;
 mod touches;
 
-pub use account::{CommandAnalysis, ClassifiedCommand, AppliedRule, reads_only};
-pub use approval::{ApprovalPolicy, ApprovalCase, ApprovalRequirement, requirement};
-pub use credentials::name_looks_so as is_secret_name;
+pub use account::{CommandAnalysis, ClassifiedCommand, AppliedRule, is_read_only_command};
+pub use approval::{ApprovalPolicy, ApprovalCase, ApprovalRequirement, approval_requirement};
+pub use credentials::looks_like_secret_name as is_secret_name;
 pub use decide::{Gate, MAX_CLIMBS, ReviewOutcome, Verdict};
 pub use denial::{Denial, ResourceExcess, NotAskedReason};
 pub use deny::{DEFAULT_DENY_READ, DenyRead, DenyReadFault};
 pub use enforcement::{Enforcement, EnforcementGap, MissingTier, UnenforcedReason};
-pub use environment::{EnvironmentPolicy, EnvironmentFault, InheritScope, imposed};
-pub use glob::{glob_fault, wildcards};
+pub use environment::{EnvironmentPolicy, EnvironmentFault, InheritScope, imposed_variables};
+pub use glob::{glob_fault, count_wildcards};
 pub use grant::{Grant, Grants};
 pub use home_names::{HOME_CONFIGURATION, HOME_LISTED};
-pub use host::{HostPattern, HostPatternFault, HostRules, is_public};
+pub use host::{HostPattern, HostPatternFault, HostRules, is_public_address};
 pub use host_files::{HostFile, HostFileRole, MissingConfigAction, host_file_by_name};
 pub use host_names::{HOST_CONFIGURATION, NESTED_CONFIGURATION};
 pub use intent::{CommandLine, Effect, Escalation, ForeignToolCall, Intent, MemoryNote, ToolTrust, ProgramInput};
-pub use known::{CommandRisk, dangerous_variable, is_interpreter, known, known_partly, stem};
-pub use letters::invisible;
+pub use known::{CommandRisk, dangerous_variable, is_interpreter, classify_command, classify_words, rule_prefix};
+pub use letters::is_invisible;
 pub use machine::{MachineLookup, ResolvedProgram};
-pub use path::{ModelPathFault, normal, resolve};
+pub use path::{ModelPathFault, normalize_path, resolve_path};
 pub use permit::Permit;
 pub use question::{ApprovalReason, RuleProposal, ApprovalQuestion, ReviewDecision};
 pub use reach::{ReadScope, ReadRoot};
 pub use rules::{RuleDecision, RuleLayer, MatchedRule, MatchedRules, RuleSubject, PolicyRule, RuleFault, RuleSet};
 pub use sandbox::{
-    MinimumTier, Confinement, ResourceLimits, NetworkPolicy, ClosedPath, SandboxPolicy, Tier, is_in_configuration,
+    MinimumTier, Confinement, ResourceLimits, NetworkPolicy, ClosedPath, SandboxPolicy, Tier, is_inside_configuration,
 };
 pub use store::{ApprovalStore, ApprovalKey};
 pub use touches::EffectSummary;

@@ -6,7 +6,7 @@ use crate::HostPattern;
 use crate::rules::{PathAccess, RuleDecision, RuleSubject, PolicyRule, RuleSet};
 
 /// Returns the rules about this access to `path`, for a user with this home directory.
-pub(crate) fn on_path<'a>(
+pub(crate) fn rules_for_path<'a>(
     rules: &'a RuleSet,
     path: &Path,
     access: PathAccess,
@@ -18,17 +18,17 @@ pub(crate) fn on_path<'a>(
         }
         _ => false,
     };
-    rules.paths().filter(about)
+    rules.path_rules().filter(about)
 }
 
 /// Returns the rules about `host`.
-pub(crate) fn on_host<'a>(rules: &'a RuleSet, host: &HostPattern) -> Vec<&'a PolicyRule> {
-    let (name, port) = apart(host);
-    rules.host(&name, port)
+pub(crate) fn rules_for_host<'a>(rules: &'a RuleSet, host: &HostPattern) -> Vec<&'a PolicyRule> {
+    let (name, port) = split_host_port(host);
+    rules.rules_for_host(&name, port)
 }
 
 /// Splits a host into its name or address and its port, 0 if it has none.
-pub(crate) fn apart(host: &HostPattern) -> (String, u16) {
+pub(crate) fn split_host_port(host: &HostPattern) -> (String, u16) {
     let text = host.to_string();
     match text.rsplit_once(':') {
         Some((name, port)) if !name.contains(':') || name.ends_with(']') => {
@@ -40,10 +40,10 @@ pub(crate) fn apart(host: &HostPattern) -> (String, u16) {
 
 /// Returns true if a rule forbids writing `path`.
 pub(crate) fn forbids_writing(rules: &RuleSet, path: &Path, home: Option<&Path>) -> bool {
-    on_path(rules, path, PathAccess::Write, home).any(|rule| rule.decision == RuleDecision::Forbid)
+    rules_for_path(rules, path, PathAccess::Write, home).any(|rule| rule.decision == RuleDecision::Forbid)
 }
 
 /// Returns true if a rule forbids `host`.
 pub(crate) fn forbids_host(rules: &RuleSet, host: &HostPattern) -> bool {
-    on_host(rules, host).iter().any(|rule| rule.decision == RuleDecision::Forbid)
+    rules_for_host(rules, host).iter().any(|rule| rule.decision == RuleDecision::Forbid)
 }

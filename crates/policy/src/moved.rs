@@ -1,19 +1,19 @@
 //! Finds dangerous writes after `cd`: a relative name may then be a persistent system or configuration path.
 
-use crate::account::{base, literal, text};
-use crate::known::{CommandRisk, LASTING, is_lasting, known};
+use crate::account::{file_name, literal_text, word_text};
+use crate::known::{CommandRisk, LASTING, is_persistent_path, classify_command};
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
 /// Maximum number of directories examined.
 const PLACES: usize = 16;
 
 /// Lists the directories that the commands of a line change to, each relative to the previous one.
-pub(crate) fn to<'a>(commands: impl Iterator<Item = &'a ScriptCommand>) -> Vec<String> {
+pub(crate) fn directories_changed_to<'a>(commands: impl Iterator<Item = &'a ScriptCommand>) -> Vec<String> {
     let mut places: Vec<String> = Vec::new();
     let goes =
-        |command: &&ScriptCommand| literal(&command.words[0]).is_some_and(|name| matches!(name, "cd" | "pushd"));
+        |command: &&ScriptCommand| literal_text(&command.words[0]).is_some_and(|name| matches!(name, "cd" | "pushd"));
     for command in commands.filter(goes).take(PLACES) {
-        let mut operands = command.words[1..].iter().map(text).filter(|word| !word.starts_with('-'));
+        let mut operands = command.words[1..].iter().map(word_text).filter(|word| !word.starts_with('-'));
         let place = operands.next().unwrap_or("~").trim_matches('"');
         let from = places.last().map_or(".", String::as_str);
         places.push(join(from, place));
@@ -28,30 +28,30 @@ pub(crate) fn to<'a>(commands: impl Iterator<Item = &'a ScriptCommand>) -> Vec<S
 }
 
 /// Returns the danger of the paths that `command` writes if it runs in one of `places`.
-pub(crate) fn danger(command: &ScriptCommand, places: &[String]) -> Option<&'static str> {
+pub(crate) fn find_danger(command: &ScriptCommand, places: &[String]) -> Option<&'static str> {
     places.iter().find_map(|place| {
         let lasts = |redirect: &ScriptRedirect| match redirect {
             ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => {
-                is_lasting(&join(place, text(to)))
+                is_persistent_path(&join(place, word_text(to)))
             }
             ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => false,
         };
         let operand = |word: &str| if word.starts_with('-') { word.to_owned() } else { join(place, word) };
-        let words: Vec<String> = command.words[1..].iter().map(|word| operand(text(word))).collect();
+        let words: Vec<String> = command.words[1..].iter().map(|word| operand(word_text(word))).collect();
         let argv: Vec<&str> =
-            std::iter::once(base(text(&command.words[0]))).chain(words.iter().map(String::as_str)).collect();
-        let writes = known(&argv) == CommandRisk::Dangerous(LASTING);
+            std::iter::once(file_name(word_text(&command.words[0]))).chain(words.iter().map(String::as_str)).collect();
+        let writes = classify_command(&argv) == CommandRisk::Dangerous(LASTING);
         (writes || command.redirects.iter().any(lasts)).then_some(LASTING)
     })
 }
 
 /// Returns the danger of the output path of `command` after variables are replaced by the values that the line sets.
-pub(crate) fn by_variable(command: &ScriptCommand, assigned: &[(String, ScriptWord)]) -> Option<&'static str> {
+pub(crate) fn danger_by_variable(command: &ScriptCommand, assigned: &[(String, ScriptWord)]) -> Option<&'static str> {
     let lasts = |redirect: &ScriptRedirect| match redirect {
         ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => {
             let set = |(name, value): &(String, ScriptWord)| {
-                let named = text(to).replace(&format!("${{{name}}}"), text(value));
-                is_lasting(&named.replace(&format!("${name}"), text(value)))
+                let named = word_text(to).replace(&format!("${{{name}}}"), word_text(value));
+                is_persistent_path(&named.replace(&format!("${name}"), word_text(value)))
             };
             assigned.iter().any(set)
         }

@@ -28,7 +28,7 @@ pub enum ModelPathFault {
 /// let path = toolgate_policy::resolve(Path::new("/work"), "a/../b/./c").unwrap();
 /// assert_eq!(path, Path::new("/work/b/c"));
 /// ```
-pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, ModelPathFault> {
+pub fn resolve_path(cwd: &Path, text: &str) -> Result<PathBuf, ModelPathFault> {
     if text.trim().is_empty() {
         return Err(ModelPathFault::Empty);
     }
@@ -41,11 +41,11 @@ pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, ModelPathFault> {
     if text.contains("://") {
         return Err(ModelPathFault::Url(text.to_owned()));
     }
-    Ok(normal(&cwd.join(text)))
+    Ok(normalize_path(&cwd.join(text)))
 }
 
 /// Returns the absolute path without `.` and `..`, resolved lexically.
-pub fn normal(path: &Path) -> PathBuf {
+pub fn normalize_path(path: &Path) -> PathBuf {
     let mut out = PathBuf::from("/");
     for part in path.components() {
         match part {
@@ -64,8 +64,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_as_models_write_them() {
-        let ok = |text: &str| resolve(Path::new("/w/d"), text).unwrap().to_string_lossy().into_owned();
+    fn resolves_paths_as_models_write_them() {
+        let ok = |text: &str| resolve_path(Path::new("/w/d"), text).unwrap().to_string_lossy().into_owned();
         for (text, expected) in [
             (".", "/w/d"),
             ("a", "/w/d/a"),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_are_none() {
+    fn rejects_text_that_is_no_path() {
         for (text, fault) in [
             ("", ModelPathFault::Empty),
             ("  ", ModelPathFault::Empty),
@@ -92,7 +92,7 @@ mod tests {
             ("~/x", ModelPathFault::Home),
             ("file:///x", ModelPathFault::Url("file:///x".into())),
         ] {
-            assert_eq!(resolve(Path::new("/w"), text), Err(fault), "{text:?}");
+            assert_eq!(resolve_path(Path::new("/w"), text), Err(fault), "{text:?}");
         }
     }
 }

@@ -54,13 +54,13 @@ impl Permit {
     }
 
     /// Sets the machine on which files named by git's configuration are looked up.
-    pub(crate) fn on(mut self, machine: Arc<dyn MachineLookup>) -> Self {
+    pub(crate) fn with_machine(mut self, machine: Arc<dyn MachineLookup>) -> Self {
         self.machine = machine;
         self
     }
 
     /// Sets the grants beyond the policy, and the number of times more was asked for.
-    pub(crate) fn with(mut self, grants: Grants, climbs: usize) -> Self {
+    pub(crate) fn with_grants(mut self, grants: Grants, climbs: usize) -> Self {
         (self.grants, self.climbs) = (grants, climbs);
         self
     }
@@ -76,7 +76,7 @@ impl Permit {
     }
 
     /// Returns the readable part of the file system.
-    pub fn reach(&self) -> &Arc<ReadScope> {
+    pub fn read_scope(&self) -> &Arc<ReadScope> {
         &self.reach
     }
 
@@ -95,7 +95,7 @@ impl Permit {
         if !self.reads.iter().any(|stated| path.starts_with(stated)) {
             return Err(Denial::NotStated { path: path.to_owned() });
         }
-        self.reach.judge(path)
+        self.reach.check_read(path)
     }
 
     /// Checks that this call may write `path`: it was stated.
@@ -109,7 +109,7 @@ impl Permit {
     /// Checks that the file at the resolved path `real` may be changed, and so be read: commands may write there, no
     /// deny-read rule covers it, and it is not host configuration unless granted.
     pub fn may_change(&self, real: &Path) -> Result<(), Denial> {
-        if let Some(rule) = self.reach.deny().denies(real) {
+        if let Some(rule) = self.reach.deny_read().denying_pattern(real) {
             return Err(Denial::DenyRead { path: real.to_owned(), rule: rule.to_owned() });
         }
         let granted =
@@ -120,7 +120,7 @@ impl Permit {
             return Err(Denial::HostConfiguration { path: real.to_owned(), when });
         }
         match self.confinement() {
-            Some(confinement) if !confinement.may_write(real) => Err(confinement.closed(real.to_owned())),
+            Some(confinement) if !confinement.may_write(real) => Err(confinement.closed_path_denial(real.to_owned())),
             _ => Ok(()),
         }
     }
@@ -128,7 +128,7 @@ impl Permit {
     /// Classifies the file at `real` by its effect on the user's machine.
     pub fn host_file(&self, real: &Path) -> Option<HostFile> {
         let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.reach.roots());
-        host_file_on(&*self.machine, real, roots, self.confinement.homes())
+        host_file_on(&*self.machine, real, roots, self.confinement.user_homes())
     }
 
     /// Checks that this call may start `argv`: exactly this command was stated and allowed.

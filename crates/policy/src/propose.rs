@@ -1,6 +1,6 @@
 //! Proposes a rule that makes a question unnecessary: as broad as is safe.
 
-use crate::known::{CommandRisk, alters, is_unknown, known, stem};
+use crate::known::{CommandRisk, first_altering_word, is_unknown_program, classify_command, rule_prefix};
 use crate::question::{ApprovalReason, RuleProposal};
 use crate::rules::{PathAccess, RuleDecision, MAX_WORDS, NewRule, RuleSubject, RulePath};
 use crate::{CommandAnalysis, Grant, Grants};
@@ -11,7 +11,7 @@ const ANYTHING: [&str; 3] = ["--any-option", "../any/path", "any other words"];
 /// Proposes a rule that would have avoided the question about one command. It never proposes a bare interpreter, a
 /// wrapper, `git` alone or a dangerous command. For an unknown program the rule names every word. The model's proposed
 /// words are used if they are a prefix of the command and at least as specific.
-pub(crate) fn command(
+pub(crate) fn propose_command_rule(
     account: &CommandAnalysis,
     why: &[ApprovalReason],
     grants: &Grants,
@@ -30,18 +30,18 @@ pub(crate) fn command(
         return None;
     }
     // Wrappers and read-only commands need no rule.
-    let mut asked = account.parts.iter().filter(|part| !part.wraps && part.counts());
+    let mut asked = account.parts.iter().filter(|part| !part.wraps && part.may_need_approval());
     let (part, None) = (asked.next()?, asked.next()) else { return None };
-    let argv = part.argv().filter(|_| part.command.variables.is_empty() && part.writes().next().is_none())?;
+    let argv = part.argv().filter(|_| part.command.variables.is_empty() && part.written_files().next().is_none())?;
     // Rules are for programs found by name.
     if argv[0].contains('/') {
         return None;
     }
-    let (words, exact) = match stem(&argv) {
+    let (words, exact) = match rule_prefix(&argv) {
         // A rule with these words would not cover the command itself.
-        Some(words) if alters(&argv, words.len()).is_some() => return None,
+        Some(words) if first_altering_word(&argv, words.len()).is_some() => return None,
         Some(words) => (words, false),
-        None => (whole(&argv)?, true),
+        None => (exact_words(&argv)?, true),
     };
     let narrower = |proposed: &&[String]| {
         proposed.len() >= words.len() && argv.iter().take(proposed.len()).eq(proposed.iter())
@@ -65,14 +65,14 @@ pub(crate) fn command(
 }
 
 /// Returns all words of a command whose program is unknown, since the effect of other words is unknown too.
-fn whole(argv: &[&str]) -> Option<Vec<String>> {
-    let harmless = !matches!(known(argv), CommandRisk::Dangerous(_) | CommandRisk::Risky(_));
-    let fits = harmless && is_unknown(argv[0]) && argv.len() <= MAX_WORDS;
+fn exact_words(argv: &[&str]) -> Option<Vec<String>> {
+    let harmless = !matches!(classify_command(argv), CommandRisk::Dangerous(_) | CommandRisk::Risky(_));
+    let fits = harmless && is_unknown_program(argv[0]) && argv.len() <= MAX_WORDS;
     fits.then(|| argv.iter().map(|word| (*word).to_owned()).collect())
 }
 
 /// Proposes the rule that gives one of these grants in advance.
-pub(crate) fn beyond(grants: &Grants) -> Option<RuleProposal> {
+pub(crate) fn propose_grant_rule(grants: &Grants) -> Option<RuleProposal> {
     let [grant] = grants.iter().collect::<Vec<_>>()[..] else { return None };
     let (on, allows) = match grant {
         Grant::Write(path) => {

@@ -37,16 +37,16 @@ pub struct ApprovalQuestion {
 impl ApprovalQuestion {
     /// Returns sentences about files that the call would change and that take effect on the user's machine. For a
     /// command they are derived from its words, like [`touches`](Self::touches).
-    pub fn takes_effect(&self) -> Vec<String> {
+    pub fn host_file_warnings(&self) -> Vec<String> {
         let by_name = |path: &String| Some((host_file_by_name(Path::new(path))?, path.clone()));
         let written = self.intent.effects.iter().filter_map(|effect| match effect {
             Effect::Write(path) => Some((self.permit.host_file(path)?, path.display().to_string())),
             _ => None,
         });
         let stated = written.collect::<Vec<_>>();
-        let touched = if stated.is_empty() { self.touches().writes } else { Vec::new() };
+        let touched = if stated.is_empty() { self.effect_summary().writes } else { Vec::new() };
         let named = touched.iter().filter_map(by_name);
-        stated.iter().cloned().chain(named).map(|(file, path)| file.sentence(&path)).collect()
+        stated.iter().cloned().chain(named).map(|(file, path)| file.describe_change(&path)).collect()
     }
 
     /// Returns the sandbox policy that applies after an approval.
@@ -178,8 +178,8 @@ impl fmt::Display for ApprovalReason {
 
 impl ApprovalReason {
     /// Describes the reason to the person who is asked.
-    pub fn for_user(&self) -> String {
-        self.sentence(Denial::for_user)
+    pub fn describe_for_user(&self) -> String {
+        self.sentence(Denial::describe_for_user)
     }
 
     fn sentence(&self, denied: impl Fn(&Denial) -> String) -> String {

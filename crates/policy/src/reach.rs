@@ -28,7 +28,7 @@ impl ReadRoot {
 
     /// Adds the spelling `spelled` of the same directory, through a symlink.
     #[must_use]
-    pub fn spelled(mut self, spelled: impl Into<PathBuf>) -> Self {
+    pub fn with_spelling(mut self, spelled: impl Into<PathBuf>) -> Self {
         let spelled = spelled.into();
         self.spelled = (spelled != self.path).then_some(spelled);
         self
@@ -44,7 +44,7 @@ impl ReadRoot {
     /// Marks the root as the session's own directory, which replaces the host's directory at its spelling, e.g. `/tmp`.
     /// It is removed with the session. Paths in `except` remain the host's.
     #[must_use]
-    pub fn in_place_of_the_hosts(mut self, except: impl IntoIterator<Item = PathBuf>) -> Self {
+    pub fn replacing_host_directory(mut self, except: impl IntoIterator<Item = PathBuf>) -> Self {
         self.own = Some(SessionDirectory { except: except.into_iter().collect() });
         self
     }
@@ -85,7 +85,7 @@ impl ReadScope {
     }
 
     /// Returns the deny-read patterns.
-    pub fn deny(&self) -> &DenyRead {
+    pub fn deny_read(&self) -> &DenyRead {
         &self.deny
     }
 
@@ -95,23 +95,23 @@ impl ReadScope {
             .iter()
             .filter_map(|root| Some((root, root.below(path)?)))
             .min_by_key(|(_, below)| below.components().count())
-            .ok_or_else(|| Denial::outside(path.to_owned(), &self.roots))
+            .ok_or_else(|| Denial::outside_roots(path.to_owned(), &self.roots))
     }
 
     /// Returns the real location of `path`: below the real path of its root, in either spelling.
-    pub fn real(&self, path: &Path) -> PathBuf {
+    pub fn real_path(&self, path: &Path) -> PathBuf {
         self.locate(path).map_or_else(|_| path.to_owned(), |(root, below)| root.path().join(below))
     }
 
     /// Returns the host path that the session directory containing `path` replaces, e.g. `/tmp`.
-    pub fn own_place(&self, path: &Path) -> Option<&Path> {
+    pub fn replaced_place(&self, path: &Path) -> Option<&Path> {
         let (root, _) = self.locate(path).ok()?;
         root.own.as_ref().and(root.spelled.as_deref())
     }
 
     /// Returns `real` as commands of the session spell it: a path in a session directory, below the host path that the
     /// directory replaces.
-    pub fn spelled(&self, real: &Path) -> PathBuf {
+    pub fn session_spelling(&self, real: &Path) -> PathBuf {
         let spelled = || {
             let (root, below) = self.locate(real).ok()?;
             let place = root.own.as_ref().and(root.spelled.as_deref())?;
@@ -121,17 +121,17 @@ impl ReadScope {
     }
 
     /// Returns true if `path` is a root or an ancestor of one.
-    pub fn leads_to_a_root(&self, path: &Path) -> bool {
+    pub fn is_above_root(&self, path: &Path) -> bool {
         self.roots.iter().any(|root| root.path.starts_with(path))
     }
 
     /// Checks lexically that `path` may be read; `exec` checks the resolved path.
-    pub fn judge(&self, path: &Path) -> Result<(), Denial> {
+    pub fn check_read(&self, path: &Path) -> Result<(), Denial> {
         let (root, below) = self.locate(path)?;
         let real = root.path().join(below);
         let spelled = root.spelled.as_ref().map(|spelled| spelled.join(below));
         let ways = [Some(path), Some(&*real), spelled.as_deref()];
-        match ways.into_iter().flatten().find_map(|way| self.deny.denies(way)) {
+        match ways.into_iter().flatten().find_map(|way| self.deny.denying_pattern(way)) {
             Some(rule) => Err(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() }),
             None => Ok(()),
         }
@@ -143,9 +143,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_a_directory_of_the_sessions_own() {
-        let own = ReadRoot::new("/tmp/s/tmp").spelled("/tmp").unlisted();
-        let own = own.in_place_of_the_hosts(["/tmp/home".into()]);
+    fn session_directory_replaces_the_host_directory() {
+        let own = ReadRoot::new("/tmp/s/tmp").with_spelling("/tmp").unlisted();
+        let own = own.replacing_host_directory(["/tmp/home".into()]);
         let deny = DenyRead::new(std::iter::empty::<&str>(), None).unwrap();
         let reach = ReadScope::new(vec![ReadRoot::new("/tmp/x/w"), own], deny);
         for (path, place, real) in [
@@ -158,11 +158,11 @@ mod tests {
             ("/etc/a", None, "/etc/a"),
         ] {
             let path = Path::new(path);
-            assert_eq!(reach.own_place(path), place.map(Path::new), "{path:?}");
-            assert_eq!(reach.real(path), Path::new(real), "{path:?}");
+            assert_eq!(reach.replaced_place(path), place.map(Path::new), "{path:?}");
+            assert_eq!(reach.real_path(path), Path::new(real), "{path:?}");
             let spelled = if path.starts_with("/tmp/s") { Path::new("/tmp/evil") } else { path };
-            assert_eq!(reach.spelled(&reach.real(path)), spelled, "{path:?}");
+            assert_eq!(reach.session_spelling(&reach.real_path(path)), spelled, "{path:?}");
         }
-        assert!(reach.judge(Path::new("/tmp/home/a")).is_err());
+        assert!(reach.check_read(Path::new("/tmp/home/a")).is_err());
     }
 }

@@ -117,17 +117,17 @@ impl Confinement {
     }
 
     /// Returns the denial for a write to `path`, which is not writable.
-    pub fn refusal_of_write(&self, path: PathBuf) -> Denial {
+    pub fn write_denial(&self, path: PathBuf) -> Denial {
         match self.host_file(&path).filter(|_| self.is_open(&path)) {
             Some(HostFile { role: HostFileRole::Configuration, when }) => {
                 Denial::HostConfiguration { path, when }
             }
-            _ => self.closed(path),
+            _ => self.closed_path_denial(path),
         }
     }
 
     /// Returns the denial for a write to `path`, which is not host configuration.
-    pub(crate) fn closed(&self, path: PathBuf) -> Denial {
+    pub(crate) fn closed_path_denial(&self, path: PathBuf) -> Denial {
         let about = |rule: &&ClosedPath| path.starts_with(&rule.path);
         let is_inside = self.writable.iter().any(|root| path.starts_with(root));
         let rule = self.path_rules.iter().filter(about).max_by_key(|rule| rule.path.components().count());
@@ -147,7 +147,7 @@ impl Confinement {
 }
 
 /// Returns true if `directory`, relative to `root`, lies in a directory that git, an agent or an editor obeys.
-pub fn is_in_configuration(root: &Path, directory: &Path) -> bool {
+pub fn is_inside_configuration(root: &Path, directory: &Path) -> bool {
     let below = directory.strip_prefix(root).unwrap_or(directory);
     let is_configuration =
         || host_file_by_name(below).is_some_and(|file| file.role == HostFileRole::Configuration);
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_be_written() {
+    fn writes_are_allowed_only_in_writable_roots() {
         let confinement = Confinement {
             writable: vec!["/w".into(), "/w/vendor/open".into(), "/cache".into()],
             read_only: vec!["/w/vendor".into()],
@@ -285,9 +285,9 @@ mod tests {
         for (directory, inside) in
             [("/w", false), ("/w/a", false), ("/w/.git", true), ("/w/a/.claude/x", true)]
         {
-            assert_eq!(is_in_configuration(Path::new("/w"), Path::new(directory)), inside, "{directory}");
+            assert_eq!(is_inside_configuration(Path::new("/w"), Path::new(directory)), inside, "{directory}");
         }
         // A start in such a directory is intended.
-        assert!(!is_in_configuration(Path::new("/w/.git"), Path::new("/w/.git/hooks")));
+        assert!(!is_inside_configuration(Path::new("/w/.git"), Path::new("/w/.git/hooks")));
     }
 }

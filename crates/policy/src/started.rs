@@ -1,8 +1,8 @@
 //! Decides which commands started by `xargs` or `find -exec` are read-only, although unknown arguments are added.
 
-use crate::account::{base, literal, text};
+use crate::account::{file_name, literal_text, word_text};
 use crate::known::{
-    find_only_starts, leads_astray, prints_names, reads_whatever_is_added, xargs_only_starts,
+    find_only_runs_commands, may_name_special_files, prints_file_names, is_read_only_with_any_args, xargs_only_runs_command,
 };
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
@@ -17,13 +17,13 @@ pub(crate) struct ReadOnlyStarts(Vec<bool>);
 
 impl ReadOnlyStarts {
     /// Examines `commands`; `wraps` marks those that only start another command.
-    pub(crate) fn of(commands: &[ScriptCommand], wraps: &[bool]) -> Self {
+    pub(crate) fn new(commands: &[ScriptCommand], wraps: &[bool]) -> Self {
         // The added arguments come from the output of other commands. That output must consist of file names, none of
         // them special.
         let astray = commands.iter().zip(wraps).any(|(command, wraps)| {
             let reads = !*wraps || is(command, "xargs");
             let words = command.words.iter().filter(|_| reads).skip(1);
-            words.chain(fed(command)).any(|word| leads_astray(text(word)))
+            words.chain(fed(command)).any(|word| may_name_special_files(word_text(word)))
         });
         let by = |name: &str| commands.iter().filter(|command| is(command, name)).count();
         let started = |command: &ScriptCommand| command.through.last().is_some_and(|by| by == "find -exec");
@@ -36,7 +36,7 @@ impl ReadOnlyStarts {
     }
 
     /// Returns true if the command at `at` is read-only.
-    pub(crate) fn reads(&self, at: usize) -> bool {
+    pub(crate) fn is_read_only(&self, at: usize) -> bool {
         self.0[at]
     }
 }
@@ -53,14 +53,14 @@ fn feeds(command: &ScriptCommand, wraps: bool) -> bool {
     if wraps && SHELLS.iter().any(|shell| is(command, shell)) {
         return true;
     }
-    let words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
-    prints_names(&words, command.fed)
+    let words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();
+    prints_file_names(&words, command.fed)
 }
 
 /// Returns true if `xargs` reads its arguments from another command or a literal text, not from a file.
 fn takes_names(xargs: &ScriptCommand) -> bool {
     let quotes = |text: &str| text.contains(['\\', '"', '\'']);
-    let known = |word: &ScriptWord| literal(word).is_some_and(|text| !quotes(text));
+    let known = |word: &ScriptWord| literal_text(word).is_some_and(|text| !quotes(text));
     let is_text = |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Text(text) if known(text));
     let texts = fed(xargs).count();
     texts == xargs.redirects.iter().filter(|redirect| is_text(redirect)).count() && (xargs.fed || texts > 0)
@@ -75,20 +75,20 @@ fn fed(command: &ScriptCommand) -> impl Iterator<Item = &ScriptWord> {
 }
 
 fn is(command: &ScriptCommand, name: &str) -> bool {
-    literal(&command.words[0]).is_some_and(|word| base(word) == name)
+    literal_text(&command.words[0]).is_some_and(|word| file_name(word) == name)
 }
 
 /// Returns true for a `find` that only prints and starts commands; those commands are listed separately.
 fn is_find(command: &ScriptCommand) -> bool {
-    let words: Vec<Option<&str>> = command.words.iter().skip(1).map(literal).collect();
-    is(command, "find") && !command.more && words.contains(&Some("-exec")) && find_only_starts(&words)
+    let words: Vec<Option<&str>> = command.words.iter().skip(1).map(literal_text).collect();
+    is(command, "find") && !command.more && words.contains(&Some("-exec")) && find_only_runs_commands(&words)
 }
 
 /// Returns true if the command at `at` is started with added arguments, and is read-only for all of them.
 fn is_started(commands: &[ScriptCommand], at: usize) -> bool {
     let command = &commands[at];
-    let words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
-    let marked = |word: &ScriptWord| literal(word).is_some() || is_marked(text(word));
+    let words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();
+    let marked = |word: &ScriptWord| literal_text(word).is_some() || is_marked(word_text(word));
     if !command.words.iter().all(marked) || (!command.more && !words.contains(&None)) {
         return false;
     }
@@ -98,7 +98,7 @@ fn is_started(commands: &[ScriptCommand], at: usize) -> bool {
         _ => false,
     };
     let added = command.more.then_some(None);
-    by_starter && reads_whatever_is_added(&words.into_iter().chain(added).collect::<Vec<_>>())
+    by_starter && is_read_only_with_any_args(&words.into_iter().chain(added).collect::<Vec<_>>())
 }
 
 /// Returns true if `text` is a placeholder, perhaps among ordinary letters, without shell expansions.
@@ -113,11 +113,11 @@ fn is_plain_xargs(commands: &[ScriptCommand], at: usize) -> bool {
     let Some((_, outside)) = command.through.split_last() else { return false };
     let starts = |one: &&ScriptCommand| is(one, "xargs") && one.through == outside;
     let Some(xargs) = commands[..at].iter().rev().find(starts) else { return false };
-    let words: Vec<Option<&str>> = xargs.words.iter().skip(1).map(literal).collect();
-    let same = |(one, other): (&ScriptWord, &ScriptWord)| text(one) == text(other);
+    let words: Vec<Option<&str>> = xargs.words.iter().skip(1).map(literal_text).collect();
+    let same = |(one, other): (&ScriptWord, &ScriptWord)| word_text(one) == word_text(other);
     let begins = xargs.words.len().saturating_sub(command.words.len());
     let named = begins > 0 && xargs.words[begins..].iter().zip(&command.words).all(same);
     // Without a command, `xargs` runs `echo`.
     let options = if named { &words[..begins - 1] } else { &words[..] };
-    !xargs.more && xargs_only_starts(options)
+    !xargs.more && xargs_only_runs_command(options)
 }

@@ -81,7 +81,7 @@ impl ApprovalStore {
     /// Returns true if every one of `keys` was approved with all of its `grants`. An empty list is never approved.
     pub fn covers(&self, keys: &[ApprovalKey], grants: &Grants) -> bool {
         let all = !keys.is_empty() && keys.iter().all(|key| self.approved().contains_key(key));
-        all && self.granted(keys).is_superset(grants)
+        all && self.grants_with(keys).is_superset(grants)
     }
 
     /// Returns true if there are no approvals.
@@ -90,7 +90,7 @@ impl ApprovalStore {
     }
 
     /// Returns the grants given with `keys`: those common to all commands, or without a command those of any key.
-    pub fn granted(&self, keys: &[ApprovalKey]) -> Grants {
+    pub fn grants_with(&self, keys: &[ApprovalKey]) -> Grants {
         let approved = self.approved();
         let given = |key: &ApprovalKey| approved.get(key).cloned().unwrap_or_default();
         let mut commands = keys.iter().filter(|key| matches!(key, ApprovalKey::Run { .. })).map(given);
@@ -112,7 +112,7 @@ impl ApprovalStore {
     /// Creates a store for a sub-agent. It starts with these approvals, except those for leaving the sandbox. New
     /// approvals do not flow back.
     #[must_use]
-    pub fn inherit(&self) -> Self {
+    pub fn copy_for_subagent(&self) -> Self {
         let inherits = |grants: &Grants| !grants.contains(&Grant::Unconfined);
         let approved = self.approved().iter().filter(|(_, grants)| inherits(grants)).map(clone).collect();
         Self { approved: Mutex::new(approved) }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_granted_counts_for_what_it_was_for() {
+    fn grants_count_only_for_their_own_key() {
         let store = ApprovalStore::default();
         let none = Grants::new();
         let grants = Grants::from([Grant::Write("/out".into())]);
@@ -173,7 +173,7 @@ mod tests {
             (vec![run("ls"), write("/out/a")], &none),
             (vec![write("/b")], &none),
         ] {
-            assert_eq!(&store.granted(&keys), granted, "{keys:?}");
+            assert_eq!(&store.grants_with(&keys), granted, "{keys:?}");
             assert!(store.covers(&keys, granted));
             assert_eq!(store.covers(&keys, &grants), *granted == grants);
         }
@@ -185,7 +185,7 @@ mod tests {
         let (none, leaves) = (Grants::new(), Grants::from([Grant::Unconfined]));
         store.approve(&[write("/a")], &none);
         store.approve(&[run("make")], &leaves);
-        let child = store.inherit();
+        let child = store.copy_for_subagent();
         assert!(child.covers(&[write("/a")], &none));
         assert!(!child.covers(&[run("make")], &none) && !child.covers(&[run("make")], &leaves));
         child.approve(&[write("/c")], &none);

@@ -1,34 +1,34 @@
 //! Finds dangers that arise from several commands of a line together: one sets, writes or prints text that another
 //! runs.
 
-use crate::account::{danger_of, text};
+use crate::account::{danger_of, word_text};
 use crate::download::WrittenFiles;
 use crate::expand::ScriptVariables;
 use crate::known::CommandRisk;
-use crate::shell::{ScriptAnalysis, ScriptCommand, UnboundedGrowth, analyse};
+use crate::shell::{ScriptAnalysis, ScriptCommand, UnboundedGrowth, analyse_script};
 use crate::{embedded, endless, expand, fed, moved, spelled};
 
 /// Returns, for each command of `line`, the danger that the other commands add, if there is one.
-pub(crate) fn dangers(line: &ScriptAnalysis) -> Vec<Option<CommandRisk>> {
+pub(crate) fn find_dangers(line: &ScriptAnalysis) -> Vec<Option<CommandRisk>> {
     let ScriptAnalysis { commands, defined, assigned, grows, .. } = line;
-    let values = ScriptVariables::of_script(commands, defined, assigned);
-    let places = moved::to(commands.iter());
-    let mut written = WrittenFiles::of(commands, assigned);
-    let fills = endless::fills(commands);
+    let values = ScriptVariables::from_script(commands, defined, assigned);
+    let places = moved::directories_changed_to(commands.iter());
+    let mut written = WrittenFiles::new(commands, assigned);
+    let fills = endless::endless_writers(commands);
     let found = commands.iter().zip(fills).enumerate().map(|(at, (command, fills))| {
-        let forms = expand::likely(command, &values);
-        let runs = written.next(command, &forms);
+        let forms = expand::likely_forms(command, &values);
+        let runs = written.check_next(command, &forms);
         let by_others = [
-            fed::by_variable(command, assigned),
-            moved::danger(command, &places),
-            moved::by_variable(command, assigned),
+            fed::danger_by_variable(command, assigned),
+            moved::find_danger(command, &places),
+            moved::danger_by_variable(command, assigned),
         ];
         let mut all = vec![fills, runs];
         all.extend(by_others.map(|why| why.map(CommandRisk::Dangerous)));
         all.extend(grows.iter().filter(|(of, _)| *of == at).map(|(_, how)| Some(grown(*how))));
-        all.push(embedded::danger(command));
+        all.push(embedded::find_danger(command));
         all.push(by_setting(command));
-        all.push(spelled::danger(command, &forms, &values));
+        all.push(spelled::find_danger(command, &forms, &values));
         worst(all.into_iter().flatten())
     });
     found.collect()
@@ -41,7 +41,7 @@ const RUN: &[&str] =
 /// Finds a danger in the command that a variable, set for this command, makes it run.
 fn by_setting(command: &ScriptCommand) -> Option<CommandRisk> {
     let run = command.variables.iter().filter(|(name, _)| RUN.contains(&name.as_str()));
-    run.flat_map(|(_, value)| analyse(text(value)).commands).find_map(|inner| danger_of(&inner))
+    run.flat_map(|(_, value)| analyse_script(word_text(value)).commands).find_map(|inner| danger_of(&inner))
 }
 
 fn grown(how: UnboundedGrowth) -> CommandRisk {

@@ -8,9 +8,9 @@ mod remotes;
 
 use std::path::Path;
 
-use crate::known::last_part;
+use crate::known::program_name;
 use crate::shell::{PatchCommand, ScriptRedirect, ScriptWord};
-use crate::{CommandAnalysis, Effect, CommandRisk, ClassifiedCommand, ApprovalQuestion, resolve};
+use crate::{CommandAnalysis, Effect, CommandRisk, ClassifiedCommand, ApprovalQuestion, resolve_path};
 
 /// Sources and destinations of data that are not files.
 const SINKS: &[&str] = &[
@@ -52,7 +52,7 @@ impl EffectSummary {
     /// assert_eq!(touches.writes, ["/old", "page"]);
     /// assert_eq!(touches.reaches, ["example.org"]);
     /// ```
-    pub fn of(account: &CommandAnalysis, cwd: &Path) -> Self {
+    pub fn of_command(account: &CommandAnalysis, cwd: &Path) -> Self {
         let mut out = Self::default();
         let moves = account.parts.iter().any(|part| matches!(part.name(), Some("cd" | "pushd" | "popd")));
         // After a `cd` the target of a path is unknown, so it is shown as written.
@@ -61,7 +61,7 @@ impl EffectSummary {
             out.add(part, &place);
         }
         for (_, value, _) in &account.sets {
-            out.reaches.extend(remotes::in_word(value));
+            out.reaches.extend(remotes::host_in_word(value));
         }
         out.once()
     }
@@ -72,29 +72,29 @@ impl EffectSummary {
         }
         for redirect in &part.command.redirects {
             match redirect {
-                ScriptRedirect::Read(from) => self.reads.extend(place.shown(from)),
-                ScriptRedirect::Write(to) | ScriptRedirect::Append(to) => self.writes.extend(place.shown(to)),
+                ScriptRedirect::Read(from) => self.reads.extend(place.display_path(from)),
+                ScriptRedirect::Write(to) | ScriptRedirect::Append(to) => self.writes.extend(place.display_path(to)),
                 ScriptRedirect::ReadWrite(both) => {
-                    self.reads.extend(place.shown(both));
-                    self.writes.extend(place.shown(both));
+                    self.reads.extend(place.display_path(both));
+                    self.writes.extend(place.display_path(both));
                 }
                 ScriptRedirect::Text(_) => {}
             }
-            self.reaches.extend(remotes::in_redirect(redirect));
+            self.reaches.extend(remotes::host_in_redirect(redirect));
         }
         // The arguments of a wrapper belong to the command that it starts.
         let Some(name) = part.name().filter(|_| !part.wraps) else { return };
         let words = &part.command.words[1..];
-        let used = operands::of(last_part(name), words);
-        self.reads.extend(used.reads.into_iter().filter_map(|word| place.shown(&word)));
-        self.writes.extend(used.writes.into_iter().filter_map(|word| place.shown(&word)));
+        let used = operands::files_used_by(program_name(name), words);
+        self.reads.extend(used.reads.into_iter().filter_map(|word| place.display_path(&word)));
+        self.writes.extend(used.writes.into_iter().filter_map(|word| place.display_path(&word)));
         // A read-only command may print a URL without connecting to it.
         if part.known == CommandRisk::ReadOnly {
             return;
         }
-        self.reaches.extend(remotes::of(last_part(name), words));
+        self.reaches.extend(remotes::hosts_named_by(program_name(name), words));
         let variables = part.command.variables.iter().map(|(_, value)| value);
-        self.reaches.extend(variables.filter_map(remotes::in_word));
+        self.reaches.extend(variables.filter_map(remotes::host_in_word));
     }
 
     /// Removes duplicates.
@@ -109,7 +109,7 @@ impl EffectSummary {
 
 impl ApprovalQuestion {
     /// Summarizes the effects of the call as far as they are known: a hint for the person who is asked.
-    pub fn touches(&self) -> EffectSummary {
+    pub fn effect_summary(&self) -> EffectSummary {
         let mut out = EffectSummary::default();
         let effects = &self.intent.effects;
         let cwd = effects.iter().find_map(|effect| match effect {
@@ -117,7 +117,7 @@ impl ApprovalQuestion {
             _ => None,
         });
         if let (Some(account), Some(cwd)) = (&self.account, cwd) {
-            out = EffectSummary::of(account, cwd);
+            out = EffectSummary::of_command(account, cwd);
         }
         for effect in effects {
             match effect {
@@ -127,7 +127,7 @@ impl ApprovalQuestion {
                 Effect::Write(path) => out.writes.push(path.display().to_string()),
                 Effect::Network(target) => out.reaches.push(target.clone()),
                 Effect::Exec(line) => {
-                    out.writes.extend(crate::shell::patch(&line.argv).iter().flat_map(patched));
+                    out.writes.extend(crate::shell::find_patch(&line.argv).iter().flat_map(patched));
                 }
                 Effect::Type(_) | Effect::Foreign(_) | Effect::Remember(_) => {}
             }
@@ -151,7 +151,7 @@ struct PathBase<'a> {
 
 impl PathBase<'_> {
     /// Formats a path for a person; `None` for sinks and URLs.
-    fn shown(&self, word: &ScriptWord) -> Option<String> {
+    fn display_path(&self, word: &ScriptWord) -> Option<String> {
         let ScriptWord::Literal(text) = word else { return Some(word.to_string()) };
         if text.is_empty()
             || text == "-"
@@ -160,7 +160,7 @@ impl PathBase<'_> {
         {
             return None;
         }
-        let path = self.cwd.and_then(|cwd| Some((cwd, resolve(cwd, text).ok()?)));
+        let path = self.cwd.and_then(|cwd| Some((cwd, resolve_path(cwd, text).ok()?)));
         let text = match path {
             Some((cwd, path)) => match path.strip_prefix(cwd) {
                 Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use proptest::prelude::*;
-use toolgate_policy::{EnvironmentPolicy, InheritScope, imposed};
+use toolgate_policy::{EnvironmentPolicy, InheritScope, imposed_variables};
 
 fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
@@ -17,7 +17,7 @@ fn gets(environment: &EnvironmentPolicy, name: &str, value: &str) -> bool {
 }
 
 #[test]
-fn what_is_inherited() {
+fn inherits_only_the_selected_variables() {
     const ALL: &[InheritScope] = &[InheritScope::All];
     const CORE: &[InheritScope] = &[InheritScope::All, InheritScope::Core];
     const NEVER: &[InheritScope] = &[];
@@ -85,7 +85,7 @@ fn what_is_inherited() {
 }
 
 #[test]
-fn what_is_passed_on() {
+fn passes_named_variables_and_patterns() {
     for (name, value, pass, expected) in [
         ("CI", "1", &["CI"][..], true),
         ("CI", "1", &["ci"], false),
@@ -122,7 +122,7 @@ fn what_is_passed_on() {
 }
 
 #[test]
-fn what_is_set_is_set() {
+fn set_variables_override_inherited_ones() {
     let set =
         [("A", "1"), ("PATH", "/x"), ("MY_TOKEN", "2"), ("ANTHROPIC_API_KEY", "3"), ("A=B", "4"), ("", "5")];
     let set = set.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
@@ -143,7 +143,7 @@ fn a_name_must_be_text_and_a_value_need_not() {
 }
 
 #[test]
-fn what_a_profile_exports() {
+fn profile_exports_reach_commands_unless_withheld() {
     let environment = EnvironmentPolicy { pass: strings(&["NPM_TOKEN", "GH_*"]), ..EnvironmentPolicy::default() };
     for (name, expected) in [
         ("EDITOR", true),
@@ -158,11 +158,11 @@ fn what_a_profile_exports() {
         ("", false),
     ] {
         assert_eq!(environment.admits_from_profile(name), expected, "{name}");
-        let got = environment.of_profile([(name.into(), "x".into())]);
+        let got = environment.build_from_profile([(name.into(), "x".into())]);
         assert_eq!(got.contains_key(OsStr::new(name)), expected, "{name}");
     }
     let url = || OsString::from("https://me:pass@host");
-    let got = environment.of_profile([("A".into(), url()), ("NPM_TOKEN".into(), url())]);
+    let got = environment.build_from_profile([("A".into(), url()), ("NPM_TOKEN".into(), url())]);
     assert_eq!(got.into_keys().collect::<Vec<_>>(), ["NPM_TOKEN"]);
 }
 
@@ -191,8 +191,8 @@ fn what_would_be_left_out_is_named() {
 }
 
 #[test]
-fn what_every_command_gets() {
-    let of = |terminal| imposed(terminal).iter().copied().collect::<BTreeMap<_, _>>();
+fn every_command_gets_the_imposed_variables() {
+    let of = |terminal| imposed_variables(terminal).iter().copied().collect::<BTreeMap<_, _>>();
     let (with, without) = (of(true), of(false));
     for (name, on_terminal, on_none) in [
         ("PAGER", Some("cat"), Some("cat")),
@@ -282,7 +282,7 @@ proptest! {
             prop_assert!(!got.contains_key(OsStr::new(secret)), "{secret}");
             prop_assert!(!environment.admits_from_profile(secret), "{secret}");
         }
-        let from_profile = environment.of_profile(host());
+        let from_profile = environment.build_from_profile(host());
         prop_assert!(!got.keys().chain(from_profile.keys()).any(|name| is_provider_key(name)));
         for name in got.keys().filter_map(|name| name.to_str()) {
             prop_assert!(!name.is_empty() && !name.contains(['=', '\0']), "{name}");

@@ -17,7 +17,7 @@ pub struct WorkingDir {
 impl WorkingDir {
     /// Makes the path in argument `name` absolute. An invalid path is an error of that argument.
     pub fn path(&self, name: &str, text: &str) -> Result<PathBuf, ToolError> {
-        policy::resolve(&self.cwd, text).map_err(|fault| ToolError::argument(name, fault.to_string()))
+        policy::resolve_path(&self.cwd, text).map_err(|fault| ToolError::argument(name, fault.to_string()))
     }
 }
 

@@ -1,11 +1,11 @@
 //! Sanitizes foreign text for a model: removes invisible characters and limits the length.
 
-use policy::invisible;
+use policy::is_invisible;
 
 /// Removes invisible characters and truncates to `cap` characters, the last of which is then `…`.
 pub(crate) fn clean(text: &str, cap: usize) -> String {
     let visible =
-        text.chars().filter(|&letter| !invisible(letter)).skip_while(|letter| letter.is_whitespace());
+        text.chars().filter(|&letter| !is_invisible(letter)).skip_while(|letter| letter.is_whitespace());
     let mut cleaned = String::new();
     for (count, letter) in visible.enumerate() {
         if count == cap {

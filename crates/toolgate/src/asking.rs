@@ -52,7 +52,7 @@ impl ApprovalSetup {
 
     /// Applies the approval policy and the rules to `gate`.
     pub(crate) fn gate(&self, gate: Gate) -> Gate {
-        gate.asking(self.approval).ruled_by(self.rules.clone())
+        gate.with_approval(self.approval).with_rules(self.rules.clone())
     }
 
     /// Applies the approver and the rulebook to `router`. Hooks are added later.
@@ -98,7 +98,7 @@ impl ApprovalSetup {
     pub(crate) fn unread(&self) -> impl Iterator<Item = String> {
         self.rules.iter().flat_map(|rule| match &rule.on {
             RuleSubject::Path { paths, access: PathAccess::Read } if rule.decision == RuleDecision::Forbid => {
-                paths.iter().map(policy::rules::RulePath::pattern).collect()
+                paths.iter().map(policy::rules::RulePath::deny_read_pattern).collect()
             }
             _ => Vec::new(),
         })
@@ -151,14 +151,14 @@ impl ToolgateBuilder {
     /// Repeats the restrictions that rules set below `from` for the same paths below `to`.
     #[must_use]
     pub fn mirrored(mut self, from: &Path, to: &Path) -> Self {
-        self.asking.rules = self.asking.rules.mirrored(from, to);
+        self.asking.rules = self.asking.rules.mirror_paths(from, to);
         self
     }
 
     /// Removes the permission of rules to run a command outside the sandbox.
     #[must_use]
     pub fn always_confined(mut self) -> Self {
-        self.asking.rules = self.asking.rules.confined();
+        self.asking.rules = self.asking.rules.without_sandbox_exits();
         self
     }
 

@@ -328,7 +328,7 @@ fn private_roots(scratch: &Scratch, home: Option<&Path>) -> [ReadRoot; 2] {
     [(scratch.tmp(), "/tmp"), (scratch.var_tmp(), "/var/tmp")].map(|(own, place)| {
         // A home below them is visible to commands too.
         let home = home.filter(|home| *home != Path::new(place)).map(Path::to_owned);
-        ReadRoot::new(own).spelled(place).unlisted().in_place_of_the_hosts(home)
+        ReadRoot::new(own).with_spelling(place).unlisted().replacing_host_directory(home)
     })
 }
 
@@ -338,7 +338,7 @@ impl ToolgateBuilder {
         let own = root(&self.directory)?;
         let place = WorkingDir { cwd: own.path().to_owned() };
         if let Some(parent) = &self.inherits {
-            let gate = parent.inherited(self.sandbox, self.asking.approval());
+            let gate = parent.for_subagent(self.sandbox, self.asking.approval());
             return Ok(ResolvedPolicy { gate, place, scratch: None });
         }
         let mut roots = vec![own];
@@ -348,7 +348,7 @@ impl ToolgateBuilder {
         roots.extend(
             self.kept_in
                 .iter()
-                .map(|directory| ReadRoot::new(exec::fs::canonicalize_existing(directory)).spelled(directory).unlisted()),
+                .map(|directory| ReadRoot::new(exec::fs::canonicalize_existing(directory)).with_spelling(directory).unlisted()),
         );
         let home = self.home.as_deref().map(plain_home).transpose()?;
         let home = home.as_deref();
@@ -387,8 +387,8 @@ impl ToolgateBuilder {
         changeable.extend(confinement.writable.iter().cloned());
         let path = std::env::var_os("PATH").unwrap_or_default();
         let gate = Gate::new(ReadScope::new(roots, deny), self.sandbox)
-            .confined_to(confinement)
-            .on(Arc::new(ThisMachine::new(path, changeable).with_home(home.map(Path::to_owned))));
+            .with_confinement(confinement)
+            .with_machine(Arc::new(ThisMachine::new(path, changeable).with_home(home.map(Path::to_owned))));
         let gate = self.asking.gate(gate);
         Ok(ResolvedPolicy { gate, place, scratch })
     }
@@ -425,7 +425,7 @@ fn root(directory: &Path) -> Result<ReadRoot, BuildFault> {
     // With `/.` appended, only a directory resolves.
     let real = exec::fs::canonicalize(&directory.join(".")).map_err(fault)?;
     let spelled = std::path::absolute(directory).map_err(fault)?;
-    Ok(ReadRoot::new(real).spelled(spelled))
+    Ok(ReadRoot::new(real).with_spelling(spelled))
 }
 
 /// Normalises the home: removes `//` and `.`. Fails for a home that is relative, has `..` or is not UTF-8, because no
@@ -459,6 +459,6 @@ fn with_account_home(mut patterns: Vec<String>, account: Option<&Path>) -> Vec<S
 
 /// Adds the real paths of denied paths behind symlinks, because access is checked on real paths.
 fn with_real_paths(patterns: &[String], home: Option<&Path>) -> Vec<String> {
-    let real = patterns.iter().filter_map(|pattern| DenyRead::resolved(pattern, home, exec::fs::canonicalize_existing));
+    let real = patterns.iter().filter_map(|pattern| DenyRead::resolve_pattern(pattern, home, exec::fs::canonicalize_existing));
     patterns.iter().cloned().chain(real).collect()
 }

@@ -53,8 +53,8 @@ pub use policy::{
     CommandAnalysis, ApprovalPolicy, MinimumTier, ApprovalReason, CommandLine, Confinement, DEFAULT_DENY_READ, Denial, DenyRead,
     Effect, Enforcement, EnvironmentPolicy, EnvironmentFault, Escalation, EnforcementGap, Gate, Grant, HostPattern, HostPatternFault, HostRules,
     InheritScope, Intent, CommandRisk, ResourceLimits as CommandLimits, MachineLookup, NetworkPolicy, ClassifiedCommand, Permit, RuleProposal, ApprovalQuestion,
-    ReadScope, ReviewDecision, ReadRoot, SandboxPolicy, Tier, EffectSummary, Verdict, host_file_by_name, invisible,
-    is_in_configuration, is_secret_name, rules, shell,
+    ReadScope, ReviewDecision, ReadRoot, SandboxPolicy, Tier, EffectSummary, Verdict, host_file_by_name, is_invisible,
+    is_inside_configuration, is_secret_name, rules, shell,
 };
 #[cfg(feature = "mcp")]
 pub use program::ConfinedServerProgram;

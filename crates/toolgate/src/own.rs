@@ -33,7 +33,7 @@ impl InternalCommand<'_> {
     /// One sentence, if it could not be run.
     pub async fn confined(&self, processes: &SharedProcesses, gate: &Gate) -> Result<OneShotOutput, String> {
         let argv = self.found()?;
-        let gate = gate.for_ourselves();
+        let gate = gate.for_internal_commands();
         let permit = match gate.decide("git", &Intent::run(argv.clone(), self.directory)) {
             Verdict::Allow(permit) => permit,
             Verdict::Forbid(denial) => return Err(denial.to_string()),

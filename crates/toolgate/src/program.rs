@@ -102,7 +102,7 @@ impl ConfinedServerProgram {
     fn unseen(&self, sandbox: &CommandSandbox) -> Option<String> {
         let program = self.argv.first().and_then(|name| find_program(name, std::env::var_os("PATH").as_deref()));
         let words = self.argv.iter().skip(1).map(|word| self.directory.join(word));
-        let named = program.into_iter().chain(words).map(|path| policy::normal(&path));
+        let named = program.into_iter().chain(words).map(|path| policy::normalize_path(&path));
         // A word that names no file on the host is no path, or one that the program creates.
         let mut unseen = named.filter(|path| path.is_file() && sandbox.own_place(path).is_some());
         let path = unseen.next()?;

@@ -65,7 +65,7 @@ impl ToolgateBuilder {
 impl CommandSandbox {
     /// Returns the directory, e.g. `/tmp`, that commands have a private version of, if `path` lies in it.
     pub(crate) fn own_place(&self, path: &Path) -> Option<&Path> {
-        self.gate.reach().own_place(path)
+        self.gate.read_scope().replaced_place(path)
     }
 
     fn permit(&self, argv: &[String]) -> Result<Permit, Denial> {

@@ -81,7 +81,7 @@ impl AnyTool for ApplyPatch {
                 paths.push(whole);
             }
         }
-        let intent = Intent::of(paths.iter().cloned().map(Effect::Write).collect());
+        let intent = Intent::from_effects(paths.iter().cloned().map(Effect::Write).collect());
         Ok(Box::new(PatchAttempt {
             text: call.payload.arguments().into_owned(),
             patch,
@@ -130,8 +130,8 @@ impl CallAttempt for PatchAttempt {
         Box::pin(async move {
             let (patch, permit, place) = (self.patch.clone(), glimpse.clone(), cx.place().clone());
             let planned = cx.blocking(move |_| {
-                let reach = Arc::clone(permit.reach());
-                let (disk, denied) = open(&place, move |real| reach.judge(real))?;
+                let reach = Arc::clone(permit.read_scope());
+                let (disk, denied) = open(&place, move |real| reach.check_read(real))?;
                 let (located, spelling) = PathSpelling::of(&patch, &permit, &place)?;
                 let plan = PatchPlan::build(&located, &disk).map_err(|failure| failure.to_string());
                 let plan = plan.and_then(|plan| {
@@ -210,7 +210,7 @@ impl PatchWork {
                     let _ = write!(why, "\n`{path}` has changed since you read it; read it again");
                 }
                 // The file may exist on the host, where the author of the patch has seen it.
-                let unseen = patch.paths().find_map(|path| not_the_hosts(permit.reach(), Path::new(path)));
+                let unseen = patch.paths().find_map(|path| not_the_hosts(permit.read_scope(), Path::new(path)));
                 if let Some(unseen) = unseen {
                     let _ = write!(why, "\n{unseen}");
                 }
@@ -245,12 +245,12 @@ impl PatchWork {
             remember(&edits, &disk, change);
         }
         let told = plan.listed_changes().filter_map(|change| {
-            let real = permit.reach().real(&cx.cwd().join(&change.path));
-            Some(permit.host_file(&real)?.sentence(&spelling.back(&change.path)))
+            let real = permit.read_scope().real_path(&cx.cwd().join(&change.path));
+            Some(permit.host_file(&real)?.describe_change(&spelling.back(&change.path)))
         });
         let told: Vec<String> = told.collect();
         let left = plan.changes.iter().filter(|change| change.after.is_some());
-        let own = PrivateFiles::of(left.map(|change| change.path.as_str()), permit.reach());
+        let own = PrivateFiles::of(left.map(|change| change.path.as_str()), permit.read_scope());
         let notes: Vec<String> = stale.iter().map(|path| had_changed(path)).chain(own.told()).collect();
         Ok(report(&spelling.plan(&plan), called_as, &notes, &told))
     }
@@ -331,7 +331,7 @@ impl PathSpelling {
         let (mut fault, mut elsewhere) = (None, Vec::new());
         patch.rename_paths(|path| match place.path("input", path) {
             Ok(whole) => {
-                let real = permit.reach().real(&whole);
+                let real = permit.read_scope().real_path(&whole);
                 // A path with `..` is written out in full: the user who approved it knows where it leads.
                 let climbs = path.split('/').any(|part| part == "..");
                 if real == whole && !climbs {

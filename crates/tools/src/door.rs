@@ -10,7 +10,7 @@ use tool::ToolError;
 pub(crate) fn look(permit: &Permit, path: &Path) -> Result<(ConfinedFs, FileHandle), ToolError> {
     let door = ConfinedFs::new(permit);
     let found = door.lookup(path).map_err(|fault| match fault {
-        FsError::NotFound { .. } => match not_the_hosts(permit.reach(), path) {
+        FsError::NotFound { .. } => match not_the_hosts(permit.read_scope(), path) {
             Some(why) => ToolError::io(format!("{fault}; {why}")),
             None => told(fault),
         },
@@ -21,7 +21,7 @@ pub(crate) fn look(permit: &Permit, path: &Path) -> Result<(ConfinedFs, FileHand
 
 /// Explains why a file that the host has at `path` is invisible, if `path` lies in a private directory of the session.
 pub(crate) fn not_the_hosts(reach: &ReadScope, path: &Path) -> Option<String> {
-    let place = reach.own_place(path)?.display();
+    let place = reach.replaced_place(path)?.display();
     Some(format!(
         "`{place}` is private to this session, so what the host has in its own `{place}` is not there; only the user can \
          show a directory of it, with `files.read_roots` in their own configuration or `--read-root`"

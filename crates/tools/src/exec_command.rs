@@ -132,7 +132,7 @@ impl ToolHandler for ExecCommand {
             justification: args.justification.as_deref(),
             prefix_rule: args.prefix_rule.as_deref(),
         };
-        Ok(plea.into(intent.in_terminal(args.tty == Some(true))))
+        Ok(plea.into(intent.with_terminal(args.tty == Some(true))))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {

@@ -70,7 +70,7 @@ impl ToolHandler for ListDir {
                 let why = format!("there are only {}", counted(page.seen, "entry"));
                 return Err(ToolError::argument("offset", why));
             }
-            Ok(ToolOutput::text(page.told(&permit.reach().spelled(start.path()), &walked)))
+            Ok(ToolOutput::text(page.told(&permit.read_scope().session_spelling(start.path()), &walked)))
         })
         .await
     }

@@ -13,7 +13,7 @@ pub(crate) struct PrivateFiles {
 impl PrivateFiles {
     /// Selects the private files among `paths`, which are real paths or relative to the working directory.
     pub(crate) fn of<'a>(paths: impl Iterator<Item = &'a str>, reach: &ReadScope) -> Self {
-        let own = |path: &Path| Some((reach.spelled(path), reach.own_place(path)?.to_owned()));
+        let own = |path: &Path| Some((reach.session_spelling(path), reach.replaced_place(path)?.to_owned()));
         Self { files: paths.map(Path::new).filter(|path| path.is_absolute()).filter_map(own).collect() }
     }
 

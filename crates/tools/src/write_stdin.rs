@@ -75,7 +75,7 @@ impl ToolHandler for WriteStdin {
             let confined = session.confinement().is_some();
             Effect::Type(ProgramInput { into: session.origin().command.clone(), text: chars, confined })
         });
-        Ok(plea.into(Intent::of(effect.into_iter().collect())))
+        Ok(plea.into(Intent::from_effects(effect.into_iter().collect())))
     }
 
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {

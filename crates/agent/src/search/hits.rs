@@ -57,7 +57,7 @@ fn hit(value: &Value) -> Option<SearchHit> {
 /// Returns a text on one line, without invisible characters.
 fn line(text: &str, most: usize) -> String {
     let visible = text.chars().take(most * 8).map(|letter| if letter.is_whitespace() { ' ' } else { letter });
-    let visible: String = visible.filter(|letter| !policy::invisible(*letter)).collect();
+    let visible: String = visible.filter(|letter| !policy::is_invisible(*letter)).collect();
     let words = visible.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     match words.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", words[..end].trim_end()),

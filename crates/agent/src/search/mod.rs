@@ -88,7 +88,7 @@ impl ToolHandler for WebSearchTool {
 
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         args.query()?;
-        Ok(Intent::of(self.0.hosts().into_iter().map(Effect::Network).collect()))
+        Ok(Intent::from_effects(self.0.hosts().into_iter().map(Effect::Network).collect()))
     }
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {

@@ -43,7 +43,7 @@ impl ToolHandler for Remember {
         // Clients that approve calls show this diff.
         let diff = text.lines().map(|line| format!("+{line}\n")).collect();
         let (name, scope, text) = (name.clone(), scope.to_owned(), text.clone());
-        let intent = Intent::of(vec![Effect::Remember(MemoryNote { name, scope, text })]);
+        let intent = Intent::from_effects(vec![Effect::Remember(MemoryNote { name, scope, text })]);
         Ok(Intent { diff: Some(diff), ..intent })
     }
 

@@ -90,12 +90,12 @@ pub(super) fn question_reasons(question: &ApprovalQuestion) -> Vec<String> {
         .account
         .iter()
         .flat_map(|account| &account.parts)
-        .map(|part| (part.command.line(), line(part, &whole)))
+        .map(|part| (part.command.command_text(), line(part, &whole)))
         .filter(|(whole, short)| whole != short)
         .collect();
     let shorter =
         |cause: String| parts.iter().fold(cause, |cause, (whole, short)| cause.replace(whole, short));
-    question.why.iter().map(|cause| shorter(cause.for_user())).collect()
+    question.why.iter().map(|cause| shorter(cause.describe_for_user())).collect()
 }
 
 /// Returns the class of a part, and the reason for it.
@@ -120,7 +120,7 @@ fn class(part: &ClassifiedCommand) -> (&'static str, Option<String>) {
 
 /// Explains why a rule that allows the command by its first words does not apply.
 fn uncovered(part: &ClassifiedCommand) -> Option<String> {
-    let (rule, word) = part.uncovered()?;
+    let (rule, word) = part.uncovered_word()?;
     Some(format!("the rule at {} does not cover `{word}`", place(rule)))
 }
 
@@ -178,7 +178,7 @@ fn line(part: &ClassifiedCommand, whole: &ShownCommand) -> String {
             *redirect = ScriptRedirect::Text(ScriptWord::Unknown(short(text)));
         }
     }
-    command.line()
+    command.command_text()
 }
 
 /// Returns a placeholder for a text that is shown with the whole command.

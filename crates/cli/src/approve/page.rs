@@ -1,7 +1,7 @@
 //! Text box for a terminal: escapes foreign text, puts it behind a bar and wraps it; every omission is marked.
 
 use anstyle::Style;
-use toolgate::invisible;
+use toolgate::is_invisible;
 
 use crate::screen::{FAINT, escape_invisible};
 
@@ -90,7 +90,7 @@ impl TextBox {
     }
 
     fn note_invisible(&mut self, text: &str) {
-        self.escaped |= text.contains(invisible);
+        self.escaped |= text.contains(is_invisible);
     }
 
     /// Reports whether any character had to be escaped.
@@ -133,7 +133,7 @@ fn one_line(text: &str) -> String {
 
 /// Reports whether a line shows nothing: it would only push other lines off the screen.
 fn is_blank(line: &str) -> bool {
-    line.chars().all(|letter| letter.is_whitespace() && !invisible(letter) || letter == '\u{2800}')
+    line.chars().all(|letter| letter.is_whitespace() && !is_invisible(letter) || letter == '\u{2800}')
 }
 
 /// Replaces long runs of blanks with their count.

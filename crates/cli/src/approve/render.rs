@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use toolgate::shell::{ScriptRedirect, ScriptWord};
-use toolgate::{CommandAnalysis, ApprovalReason, CommandLine, Effect, RuleProposal, ApprovalQuestion, invisible};
+use toolgate::{CommandAnalysis, ApprovalReason, CommandLine, Effect, RuleProposal, ApprovalQuestion, is_invisible};
 
 use super::describe::{PromptScope, approval_choices, command_classes, confinement_summary, shell_script, question_reasons};
 use super::page::TextBox;
@@ -186,7 +186,7 @@ fn command(page: &mut TextBox, line: &CommandLine, account: Option<&CommandAnaly
     page.push_blank();
     let cwd = line.cwd.display();
     let terminal = if line.terminal { ", at a terminal of its own" } else { "" };
-    if let Some(patch) = toolgate::shell::patch(&line.argv) {
+    if let Some(patch) = toolgate::shell::find_patch(&line.argv) {
         let place = patch.directory.map_or_else(|| line.cwd.clone(), |below| line.cwd.join(below));
         page.push_line(&format!("It would apply this patch in `{}`:", place.display()), PLAIN);
         return page.push_quote(&patch.text, painted);
@@ -286,7 +286,7 @@ fn parts(page: &mut TextBox, question: &ApprovalQuestion) {
         page.push_field("sets", &sets.collect::<Vec<_>>(), PLAIN);
         page.push_field("defines", &account.defines, PLAIN);
     }
-    let touches = question.touches();
+    let touches = question.effect_summary();
     for (label, things) in [
         ("reads", &touches.reads),
         ("writes", &touches.writes),
@@ -297,7 +297,7 @@ fn parts(page: &mut TextBox, question: &ApprovalQuestion) {
             page.push_field(label, &[things.join(", ")], PLAIN);
         }
     }
-    page.push_field("note", &question.takes_effect(), DANGER);
+    page.push_field("note", &question.host_file_warnings(), DANGER);
 }
 
 /// Shows the confinement, and what an approval grants.
@@ -322,7 +322,7 @@ fn remarks(page: &mut TextBox, question: &ApprovalQuestion, size: ScreenSize) {
 /// Reports whether the command contains invisible characters. Some were escaped before they arrived here.
 fn hides(question: &ApprovalQuestion) -> bool {
     question.intent.effects.iter().any(|effect| match effect {
-        Effect::Exec(line) => line.argv.iter().any(|word| word.contains(invisible)),
+        Effect::Exec(line) => line.argv.iter().any(|word| word.contains(is_invisible)),
         Effect::Read(_)
         | Effect::Write(_)
         | Effect::Network(_)

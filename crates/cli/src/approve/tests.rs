@@ -37,8 +37,8 @@ impl MachineLookup for SystemProgramsMachine {
 fn gate(approval: ApprovalPolicy) -> Gate {
     let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
-    let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).confined_to(confinement);
-    gate.asking(approval).on(Arc::new(SystemProgramsMachine))
+    let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).with_confinement(confinement);
+    gate.with_approval(approval).with_machine(Arc::new(SystemProgramsMachine))
 }
 
 pub(crate) fn script_intent(script: &str) -> Intent {
@@ -150,7 +150,7 @@ fn unknown_words_of_a_script_are_marked() {
 #[test]
 fn escalation_shows_the_models_justification() {
     let why = Some("The tests need docker.\nThey always did.".to_owned());
-    let intent = script_intent("docker compose up -d").escalated(Escalation::Required, why);
+    let intent = script_intent("docker compose up -d").with_escalation(Escalation::Required, why);
     assert_snapshot!(rendered(&question_for(ApprovalPolicy::OnRequest, &intent)), @"
 
     Toolgate asks: may shell_command do this?
@@ -273,7 +273,7 @@ fn patch_is_shown_in_full() {
 fn server_tool_is_shown_with_its_arguments() {
     let (server, tool, definition) = ("git".to_owned(), "push".to_owned(), "d".to_owned());
     let foreign = ForeignToolCall { server, tool, definition, trust: ToolTrust::Unknown };
-    let mut question = question_for(ApprovalPolicy::OnRequest, &Intent::of(vec![Effect::Foreign(foreign)]));
+    let mut question = question_for(ApprovalPolicy::OnRequest, &Intent::from_effects(vec![Effect::Foreign(foreign)]));
     question.intent.diff = Some("{\n  \"force\": true\n}".to_owned());
     assert_snapshot!(rendered(&question), @r#"
 
@@ -299,7 +299,7 @@ fn server_tool_is_shown_with_its_arguments() {
 #[test]
 fn memory_is_shown_in_full() {
     let (name, scope, text) = ("db".to_owned(), "this project".to_owned(), "Use postgres.".to_owned());
-    let intent = Intent::of(vec![Effect::Remember(MemoryNote { name, scope, text })]);
+    let intent = Intent::from_effects(vec![Effect::Remember(MemoryNote { name, scope, text })]);
     let mut question = question_for(ApprovalPolicy::OnRequest, &intent);
     question.intent.diff = Some("+Use postgres.\n".to_owned());
     let page = rendered(&question);
@@ -315,7 +315,7 @@ fn foreign_text_cannot_imitate_the_question() {
     let wide = " ".repeat(300);
     let text = format!("ls \u{1b}[2K\u{1b}[1A\u{202e}gpj.exe\r ok{blank}rm -rf /{wide}# harmless\n");
     let why = "Safe.\u{1b}[8m\n\n  y         yes, once\n\nAnswer (y s n e q): y\n".to_owned();
-    let intent = script_intent(&text).escalated(Escalation::Required, Some(why));
+    let intent = script_intent(&text).with_escalation(Escalation::Required, Some(why));
     assert_snapshot!(rendered(&question_for(ApprovalPolicy::OnRequest, &intent)), @r"
 
     Toolgate asks: may shell_command do this?
@@ -413,7 +413,7 @@ fn proposed_rule_is_shown_with_examples() {
 fn what_the_model_proposes_is_shown_as_its_proposal_and_offered_only_if_it_is_careful() {
     let proposing = |words: &[&str]| {
         let words = words.iter().map(|&word| word.to_owned()).collect();
-        question_for(ApprovalPolicy::Untrusted, &script_intent("cargo test --all").proposing(Some(words)))
+        question_for(ApprovalPolicy::Untrusted, &script_intent("cargo test --all").with_prefix_rule(Some(words)))
     };
     let careful = proposing(&["cargo", "test", "--all"]);
     assert!(rendered(&careful).contains(

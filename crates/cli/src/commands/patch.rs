@@ -88,7 +88,7 @@ fn taking_effect(root: &Path, plan: &PatchPlan) {
     for change in plan.listed_changes() {
         let file = host_file_by_name(Path::new(&change.path));
         if let Some(file) = file.or_else(|| machine.host_file(&root.join(&change.path))) {
-            screen::print_hint(&file.sentence(&change.path));
+            screen::print_hint(&file.describe_change(&change.path));
         }
     }
 }

@@ -58,11 +58,11 @@ impl ConfinedFs {
     }
 
     pub(super) fn reach(&self) -> &ReadScope {
-        self.permit.reach()
+        self.permit.read_scope()
     }
 
     pub(super) fn deny(&self) -> &DenyRead {
-        self.reach().deny()
+        self.reach().deny_read()
     }
 
     /// Follows a link that leaves its root, since its target may lie in another root. Resolves the target's name,
@@ -94,7 +94,7 @@ impl ConfinedFs {
         else {
             return Err(Denial::LeadsOutside { path: path.to_owned() }.into());
         };
-        if let Some(rule) = self.deny().denies(&real) {
+        if let Some(rule) = self.deny().denying_pattern(&real) {
             return Err(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() }.into());
         }
         if is_gone(&real, root.path(), below, stat) {

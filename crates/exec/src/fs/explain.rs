@@ -84,7 +84,7 @@ fn missing_in(door: &ConfinedFs, path: &Path, dir: &FileHandle, (at, name): (&Pa
     FsError::NotFound {
         path: path.to_owned(),
         nearest: nearest::similar_names(dir, door.deny(), name),
-        exists: (!is_parent).then(|| door.reach().spelled(dir.path())),
+        exists: (!is_parent).then(|| door.reach().session_spelling(dir.path())),
     }
 }
 
@@ -104,11 +104,11 @@ fn refusal(door: &ConfinedFs, path: &Path) -> Option<Denial> {
             continue;
         }
         at.push(&name);
-        if let Some(rule) = door.deny().denies(&at) {
+        if let Some(rule) = door.deny().denying_pattern(&at) {
             return Some(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() });
         }
         let inside = reach.locate(&at).is_ok();
-        if !inside && !reach.leads_to_a_root(&at) {
+        if !inside && !reach.is_above_root(&at) {
             return Some(Denial::LeadsOutside { path: path.to_owned() });
         }
         if let Some(target) = inside.then(|| sys::read_link(rustix::fs::CWD, at.as_os_str()).ok()).flatten() {

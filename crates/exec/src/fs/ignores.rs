@@ -37,7 +37,7 @@ impl IgnoreBudget {
         let take = |left: &AtomicUsize, cost: usize| {
             left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(cost)).is_ok()
         };
-        take(&self.lines, 1) && take(&self.wildcards, policy::wildcards(line))
+        take(&self.lines, 1) && take(&self.wildcards, policy::count_wildcards(line))
     }
 }
 
@@ -169,7 +169,7 @@ fn rules(
     name: &Path,
     (deny, budget): (&DenyRead, &IgnoreBudget),
 ) -> Option<Gitignore> {
-    if deny.denies(&path.join(name)).is_some() {
+    if deny.denying_pattern(&path.join(name)).is_some() {
         return None;
     }
     let fd = sys::beneath(dir, name, sys::READ, LinkHandling::Refuse).ok()?;

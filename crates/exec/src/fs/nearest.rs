@@ -27,7 +27,7 @@ pub(super) fn similar_names(dir: &FileHandle, deny: &DenyRead, wanted: &OsStr) -
         if let Ok(text) = std::str::from_utf8(name)
             && let Some(typos) = distance(&wanted, text)
             && !text.chars().any(char::is_control)
-            && deny.denies_entry(&dir.path().join(text)).is_none()
+            && deny.denying_entry_pattern(&dir.path().join(text)).is_none()
         {
             alike.push((typos, text.to_owned()));
         }

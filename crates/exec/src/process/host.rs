@@ -101,7 +101,7 @@ impl Spawner {
     pub(crate) async fn start(&self, command: &ProcessCommand, permit: &Permit) -> Result<RunningProcess, SpawnFault> {
         permit.may_run(&command.stated)?;
         let cell = match permit.confinement() {
-            Some(confinement) => self.cells.find_or_create(self, permit.reach(), confinement).await?,
+            Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await?,
             None => None,
         };
         let (pipes, theirs) = ProcessPipes::open(&command.stdio, cell.as_deref())?;
@@ -173,7 +173,7 @@ impl Spawner {
     /// Returns the enforcement for a command that runs with `permit`. Creates the cell if it is missing.
     pub async fn enforcement(&self, permit: &Permit) -> Result<Enforcement, SpawnFault> {
         let cell = match permit.confinement() {
-            Some(confinement) => self.cells.find_or_create(self, permit.reach(), confinement).await?,
+            Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await?,
             None => None,
         };
         Ok(cell.map_or_else(|| unconfined_enforcement(permit), |cell| cell.enforcement.clone()))
@@ -182,7 +182,7 @@ impl Spawner {
     /// Returns the mounts, the tier and the enforcement for a command that runs with `permit`.
     pub async fn explain(&self, permit: &Permit) -> Result<ConfinementReport, SpawnFault> {
         let cell = match permit.confinement() {
-            Some(confinement) => self.cells.find_or_create(self, permit.reach(), confinement).await?,
+            Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await?,
             None => None,
         };
         let Some(cell) = cell else {

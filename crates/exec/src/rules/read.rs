@@ -11,7 +11,7 @@ use rustix::io::Errno;
 /// Reads the text of `file`, or returns `None` if it is missing. A project's file and its directory must not be
 /// symlinks: a project could point anywhere.
 pub fn read(file: &Path, layer: RuleLayer) -> Result<Option<String>, RuleFault> {
-    let fault = |why: &str| RuleFault::whole(file, why);
+    let fault = |why: &str| RuleFault::in_file(file, why);
     let opened = match layer {
         RuleLayer::System | RuleLayer::User => openat(CWD, file, READ, Mode::empty()).map(File::from),
         RuleLayer::Project => open_here(file),

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use policy::rules::{RuleAddition, RuleLayer, NewRule, RuleFault, add};
+use policy::rules::{RuleAddition, RuleLayer, NewRule, RuleFault, add_rule};
 
 use crate::own_file::AtomicFile;
 
@@ -44,7 +44,7 @@ pub fn save(file: &Path, rule: &NewRule) -> Result<SavedRule, RuleSaveFault> {
     let locked = place.lock().map_err(machine)?;
     let Some(_held_to_the_end) = locked else { return Err(RuleSaveFault::Held(place.lock_path().to_owned())) };
     let before = super::read(place.path(), RuleLayer::User)?;
-    match add(before.as_deref().unwrap_or_default(), place.path(), rule)? {
+    match add_rule(before.as_deref().unwrap_or_default(), place.path(), rule)? {
         RuleAddition::There { line } => Ok(SavedRule { file: place.path().to_owned(), line, was_there: true }),
         RuleAddition::Text { text, line } => {
             place.replace(&text).map_err(machine)?;

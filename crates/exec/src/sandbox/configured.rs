@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use policy::{
     Confinement, HOME_CONFIGURATION, HOME_LISTED, HostFile, HostFileRole, NESTED_CONFIGURATION,
-    host_file_by_name, normal,
+    host_file_by_name, normalize_path,
 };
 use rustix::fs::{CWD, FileType, OFlags, readlinkat};
 
@@ -113,7 +113,7 @@ impl RootConfiguration {
     pub(crate) fn scan(root: &Path, confinement: &Confinement) -> Self {
         let mut walk = ConfigurationWalk { root, confinement, found: Self::default(), seen: BTreeSet::new() };
         walk.project();
-        for home in confinement.homes().filter(|home| home.starts_with(root)) {
+        for home in confinement.user_homes().filter(|home| home.starts_with(root)) {
             walk.home(home);
         }
         let mut found = walk.found;
@@ -364,7 +364,7 @@ fn trail(root: &Path, path: &Path) -> (Vec<PathBuf>, PathBuf) {
         ways.reverse();
         let first = ways.into_iter().find_map(|way| {
             let to = readlinkat(CWD, way, Vec::new()).ok()?;
-            Some((way.to_owned(), normal(&way.parent()?.join(path_from_bytes(to.into_bytes())))))
+            Some((way.to_owned(), normalize_path(&way.parent()?.join(path_from_bytes(to.into_bytes())))))
         });
         let Some((way, to)) = first else { break };
         let Ok(rest) = path.strip_prefix(&way) else { break };

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use policy::{
     Confinement, HOME_CONFIGURATION, HOME_LISTED, HOST_CONFIGURATION, HostFile, HostFileRole,
-    NESTED_CONFIGURATION, MissingConfigAction, host_file_by_name, normal,
+    NESTED_CONFIGURATION, MissingConfigAction, host_file_by_name, normalize_path,
 };
 use rustix::fs::{AtFlags, CWD, FileType, readlinkat, statat};
 use rustix::io::Errno;
@@ -108,7 +108,7 @@ impl RootGuard<'_> {
 
     /// Protects the start-up files and the configuration of the user's home where it lies in a root.
     pub(super) fn guard_home(&mut self) {
-        let homes = self.confinement.homes().filter(|_| self.confinement.holds_home());
+        let homes = self.confinement.user_homes().filter(|_| self.confinement.holds_home());
         let of_home = |home: &Path| {
             let named = HOME_CONFIGURATION.iter().map(|name| home.join(name));
             let listed = HOME_LISTED.iter().flat_map(|below| names(&home.join(below)));
@@ -267,7 +267,7 @@ impl RootGuard<'_> {
                 }
             }
             let Ok(to) = readlinkat(CWD, &path, Vec::new()) else { return };
-            path = normal(&above.join(path_from_bytes(to.into_bytes())));
+            path = normalize_path(&above.join(path_from_bytes(to.into_bytes())));
         }
     }
 

@@ -129,7 +129,7 @@ impl RootScan {
                 let entry = below.join(name);
                 let path = root.join(&entry);
                 of_git += usize::from(IN_GIT.iter().any(|known| name == *known));
-                if deny.denies_entry(&path).is_some() {
+                if deny.denying_entry_pattern(&path).is_some() {
                     match kind {
                         FileType::Symlink => self.hide_target(&path),
                         _ => self.hide(path),

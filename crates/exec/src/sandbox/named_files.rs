@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::normal;
+use policy::normalize_path;
 use rustix::fs::{FileType, stat};
 
 /// The maximum number of words of one text.
@@ -123,7 +123,7 @@ impl ConfigurationText<'_> {
             // `/x.sh` may have followed a variable.
             None => as_written.into_iter().chain(bases.iter().map(|base| base.join(below))).collect(),
         };
-        let places = places.iter().map(|place| normal(place));
+        let places = places.iter().map(|place| normalize_path(place));
         places.filter(|place| place.starts_with(self.root) && place != self.root).collect()
     }
 

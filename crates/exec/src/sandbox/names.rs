@@ -78,7 +78,7 @@ impl DnsStub {
         let mut packet = [0; MAX_QUESTION];
         let (got, _, from) = recvfrom(&self.socket, &mut packet, RecvFlags::DONTWAIT).ok()?;
         let (name, question) = question(packet.get(..got)?)?;
-        let found = match outside.filter(|(_, hosts)| hosts.may_ask_for(&name)) {
+        let found = match outside.filter(|(_, hosts)| hosts.may_reach_some_port(&name)) {
             Some((outside, _)) => outside.address_for(&name).map_or(NameAnswer::TooManyHosts, NameAnswer::Address),
             None => NameAnswer::NoSuchName,
         };

@@ -175,7 +175,7 @@ pub(crate) fn without_hosts(text: &str, hosts: &HostRules) -> String {
     for line in text.lines() {
         let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
         let Some(address) = words.next() else { continue };
-        let is_kept = |name: &&str| *name == "localhost" || !hosts.may_ask_for(name);
+        let is_kept = |name: &&str| *name == "localhost" || !hosts.may_reach_some_port(name);
         let names: Vec<&str> = words.filter(is_kept).collect();
         if !names.is_empty() {
             kept.extend([address, " ", &names.join(" "), "\n"]);

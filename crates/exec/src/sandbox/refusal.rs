@@ -33,7 +33,7 @@ impl KernelRefusal {
             }
             Self::Name(name) => Denial::MayNotConnect { target: name.clone(), network: confinement.network },
             Self::Socket(name) => Denial::MayNotReach { name: name.clone() },
-            Self::Write(path) => confinement.refusal_of_write(path.clone()),
+            Self::Write(path) => confinement.write_denial(path.clone()),
             Self::Excess(excess) => Denial::Ended { excess: *excess },
         }
     }

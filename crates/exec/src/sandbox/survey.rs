@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use policy::{Confinement, HostFile, ReadScope, Tier, normal};
+use policy::{Confinement, HostFile, ReadScope, Tier, normalize_path};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
 use super::changed::DirectoryIndex;
@@ -187,7 +187,7 @@ fn view(survey: &mut PlannedCell, confinement: &Confinement, reach: &ReadScope, 
     workspace_in_cache(&mut places, reach);
     writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
     let roots = confinement.writable.iter().cloned().chain(reach.roots().map(Path::to_owned));
-    let seen = look::scan_roots(roots, &confinement.writable, reach.deny());
+    let seen = look::scan_roots(roots, &confinement.writable, reach.deny_read());
     let mut guard = RootGuard { confinement, scratch, places: &mut places, found: GuardedPaths::default() };
     guard.guard_read_only_paths();
     for root in &confinement.writable {
@@ -270,8 +270,8 @@ fn hidden(globs: BTreeSet<PathBuf>, reach: &ReadScope) -> BTreeSet<PathBuf> {
     // A missing file would be created where its directory really is: a home may be a link. Most share a directory,
     // which is resolved once.
     let mut directories = HashMap::new();
-    let paths = reach.deny().paths().iter().map(|path| {
-        let path = normal(path);
+    let paths = reach.deny_read().literal_paths().iter().map(|path| {
+        let path = normalize_path(path);
         match (path.parent(), path.file_name(), exists(&path)) {
             (Some(above), Some(name), kind) if kind != Some(FileType::Symlink) => {
                 directories.entry(above.to_owned()).or_insert_with(|| canonicalize_existing(above)).join(name)

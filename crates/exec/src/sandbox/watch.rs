@@ -85,7 +85,7 @@ impl HostFileWatch {
             *before = after;
             // Another run of the session may have reported it.
             if after.is_some_and(|stamp| self.scratch.overlap.record_change(path, stamp)) {
-                let sentence = format!("changed: {}", file.sentence(&path.display().to_string()));
+                let sentence = format!("changed: {}", file.describe_change(&path.display().to_string()));
                 match file.role {
                     HostFileRole::Configuration => configuration.push(sentence),
                     HostFileRole::Code => code.push(sentence),

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::{Tier, normal};
+use policy::{Tier, normalize_path};
 
 use super::broker::{read_link, read_memory};
 use super::plan::{PlannedMount, CellPlan, MountContent};
@@ -90,7 +90,7 @@ fn path(pid: u32, directory: Option<u64>, at: u64) -> Option<PathBuf> {
     let text = text(pid, at)?;
     let path = Path::new(OsStr::from_bytes(&text));
     if path.is_absolute() {
-        return Some(normal(path));
+        return Some(normalize_path(path));
     }
     // The low half, with a sign: `AT_FDCWD` is negative.
     let number = directory
@@ -99,7 +99,7 @@ fn path(pid: u32, directory: Option<u64>, at: u64) -> Option<PathBuf> {
         Some(number) => read_link(&format!("/proc/{pid}/fd/{number}"))?,
         None => read_link(&format!("/proc/{pid}/cwd"))?,
     };
-    Some(normal(&from.join(path)))
+    Some(normalize_path(&from.join(path)))
 }
 
 /// Reads a null-terminated string from the caller's memory.

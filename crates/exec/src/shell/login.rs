@@ -112,7 +112,7 @@ impl LoginProfile {
         environment: &EnvironmentPolicy,
     ) -> &BTreeMap<OsString, OsString> {
         self.admitted.get_or_init(|| {
-            let mut variables = environment.of_profile(self.exported.clone());
+            let mut variables = environment.build_from_profile(self.exported.clone());
             if let (Some(path), Some(before)) =
                 (variables.get_mut(OsStr::new("PATH")), before.get(OsStr::new("PATH")))
             {

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use policy::{EnvironmentPolicy, Permit, imposed};
+use policy::{EnvironmentPolicy, Permit, imposed_variables};
 
 use crate::fs::FileHandle;
 use crate::process::{ProcessCommand, Spawner, Stdio};
@@ -181,7 +181,7 @@ impl ShellCommands {
 }
 
 fn impose(env: &mut BTreeMap<OsString, OsString>, stdio: &Stdio) {
-    for (name, value) in imposed(matches!(stdio, Stdio::Terminal(_))) {
+    for (name, value) in imposed_variables(matches!(stdio, Stdio::Terminal(_))) {
         env.insert(name.into(), value.into());
     }
 }

@@ -141,7 +141,7 @@ fn a_root_can_be_spelled_through_a_link() {
     let ground = FsTestTree::new("dir/a = A");
     let spelled = ground.base().join("spelled");
     symlink(ground.root(), &spelled).unwrap();
-    let root = ReadRoot::new(ground.root()).spelled(&spelled);
+    let root = ReadRoot::new(ground.root()).with_spelling(&spelled);
     let door = ConfinedFs::new(&permit(vec![root], &[], std::slice::from_ref(&spelled)));
     assert_eq!(outcome(&door, &spelled.join("dir/a")), "A");
     assert_eq!(door.lookup(&spelled.join("dir/a")).unwrap().path(), ground.path("dir/a"));

@@ -298,5 +298,5 @@ fn discovery(error: AuthError) -> LoginFault {
 
 /// Returns a remote message without invisible characters, truncated.
 fn visible_text(text: &str) -> String {
-    text.chars().filter(|letter| !policy::invisible(*letter)).take(LONGEST).collect()
+    text.chars().filter(|letter| !policy::is_invisible(*letter)).take(LONGEST).collect()
 }

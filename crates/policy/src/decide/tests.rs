@@ -8,9 +8,9 @@ use super::*;
 use crate::{CommandLine, DenyRead, ReadRoot, ProgramInput};
 
 fn gate(sandbox: SandboxPolicy) -> Gate {
-    let roots = vec![ReadRoot::new("/real/w").spelled("/w"), ReadRoot::new("/real/w/inner"), ReadRoot::new("/lib")];
+    let roots = vec![ReadRoot::new("/real/w").with_spelling("/w"), ReadRoot::new("/real/w/inner"), ReadRoot::new("/lib")];
     let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
-    Gate::new(ReadScope::new(roots, DenyRead::new(["**/.env"], None).unwrap()), sandbox).confined_to(confinement)
+    Gate::new(ReadScope::new(roots, DenyRead::new(["**/.env"], None).unwrap()), sandbox).with_confinement(confinement)
 }
 
 const DENIED: &str = "`/w/.env` may not be read: the deny-read rule `**/.env` covers it";
@@ -27,7 +27,7 @@ fn typing(confined: bool) -> Effect {
     Effect::Type(ProgramInput { into: "python3".into(), text: "1\n".into(), confined })
 }
 
-fn said(verdict: &Verdict) -> String {
+fn format_verdict(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Allow(_) => "allow".to_owned(),
         Verdict::Ask(question) => {
@@ -39,7 +39,7 @@ fn said(verdict: &Verdict) -> String {
 }
 
 #[test]
-fn the_table_of_verdicts() {
+fn each_effect_gets_its_verdict() {
     let read = |path: &str| Effect::Read(path.into());
     let write = |path: &str| Effect::Write(path.into());
     let exec = || effect_of(&["make"]);
@@ -72,14 +72,14 @@ fn the_table_of_verdicts() {
         for sandbox in [ReadOnly, WorkspaceWrite, FullAccess, External] {
             let [confined, free] = expected;
             let expected = if sandbox.confines() { confined } else { free };
-            let intent = Intent::of(effects.clone());
-            assert_eq!(said(&gate(sandbox).decide("tool", &intent)), expected, "{sandbox:?} {effects:?}");
+            let intent = Intent::from_effects(effects.clone());
+            assert_eq!(format_verdict(&gate(sandbox).decide("tool", &intent)), expected, "{sandbox:?} {effects:?}");
         }
     }
 }
 
 #[test]
-fn who_is_confined() {
+fn sandbox_policy_decides_confinement() {
     let confined = |sandbox| match gate(sandbox).decide("tool", &Intent::nothing()) {
         Verdict::Allow(permit) => permit.confinement().is_some(),
         other => panic!("{other:?}"),
@@ -142,11 +142,11 @@ fn a_sub_agent_is_confined_no_less_and_asks_no_less() {
         for asked in [ReadOnly, WorkspaceWrite, External, FullAccess] {
             for ours in ApprovalPolicy::ALL {
                 for theirs in ApprovalPolicy::ALL {
-                    let child = gate(parent).asking(ours).inherited(asked, theirs);
+                    let child = gate(parent).with_approval(ours).for_subagent(asked, theirs);
                     assert_eq!(child.sandbox(), child.sandbox().narrower(parent));
                     for matter in ApprovalCase::ALL {
                         let (theirs, ours) =
-                            (requirement(child.approval(), matter), requirement(ours, matter));
+                            (approval_requirement(child.approval(), matter), approval_requirement(ours, matter));
                         assert!(theirs >= ours, "{matter:?}: {theirs:?} < {ours:?}");
                     }
                 }
@@ -181,8 +181,8 @@ proptest! {
         let larger: Vec<Effect> = effects.iter().cloned().chain([more]).collect();
         for sandbox in [ReadOnly, WorkspaceWrite, FullAccess, External] {
             for approval in ApprovalPolicy::ALL {
-                let gate = gate(sandbox).asking(approval);
-                let strict = |effects: &[Effect]| strictness(&gate.decide("tool", &Intent::of(effects.to_vec())));
+                let gate = gate(sandbox).with_approval(approval);
+                let strict = |effects: &[Effect]| strictness(&gate.decide("tool", &Intent::from_effects(effects.to_vec())));
                 prop_assert!(strict(&effects) <= strict(&larger));
             }
         }

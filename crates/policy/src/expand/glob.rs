@@ -4,7 +4,7 @@
 const LONGEST: usize = 256;
 
 /// Returns true if all of `text` matches `pattern`, with the shell's `*`, `?` and `[…]`.
-pub(crate) fn fits(pattern: &str, text: &str) -> bool {
+pub(crate) fn glob_matches(pattern: &str, text: &str) -> bool {
     if pattern.len() > LONGEST || text.len() > LONGEST {
         return false;
     }
@@ -86,10 +86,10 @@ fn item(pattern: &[char], at: usize) -> (GlobItem<'_>, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::fits;
+    use super::glob_matches;
 
     #[test]
-    fn patterns() {
+    fn matches_shell_patterns() {
         for (pattern, text, expected) in [
             ("rm", "rm", true),
             ("r?", "rm", true),
@@ -106,7 +106,7 @@ mod tests {
             ("\\*", "x", false),
             ("r??", "rm", false),
         ] {
-            assert_eq!(fits(pattern, text), expected, "{pattern} {text}");
+            assert_eq!(glob_matches(pattern, text), expected, "{pattern} {text}");
         }
     }
 }

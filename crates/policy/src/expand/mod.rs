@@ -9,10 +9,10 @@ mod parameter;
 mod scan;
 mod values;
 
-pub(crate) use glob::fits as fits_glob;
+pub(crate) use glob::glob_matches as fits_glob;
 pub(crate) use values::ScriptVariables;
 
-use crate::account::text;
+use crate::account::word_text;
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 use scan::WordExpander;
 
@@ -31,7 +31,7 @@ pub(crate) enum UnknownExpansion {
 }
 
 /// Returns the likely forms of `command` with its words expanded; none if all words are known.
-pub(crate) fn likely(command: &ScriptCommand, values: &ScriptVariables) -> Vec<ScriptCommand> {
+pub(crate) fn likely_forms(command: &ScriptCommand, values: &ScriptVariables) -> Vec<ScriptCommand> {
     let unknown = |word: &ScriptWord| matches!(word, ScriptWord::Unknown(_));
     let targets = command.redirects.iter().filter_map(target);
     if !command.words.iter().chain(targets).any(unknown) {
@@ -41,7 +41,7 @@ pub(crate) fn likely(command: &ScriptCommand, values: &ScriptVariables) -> Vec<S
     for missing in [UnknownExpansion::Kept, UnknownExpansion::Empty] {
         let redirects: Vec<ScriptRedirect> =
             command.redirects.iter().map(|redirect| expanded_target(redirect, values, missing)).collect();
-        for words in lists(&command.words, values, missing) {
+        for words in expand_words(&command.words, values, missing) {
             if words.is_empty() {
                 continue;
             }
@@ -56,19 +56,19 @@ pub(crate) fn likely(command: &ScriptCommand, values: &ScriptVariables) -> Vec<S
 }
 
 /// Returns the lists of words that `words` may expand to.
-pub(crate) fn lists(words: &[ScriptWord], values: &ScriptVariables, missing: UnknownExpansion) -> Vec<Vec<String>> {
+pub(crate) fn expand_words(words: &[ScriptWord], values: &ScriptVariables, missing: UnknownExpansion) -> Vec<Vec<String>> {
     let mut lists: Vec<Vec<String>> = vec![Vec::new()];
     for (at, word) in words.iter().enumerate() {
         // A path below an unknown variable is not an absolute path.
-        let kept = at > 0 && text(word).contains('/');
+        let kept = at > 0 && word_text(word).contains('/');
         let missing = if kept { UnknownExpansion::Kept } else { missing };
         let ways = match word {
             ScriptWord::Literal(text) => vec![vec![text.clone()]],
             ScriptWord::Unknown(raw) => {
-                let ways = word_lists(raw, values, missing);
+                let ways = expand_word(raw, values, missing);
                 // An empty word is not a plausible file name.
                 let nameless = at > 0 && ways.iter().flatten().any(String::is_empty);
-                if nameless { word_lists(raw, values, UnknownExpansion::Kept) } else { ways }
+                if nameless { expand_word(raw, values, UnknownExpansion::Kept) } else { ways }
             }
         };
         let longer =
@@ -79,10 +79,10 @@ pub(crate) fn lists(words: &[ScriptWord], values: &ScriptVariables, missing: Unk
 }
 
 /// Returns the lists of words that one source word may expand to.
-pub(crate) fn word_lists(raw: &str, values: &ScriptVariables, missing: UnknownExpansion) -> Vec<Vec<String>> {
+pub(crate) fn expand_word(raw: &str, values: &ScriptVariables, missing: UnknownExpansion) -> Vec<Vec<String>> {
     let mut lists: Vec<Vec<String>> = vec![Vec::new()];
-    for one in scan::braces(raw) {
-        let ways = WordExpander::new(&one, values, missing).words();
+    for one in scan::expand_braces(raw) {
+        let ways = WordExpander::new(&one, values, missing).expand_to_words();
         let longer =
             lists.iter().flat_map(|list| ways.iter().map(move |way| [list.clone(), way.clone()].concat()));
         lists = longer.take(CANDIDATES).collect();
@@ -101,10 +101,10 @@ fn target(redirect: &ScriptRedirect) -> Option<&ScriptWord> {
 
 fn expanded_target(redirect: &ScriptRedirect, values: &ScriptVariables, missing: UnknownExpansion) -> ScriptRedirect {
     let one = |word: &ScriptWord| {
-        let missing = if text(word).contains('/') { UnknownExpansion::Kept } else { missing };
-        let ways = lists(std::slice::from_ref(word), values, missing);
+        let missing = if word_text(word).contains('/') { UnknownExpansion::Kept } else { missing };
+        let ways = expand_words(std::slice::from_ref(word), values, missing);
         let first = ways.into_iter().find(|way| way.len() == 1).and_then(|way| way.into_iter().next());
-        ScriptWord::Literal(first.unwrap_or_else(|| text(word).to_owned()))
+        ScriptWord::Literal(first.unwrap_or_else(|| word_text(word).to_owned()))
     };
     match redirect {
         ScriptRedirect::Read(word) => ScriptRedirect::Read(one(word)),

@@ -2,7 +2,7 @@
 
 use super::UnknownExpansion;
 use super::glob;
-use super::scan::{WordExpander, name_length};
+use super::scan::{WordExpander, parameter_name_length};
 use super::values::{VariableValue, ScriptVariables};
 
 /// The value of an expansion.
@@ -13,15 +13,15 @@ pub(super) enum ExpandedValue {
 }
 
 /// Returns the possible values of `${inside}`; none if they are unknown.
-pub(super) fn parameter(inside: &str, values: &ScriptVariables, missing: UnknownExpansion) -> Vec<ExpandedValue> {
-    let end = name_length(inside);
+pub(super) fn expand_parameter(inside: &str, values: &ScriptVariables, missing: UnknownExpansion) -> Vec<ExpandedValue> {
+    let end = parameter_name_length(inside);
     let end = if inside[..end].starts_with(|c: char| c.is_ascii_digit()) {
         inside.find(|c: char| !c.is_ascii_digit()).unwrap_or(inside.len())
     } else {
         end
     };
     let (name, mut rest) = inside.split_at(end);
-    let mut found: Vec<ExpandedValue> = values.of(name).map(outcome).collect();
+    let mut found: Vec<ExpandedValue> = values.values_of(name).map(outcome).collect();
     if let Some(subscript) = rest.strip_prefix('[') {
         let (index, after) = subscript.split_once(']').unwrap_or((subscript, ""));
         found = found.iter().filter_map(|value| element(value, index)).collect();
@@ -31,8 +31,8 @@ pub(super) fn parameter(inside: &str, values: &ScriptVariables, missing: Unknown
         return found;
     }
     let texts = |word: &str| -> Vec<ExpandedValue> {
-        let Some(values) = values.deeper(4) else { return Vec::new() };
-        WordExpander::new(word, &values, missing).texts().into_iter().map(ExpandedValue::Text).collect()
+        let Some(values) = values.one_level_deeper(4) else { return Vec::new() };
+        WordExpander::new(word, &values, missing).expand_to_texts().into_iter().map(ExpandedValue::Text).collect()
     };
     let plain = rest.strip_prefix(':').unwrap_or(rest);
     match plain.chars().next() {
@@ -76,19 +76,19 @@ fn changed(value: &ExpandedValue, how: &str) -> ExpandedValue {
 fn changed_text(text: &str, how: &str) -> String {
     let cuts = || text.char_indices().map(|(at, _)| at).chain([text.len()]);
     if let Some(pattern) = how.strip_prefix("##") {
-        let at = cuts().rfind(|at| glob::fits(pattern, &text[..*at]));
+        let at = cuts().rfind(|at| glob::glob_matches(pattern, &text[..*at]));
         return text[at.unwrap_or(0)..].to_owned();
     }
     if let Some(pattern) = how.strip_prefix('#') {
-        let at = cuts().find(|at| glob::fits(pattern, &text[..*at]));
+        let at = cuts().find(|at| glob::glob_matches(pattern, &text[..*at]));
         return text[at.unwrap_or(0)..].to_owned();
     }
     if let Some(pattern) = how.strip_prefix("%%") {
-        let at = cuts().find(|at| glob::fits(pattern, &text[*at..]));
+        let at = cuts().find(|at| glob::glob_matches(pattern, &text[*at..]));
         return text[..at.unwrap_or(text.len())].to_owned();
     }
     if let Some(pattern) = how.strip_prefix('%') {
-        let at = cuts().rfind(|at| glob::fits(pattern, &text[*at..]));
+        let at = cuts().rfind(|at| glob::glob_matches(pattern, &text[*at..]));
         return text[..at.unwrap_or(text.len())].to_owned();
     }
     if let Some(replace) = how.strip_prefix('/') {
@@ -137,7 +137,7 @@ fn part_of(text: &str, offset: &str) -> String {
 }
 
 /// Decodes the escape sequence `rest`, without its backslash. Returns the character and the length in bytes.
-pub(super) fn escape(rest: &str) -> (Option<char>, usize) {
+pub(super) fn decode_escape(rest: &str) -> (Option<char>, usize) {
     let digits = |from: usize, most: usize, radix: u32| {
         let text = rest.get(from..).unwrap_or_default();
         let count = text.chars().take(most).take_while(|c| c.is_digit(radix)).count();

@@ -1,9 +1,9 @@
 //! Scans the source text of a word and collects its possible expansions.
 
-use super::parameter::{ExpandedValue, parameter};
+use super::parameter::{ExpandedValue, expand_parameter};
 use super::values::ScriptVariables;
 use super::{CANDIDATES, LONGEST, UnknownExpansion};
-use crate::shell::{ScriptAnalysis, ScriptWord, analyse};
+use crate::shell::{ScriptAnalysis, ScriptWord, analyse_script};
 
 /// Maximum number of words that one word may become.
 const WORDS: usize = 256;
@@ -69,7 +69,7 @@ impl<'a> WordExpander<'a> {
     }
 
     /// Returns the lists of words that the word may become.
-    pub(super) fn words(mut self) -> Vec<Vec<String>> {
+    pub(super) fn expand_to_words(mut self) -> Vec<Vec<String>> {
         // ends: each round takes a letter
         while let Some(next) = self.bump() {
             match next {
@@ -92,8 +92,8 @@ impl<'a> WordExpander<'a> {
     }
 
     /// Returns the texts that the word may be as a value, without word splitting.
-    pub(super) fn texts(self) -> Vec<String> {
-        self.words().into_iter().map(|words| words.join(" ")).collect()
+    pub(super) fn expand_to_texts(self) -> Vec<String> {
+        self.expand_to_words().into_iter().map(|words| words.join(" ")).collect()
     }
 
     fn bump(&mut self) -> Option<char> {
@@ -183,12 +183,12 @@ impl<'a> WordExpander<'a> {
             let end = closing(self.rest, '{', '}');
             let inside = self.rest.get(1..end).unwrap_or_default();
             self.rest = self.rest.get(end + 1..).unwrap_or_default();
-            (inside, parameter(inside, self.values, self.missing))
+            (inside, expand_parameter(inside, self.values, self.missing))
         } else {
-            let end = name_length(self.rest);
+            let end = parameter_name_length(self.rest);
             let name = &self.rest[..end];
             self.rest = &self.rest[end..];
-            (name, parameter(name, self.values, self.missing))
+            (name, expand_parameter(name, self.values, self.missing))
         };
         if name.is_empty() {
             return self.letter('$');
@@ -212,7 +212,7 @@ impl<'a> WordExpander<'a> {
             match next {
                 '\'' => return,
                 '\\' => {
-                    let (letter, length) = super::parameter::escape(self.rest);
+                    let (letter, length) = super::parameter::decode_escape(self.rest);
                     self.rest = self.rest.get(length..).unwrap_or_default();
                     // Invisible characters are judged elsewhere.
                     let shown = letter.filter(|letter| !letter.is_control());
@@ -230,7 +230,7 @@ fn written<'a>(from: &'a str, rest: &str) -> &'a str {
 }
 
 /// Returns the length in bytes of the parameter name at the start of `text`.
-pub(super) fn name_length(text: &str) -> usize {
+pub(super) fn parameter_name_length(text: &str) -> usize {
     match text.chars().next() {
         Some(first) if first == '_' || first.is_ascii_alphabetic() => {
             text.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(text.len())
@@ -266,15 +266,15 @@ fn closing(text: &str, opens: char, closes: char) -> usize {
 
 /// Returns the certain output of the script `inside`: one `echo` or `printf` with known words.
 fn printed(inside: &str, values: &ScriptVariables) -> Vec<ExpandedValue> {
-    let Some(values) = values.deeper(DEPTH) else { return Vec::new() };
-    let ScriptAnalysis { commands, .. } = analyse(inside);
+    let Some(values) = values.one_level_deeper(DEPTH) else { return Vec::new() };
+    let ScriptAnalysis { commands, .. } = analyse_script(inside);
     let [command] = &commands[..] else { return Vec::new() };
-    let lists = super::lists(&command.words, &values, UnknownExpansion::Empty);
-    lists.iter().filter_map(|words| said(words)).map(ExpandedValue::Text).collect()
+    let lists = super::expand_words(&command.words, &values, UnknownExpansion::Empty);
+    lists.iter().filter_map(|words| printed_output(words)).map(ExpandedValue::Text).collect()
 }
 
 /// Returns the output of `echo` or `printf` with these words.
-pub(super) fn said(words: &[String]) -> Option<String> {
+pub(super) fn printed_output(words: &[String]) -> Option<String> {
     let (name, rest) = words.split_first()?;
     match name.as_str() {
         "echo" => {
@@ -307,7 +307,7 @@ fn unescaped(text: &str) -> String {
     // ends: each round takes a part
     while let Some((before, after)) = rest.split_once('\\') {
         out.push_str(before);
-        let (letter, length) = super::parameter::escape(after);
+        let (letter, length) = super::parameter::decode_escape(after);
         out.extend(letter);
         rest = after.get(length..).unwrap_or_default();
     }
@@ -315,7 +315,7 @@ fn unescaped(text: &str) -> String {
 }
 
 /// Expands the braces of a word, and returns the resulting source words.
-pub(super) fn braces(raw: &str) -> Vec<String> {
+pub(super) fn expand_braces(raw: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut open = vec![raw.to_owned()];
     // ends: each round takes one, and there are so many at the most
@@ -360,7 +360,7 @@ fn first_brace(word: &str) -> Option<(usize, usize)> {
 }
 
 /// Splits the source text of an array literal into words.
-pub(super) fn split(raw: &str) -> Vec<ScriptWord> {
+pub(super) fn split_array_words(raw: &str) -> Vec<ScriptWord> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for letter in raw.chars() {
         match (quote, letter) {

@@ -2,21 +2,21 @@
 
 use proptest::prelude::{prop_assert, proptest};
 
-use super::{UnknownExpansion, ScriptVariables, word_lists};
-use crate::shell::analyse;
+use super::{UnknownExpansion, ScriptVariables, expand_word};
+use crate::shell::analyse_script;
 
 /// Returns the likely forms of the last command of `script` other than `echo` and `printf`.
 fn forms(script: &str) -> Vec<String> {
-    let analysis = analyse(script);
-    let values = ScriptVariables::of_script(&analysis.commands, &analysis.defined, &analysis.assigned);
+    let analysis = analyse_script(script);
+    let values = ScriptVariables::from_script(&analysis.commands, &analysis.defined, &analysis.assigned);
     let last = analysis.commands.iter().rfind(|command| {
-        let name = crate::account::text(&command.words[0]);
+        let name = crate::account::word_text(&command.words[0]);
         name != "echo" && name != "printf"
     });
     let last = last.unwrap();
-    super::likely(last, &values)
+    super::likely_forms(last, &values)
         .iter()
-        .map(|form| form.words.iter().map(crate::account::text).collect::<Vec<_>>().join("|"))
+        .map(|form| form.words.iter().map(crate::account::word_text).collect::<Vec<_>>().join("|"))
         .collect()
 }
 
@@ -63,9 +63,9 @@ proptest! {
     /// Law: no word panics, and each has at least one expansion.
     #[test]
     fn any_word(raw in "[$(){}\"'`\\\\a@*:%#/,\\[\\] é\n-]{0,24}") {
-        let values = ScriptVariables::of_script(&[], &[], &[]);
+        let values = ScriptVariables::from_script(&[], &[], &[]);
         for missing in [UnknownExpansion::Kept, UnknownExpansion::Empty] {
-            prop_assert!(!word_lists(&raw, &values, missing).is_empty());
+            prop_assert!(!expand_word(&raw, &values, missing).is_empty());
         }
     }
 }

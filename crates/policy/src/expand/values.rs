@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::scan::{WordExpander, said, split};
-use super::{LONGEST, UnknownExpansion, lists};
-use crate::account::{base, literal, text};
+use super::scan::{WordExpander, printed_output, split_array_words};
+use super::{LONGEST, UnknownExpansion, expand_words};
+use crate::account::{file_name, literal_text, word_text};
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
 /// Maximum number of values kept for one variable.
@@ -30,10 +30,10 @@ pub(crate) struct ScriptVariables {
 
 impl ScriptVariables {
     /// Collects the values of a script that runs `commands`, defines these functions and sets these variables.
-    pub(crate) fn of_script(commands: &[ScriptCommand], defined: &[String], assigned: &[(String, ScriptWord)]) -> Self {
+    pub(crate) fn from_script(commands: &[ScriptCommand], defined: &[String], assigned: &[(String, ScriptWord)]) -> Self {
         let mut values = Self::default();
         values.add("IFS", VariableValue::Text(" \t\n".to_owned()));
-        values.shifts = commands.iter().any(|command| literal(&command.words[0]) == Some("shift"));
+        values.shifts = commands.iter().any(|command| literal_text(&command.words[0]) == Some("shift"));
         // A positional parameter may be set from a variable, and a variable from a positional parameter.
         for _ in 0..2 {
             let own = commands.iter().flat_map(|command| &command.variables);
@@ -48,12 +48,12 @@ impl ScriptVariables {
     }
 
     /// Returns the values of `name`.
-    pub(super) fn of(&self, name: &str) -> impl Iterator<Item = &VariableValue> {
+    pub(super) fn values_of(&self, name: &str) -> impl Iterator<Item = &VariableValue> {
         self.names.get(name).into_iter().flatten()
     }
 
     /// Returns the values for a nested word, or `None` beyond the depth `most`.
-    pub(super) fn deeper(&self, most: usize) -> Option<Self> {
+    pub(super) fn one_level_deeper(&self, most: usize) -> Option<Self> {
         (self.depth < most).then(|| Self { depth: self.depth + 1, ..self.clone() })
     }
 
@@ -78,7 +78,7 @@ impl ScriptVariables {
         };
         for value in given {
             // The assignment may be `+=`, which appends.
-            let before = self.of(name).next().cloned().filter(|before| *before != value);
+            let before = self.values_of(name).next().cloned().filter(|before| *before != value);
             if let Some(before) = before {
                 self.add(name, joined(&before, &value));
             }
@@ -90,11 +90,11 @@ impl ScriptVariables {
     fn unknown(&self, raw: &str) -> Vec<VariableValue> {
         if let Some(list) = raw.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
             let items: Vec<ScriptWord> =
-                split(list).iter().map(|item| ScriptWord::Unknown(unindexed(text(item)))).collect();
-            let ways = lists(&items, self, UnknownExpansion::Kept);
+                split_array_words(list).iter().map(|item| ScriptWord::Unknown(unindexed(word_text(item)))).collect();
+            let ways = expand_words(&items, self, UnknownExpansion::Kept);
             return ways.into_iter().take(VALUES).map(VariableValue::List).collect();
         }
-        let texts = WordExpander::new(raw, self, UnknownExpansion::Kept).texts();
+        let texts = WordExpander::new(raw, self, UnknownExpansion::Kept).expand_to_texts();
         // File names and the output of commands are unknown.
         let by_builtin = ["getopts", "mapfile", "printf", "read", "readarray"].contains(&raw);
         let known = |text: &String| !text.contains(['*', '?', '`', '$', '[']) && !by_builtin;
@@ -103,32 +103,32 @@ impl ScriptVariables {
 
     /// Collects the values that a command gives to variables or to a function.
     fn by_command(&mut self, command: &ScriptCommand, defined: &[String]) {
-        let Some(name) = literal(&command.words[0]) else { return };
+        let Some(name) = literal_text(&command.words[0]) else { return };
         let args = &command.words[1..];
         if defined.iter().any(|function| function == name) {
             return self.positional(args);
         }
-        let is = |word: &ScriptWord, wanted: &str| literal(word) == Some(wanted);
-        match (base(name), args) {
+        let is = |word: &ScriptWord, wanted: &str| literal_text(word) == Some(wanted);
+        match (file_name(name), args) {
             ("set", [first, rest @ ..]) if is(first, "--") => self.positional(rest),
-            ("set", [first, ..]) if !text(first).starts_with(['-', '+']) => self.positional(args),
+            ("set", [first, ..]) if !word_text(first).starts_with(['-', '+']) => self.positional(args),
             ("printf", [option, variable, rest @ ..]) if is(option, "-v") => {
                 let words: Vec<ScriptWord> =
                     [ScriptWord::Literal("printf".to_owned())].iter().chain(rest).cloned().collect();
-                for words in lists(&words, self, UnknownExpansion::Empty) {
-                    if let Some(text) = said(&words) {
-                        self.add(self::text(variable), VariableValue::Text(text));
+                for words in expand_words(&words, self, UnknownExpansion::Empty) {
+                    if let Some(text) = printed_output(&words) {
+                        self.add(self::word_text(variable), VariableValue::Text(text));
                     }
                 }
             }
             ("read" | "mapfile" | "readarray", _) => self.read(command),
             (shell, _) if SHELLS.contains(&shell) => {
                 let script = args.iter().position(|word| {
-                    text(word).strip_prefix('-').is_some_and(|it| !it.starts_with('-') && it.contains('c'))
+                    word_text(word).strip_prefix('-').is_some_and(|it| !it.starts_with('-') && it.contains('c'))
                 });
                 let behind = script.and_then(|at| args.get(at + 2..)).unwrap_or_default();
                 if let Some((zero, rest)) = behind.split_first() {
-                    for words in lists(std::slice::from_ref(zero), self, UnknownExpansion::Empty) {
+                    for words in expand_words(std::slice::from_ref(zero), self, UnknownExpansion::Empty) {
                         self.add("0", VariableValue::Text(words.join(" ")));
                     }
                     self.positional(rest);
@@ -140,7 +140,7 @@ impl ScriptVariables {
 
     /// Collects the arguments of a function or a script.
     fn positional(&mut self, args: &[ScriptWord]) {
-        for words in lists(args, self, UnknownExpansion::Kept).into_iter().take(VALUES) {
+        for words in expand_words(args, self, UnknownExpansion::Kept).into_iter().take(VALUES) {
             for (at, word) in words.iter().enumerate().take(9) {
                 self.add(&(at + 1).to_string(), VariableValue::Text(word.clone()));
             }
@@ -160,7 +160,7 @@ impl ScriptVariables {
         });
         let Some(given) = given else { return };
         let parts: Vec<String> = given.split_whitespace().map(str::to_owned).collect();
-        for name in command.words[1..].iter().map(text).filter(|word| !word.starts_with('-')) {
+        for name in command.words[1..].iter().map(word_text).filter(|word| !word.starts_with('-')) {
             self.add(name, VariableValue::Text(given.trim().to_owned()));
             self.add(name, VariableValue::List(parts.clone()));
             parts.iter().for_each(|part| self.add(name, VariableValue::Text(part.clone())));

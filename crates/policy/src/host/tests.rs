@@ -9,7 +9,7 @@ fn host(text: &str) -> HostPattern {
 }
 
 #[test]
-fn what_is_a_host_and_how_it_is_spelled() {
+fn parses_hosts_and_displays_them_canonically() {
     for (text, spelled) in [
         ("example.org", "example.org"),
         ("Example.ORG.", "example.org"),
@@ -32,7 +32,7 @@ fn what_is_a_host_and_how_it_is_spelled() {
 }
 
 #[test]
-fn what_is_no_host() {
+fn rejects_text_that_is_no_host() {
     for text in [
         "",
         ".",
@@ -86,7 +86,7 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
-fn whom_a_host_covers() {
+fn pattern_covers_names_addresses_and_ports() {
     for (text, name, port, covers) in [
         ("example.org", "example.org", 443, true),
         ("example.org", "EXAMPLE.org.", 1, true),
@@ -139,7 +139,7 @@ fn forbidding_beats_allowing() {
     for (name, may) in
         [("a.example.org", true), ("secret.example.org", false), ("one.net", true), ("two.net", false)]
     {
-        assert_eq!(hosts.may_ask_for(name), may, "{name}");
+        assert_eq!(hosts.may_reach_some_port(name), may, "{name}");
     }
     assert!(!HostRules::default().may_reach("a.example.org", 443));
 }
@@ -176,7 +176,7 @@ fn a_name_leads_inside_only_where_the_list_says_so() {
         ("other.net", "203.0.113.8", 443, false),
     ] {
         assert_eq!(
-            hosts.may_reach_at(name, SocketAddr::new(address.parse().unwrap(), port)),
+            hosts.may_reach_address(name, SocketAddr::new(address.parse().unwrap(), port)),
             may,
             "{name} {address} {port}"
         );
@@ -184,7 +184,7 @@ fn a_name_leads_inside_only_where_the_list_says_so() {
 }
 
 #[test]
-fn which_addresses_are_public() {
+fn distinguishes_public_addresses() {
     for (address, public) in [
         ("8.8.8.8", true),
         ("100.63.0.1", true),
@@ -235,7 +235,7 @@ fn which_addresses_are_public() {
         ("fec0::1", false),
         ("ff02::1", false),
     ] {
-        assert_eq!(is_public(address.parse().unwrap()), public, "{address}");
+        assert_eq!(is_public_address(address.parse().unwrap()), public, "{address}");
     }
 }
 
@@ -267,6 +267,6 @@ proptest! {
         let open = HostRules { allow: vec![host(&allow)], forbid: Vec::new() };
         let closed = HostRules { forbid: vec![host(&forbid)], ..open.clone() };
         prop_assert!(open.may_reach(&name, port) || !closed.may_reach(&name, port));
-        prop_assert!(open.may_ask_for(&name) || !open.may_reach(&name, port));
+        prop_assert!(open.may_reach_some_port(&name) || !open.may_reach(&name, port));
     }
 }

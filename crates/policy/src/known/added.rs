@@ -1,7 +1,7 @@
 //! Checks commands that get unknown arguments from `xargs` or `find -exec`.
 
-use super::options::scan;
-use super::{CommandRisk, find, known, last_part, lists, reading};
+use super::options::scan_options;
+use super::{CommandRisk, find, classify_command, program_name, lists, reading};
 
 /// Programs without options that write, run or wait for anything: they only read, for any argument.
 const ANY_WORDS: &str = "
@@ -11,36 +11,36 @@ const XARGS: &str = "
     -0rtx -dEInLPs= --null --no-run-if-empty --verbose --exit --delimiter= --max-args= --max-chars= --max-procs=";
 
 /// Returns true if the command `argv` is read-only when each `None` is any word and any number of words follows.
-pub(crate) fn reads_whatever_is_added(argv: &[Option<&str>]) -> bool {
+pub(crate) fn is_read_only_with_any_args(argv: &[Option<&str>]) -> bool {
     let Some((Some(program), _)) = argv.split_first() else { return false };
     let stand_in: Vec<&str> = argv.iter().map(|word| word.unwrap_or("x")).collect();
-    lists(ANY_WORDS, last_part(program)) && known(&stand_in) == CommandRisk::ReadOnly
+    lists(ANY_WORDS, program_name(program)) && classify_command(&stand_in) == CommandRisk::ReadOnly
 }
 
 /// Returns true if `options`, between `xargs` and its command, only control how arguments are taken from the input.
-pub(crate) fn xargs_only_starts(options: &[Option<&str>]) -> bool {
+pub(crate) fn xargs_only_runs_command(options: &[Option<&str>]) -> bool {
     let at_lines = |end: &str| matches!(end, "\\n" | "\\0" | "\n");
-    scan(XARGS, options)
+    scan_options(XARGS, options)
         .is_some_and(|said| said.operands.is_empty() && said.values_of(&["d", "--delimiter"]).all(at_lines))
 }
 
 /// Returns true if every word that the command `argv` prints is an existing file name or a number. Some commands do so
 /// only if they are `fed` such names.
-pub(crate) fn prints_names(argv: &[Option<&str>], fed: bool) -> bool {
+pub(crate) fn prints_file_names(argv: &[Option<&str>], fed: bool) -> bool {
     let Some((Some(program), words)) = argv.split_first() else { return false };
-    let name = last_part(program);
+    let name = program_name(program);
     if name == "find" {
         return !words.contains(&Some("-printf"));
     }
-    let Some(said) = reading::said(name, words) else { return false };
-    let filters = fed && !said.has("o --only-matching r --replace c --bytes");
+    let Some(said) = reading::parse_options(name, words) else { return false };
+    let filters = fed && !said.has_any("o --only-matching r --replace c --bytes");
     match name {
         "cd" => true,
-        "ls" => !said.has("--time-style"),
-        "grep" if said.has("l L --files-with-matches --files-without-match") => true,
-        "rg" if said.has("l --files-with-matches --files-without-match --files") => true,
+        "ls" => !said.has_any("--time-style"),
+        "grep" if said.has_any("l L --files-with-matches --files-without-match") => true,
+        "rg" if said.has_any("l --files-with-matches --files-without-match --files") => true,
         "grep" | "rg" => {
-            let given = said.has("e f --regexp --file");
+            let given = said.has_any("e f --regexp --file");
             filters && said.operands.len() <= usize::from(!given)
         }
         "head" | "sort" | "tail" | "uniq" | "wc" => filters && said.operands.is_empty(),
@@ -49,7 +49,7 @@ pub(crate) fn prints_names(argv: &[Option<&str>], fed: bool) -> bool {
 }
 
 /// Returns true if `find` with `words` only prints, apart from the commands that it starts with `-exec`.
-pub(crate) fn find_only_starts(words: &[Option<&str>]) -> bool {
+pub(crate) fn find_only_runs_commands(words: &[Option<&str>]) -> bool {
     let mut left = Vec::new();
     let mut rest = words.iter().copied();
     // ends: each round takes a word

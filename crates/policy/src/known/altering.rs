@@ -1,7 +1,7 @@
 //! Options that change which program a command runs or where it writes. An allow-rule for the first words of a command
 //! does not cover them unless its words name them.
 
-use super::{last_part, lists, stem};
+use super::{program_name, lists, stem};
 
 /// Options of any program, with or without a value.
 const ANY: &str = "
@@ -107,17 +107,17 @@ const OF: &[(&str, &str)] = &[
 ];
 
 /// Returns the first word of `argv` after `from` words that changes the program that runs, or the output path.
-pub(crate) fn alters<'a>(argv: &[&'a str], from: usize) -> Option<&'a str> {
+pub(crate) fn first_altering_word<'a>(argv: &[&'a str], from: usize) -> Option<&'a str> {
     let (named, more) = argv.split_at(from.min(argv.len()));
     // After a runner, options of another program follow: `uv run pytest`.
     let rows: Vec<&str> = named
         .iter()
         .flat_map(|word| {
-            OF.iter().filter(|(names, _)| lists(names, last_part(word))).map(|(_, options)| *options)
+            OF.iter().filter(|(names, _)| lists(names, program_name(word))).map(|(_, options)| *options)
         })
         .collect();
     // Options of an unknown program, or of a script that a rule names, have no known meaning.
-    if rows.is_empty() && stem(named).is_none() {
+    if rows.is_empty() && rule_prefix(named).is_none() {
         return None;
     }
     let is_listed = |word: &&&str| {

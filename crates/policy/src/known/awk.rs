@@ -2,7 +2,7 @@
 
 use super::lists;
 use super::options::ParsedOptions;
-use super::reading::all;
+use super::reading::all_operands;
 use super::ways::may_be_read;
 
 /// Keywords and functions. None runs, opens or shows anything but the input, and none loops forever.
@@ -21,7 +21,7 @@ const SIGNS: &str = "{}()[]$,;=!<>+-*%&|~.?:^ \t\n";
 
 /// Returns true if the first operand of `awk` is a program that only prints, and the others are readable files.
 pub(super) fn only_prints(said: &ParsedOptions<'_>) -> bool {
-    let files = all(said, |word| may_be_read(word) && !word.contains("/inet"));
+    let files = all_operands(said, |word| may_be_read(word) && !word.contains("/inet"));
     let Some(Some(program)) = said.operands.first() else { return false };
     !said.late && files && said.values_of(&["v"]).all(is_setting) && AwkNesting::default().reads(program)
 }

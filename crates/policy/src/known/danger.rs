@@ -16,10 +16,10 @@
 use std::sync::LazyLock;
 
 use super::index::ProgramIndex;
-use super::predicate::predicate;
+use super::predicate::matches_predicate;
 use super::risks::RISKS;
 use super::rows::ROWS;
-use super::{MaybeWord, git, last_part, lists, variables, wrapper};
+use super::{MaybeWord, git, program_name, lists, variables, wrapper};
 
 /// Maximum nesting depth of examined commands.
 const DEPTH: usize = 8;
@@ -30,12 +30,12 @@ pub(super) const INSIDE: usize = 64;
 pub(super) type DangerRow = (&'static str, &'static str, &'static str);
 
 /// Returns the danger of the command `argv` or of one that it runs; `None` if none is known.
-pub(super) fn why(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
+pub(super) fn danger_reason(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
     search(argv, why_alone)
 }
 
 /// Returns the risk without confinement of the command `argv` or of one that it runs.
-pub(super) fn risk(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
+pub(super) fn risk_reason(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
     search(argv, risk_alone)
 }
 
@@ -46,7 +46,7 @@ fn search(argv: &[MaybeWord<'_>], alone: fn(&[MaybeWord<'_>]) -> Option<&'static
         if let Some(why) = commands.iter().find_map(|argv| alone(argv)) {
             return Some(why);
         }
-        commands = commands.iter().flat_map(|argv| wrapper::inner(argv)).take(INSIDE + 1).collect();
+        commands = commands.iter().flat_map(|argv| wrapper::commands_run_by(argv)).take(INSIDE + 1).collect();
         if commands.is_empty() {
             return None;
         }
@@ -58,12 +58,12 @@ fn search(argv: &[MaybeWord<'_>], alone: fn(&[MaybeWord<'_>]) -> Option<&'static
 }
 
 /// Returns the commands inside `argv` as far as wrappers are known, up to a limit.
-pub(crate) fn commands_inside<'a>(argv: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+pub(crate) fn inner_commands<'a>(argv: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     let mut all: Vec<Vec<MaybeWord<'a>>> = Vec::new();
-    let mut last = wrapper::inner(argv);
+    let mut last = wrapper::commands_run_by(argv);
     for _ in 0..DEPTH {
         last.truncate(INSIDE);
-        let next = last.iter().flat_map(|argv| wrapper::inner(argv)).take(INSIDE).collect();
+        let next = last.iter().flat_map(|argv| wrapper::commands_run_by(argv)).take(INSIDE).collect();
         all.append(&mut last);
         last = next;
     }
@@ -81,8 +81,8 @@ fn spread(word: MaybeWord<'_>) -> Vec<MaybeWord<'_>> {
 
 fn why_alone(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
     let Some((Some(program), words)) = argv.split_first() else { return None };
-    let name = last_part(program);
-    static INDEX: LazyLock<ProgramIndex> = LazyLock::new(|| ProgramIndex::of(ROWS.iter().map(|(names, ..)| *names)));
+    let name = program_name(program);
+    static INDEX: LazyLock<ProgramIndex> = LazyLock::new(|| ProgramIndex::new(ROWS.iter().map(|(names, ..)| *names)));
     let of_git = || git::ROWS.iter();
     let row = match (name, name.strip_prefix("git-")) {
         ("git", _) => of_git().find(|(_, when, _)| holds(name, when, words)),
@@ -92,23 +92,23 @@ fn why_alone(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
             of_git().find(|(_, when, _)| holds("git", when, &words))
         }
         _ => {
-            let mut rows = INDEX.rows(name).into_iter().map(|row| &ROWS[row]);
+            let mut rows = INDEX.rows_for(name).into_iter().map(|row| &ROWS[row]);
             rows.find(|(_, when, _)| holds(name, when, words))
         }
     };
-    row.map(|(_, _, why)| *why).or_else(|| wrapper::set(argv).find_map(variables::dangerous_variable))
+    row.map(|(_, _, why)| *why).or_else(|| wrapper::variables_set_by_env(argv).find_map(variables::dangerous_variable))
 }
 
 fn risk_alone(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
     let Some((Some(program), words)) = argv.split_first() else { return None };
-    let name = last_part(program);
-    static INDEX: LazyLock<ProgramIndex> = LazyLock::new(|| ProgramIndex::of(RISKS.iter().map(|(names, ..)| *names)));
-    let mut rows = INDEX.rows(name).into_iter().map(|row| &RISKS[row]);
+    let name = program_name(program);
+    static INDEX: LazyLock<ProgramIndex> = LazyLock::new(|| ProgramIndex::new(RISKS.iter().map(|(names, ..)| *names)));
+    let mut rows = INDEX.rows_for(name).into_iter().map(|row| &RISKS[row]);
     rows.find(|(_, when, _)| holds(name, when, words)).map(|(_, _, why)| *why)
 }
 
 /// Returns at most `limit` program names of the table, and shells, whose name `fits`.
-pub(crate) fn names_like(fits: impl Fn(&str) -> bool, limit: usize) -> Vec<&'static str> {
+pub(crate) fn programs_matching(fits: impl Fn(&str) -> bool, limit: usize) -> Vec<&'static str> {
     let rows = ROWS.iter().flat_map(|(names, ..)| names.split_whitespace());
     let others = [
         "git",
@@ -139,12 +139,12 @@ fn holds(program: &str, when: &str, words: &[MaybeWord<'_>]) -> bool {
     let mut rest = words;
     for item in when.split_whitespace() {
         let fits = if item.starts_with('{') {
-            predicate(item, program, rest)
+            matches_predicate(item, program, rest)
         } else if item.starts_with('-') {
             item.split(',').any(|option| has_option(program, option, rest))
         } else if let Some(list) = item.strip_prefix('%') {
             rest.iter().flatten().any(|word| among(list, word))
-        } else if let Some(after) = sub_command(item, rest) {
+        } else if let Some(after) = after_subcommand(item, rest) {
             rest = after;
             true
         } else {
@@ -170,7 +170,7 @@ const TAKES_NONE: &str = "
 /// Returns the words after the sub-command that `item` names. A word after an option may be its value, so it is skipped
 /// if it does not match. For a negated item it is skipped if it certainly is a value; if that is unclear, the next word
 /// is examined too.
-pub(super) fn sub_command<'w, 'a>(item: &str, words: &'w [MaybeWord<'a>]) -> Option<&'w [MaybeWord<'a>]> {
+pub(super) fn after_subcommand<'w, 'a>(item: &str, words: &'w [MaybeWord<'a>]) -> Option<&'w [MaybeWord<'a>]> {
     let (list, other) = match item.strip_prefix('!') {
         Some(list) => (list, true),
         None => (item, false),
@@ -253,7 +253,7 @@ pub(super) fn has_option(program: &str, option: &str, words: &[MaybeWord<'_>]) -
 }
 
 /// Returns the values of the options `names`, also abbreviated: attached, or in the next word.
-pub(super) fn values<'a>(program: &str, names: &'static str, words: &[MaybeWord<'a>]) -> Vec<&'a str> {
+pub(super) fn option_values<'a>(program: &str, names: &'static str, words: &[MaybeWord<'a>]) -> Vec<&'a str> {
     let stops = with_value(program);
     let value = |at: usize| {
         let word = words[at]?;

@@ -1,29 +1,29 @@
 //! Predicates about lost, filled or given-away files, and about programs from the network, for the danger tables.
 
-use super::danger::values;
-use super::places::plain;
-use super::predicate::{is_system, operands};
+use super::danger::option_values;
+use super::places::normalize_path_text;
+use super::predicate::{is_system_path, operands};
 use super::{MaybeWord, lists};
 
 /// Evaluates the predicate `name` if it is one of these.
-pub(super) fn predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> bool {
+pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> bool {
     let any = |fits: fn(&str) -> bool| words.iter().flatten().any(|word| fits(word));
     let has_value =
-        |names: &'static str, fits: fn(&str) -> bool| values(program, names, words).into_iter().any(fits);
+        |names: &'static str, fits: fn(&str) -> bool| option_values(program, names, words).into_iter().any(fits);
     match name {
         "{system-first}" => {
             let all: Vec<MaybeWord<'_>> = operands(words).collect();
-            all.split_last().is_some_and(|(_, from)| from.iter().flatten().any(|word| is_system(word)))
+            all.split_last().is_some_and(|(_, from)| from.iter().flatten().any(|word| is_system_path(word)))
         }
         "{unbounded}" => {
-            any(|word| word.strip_prefix("if=").is_some_and(never_ends))
+            any(|word| word.strip_prefix("if=").is_some_and(is_endless_device))
                 && any(|word| word.starts_with("of=") && !is_sink(&word[3..]))
                 && !any(|word| word.starts_with("count="))
         }
-        "{endless}" => operands(words).flatten().any(never_ends),
+        "{endless}" => operands(words).flatten().any(is_endless_device),
         "{void}" => {
-            operands(words).last().flatten().is_some_and(|to| plain(to) == "/dev/null") && has_two(words)
-                || has_value("-t --target-directory", |to| plain(to) == "/dev/null")
+            operands(words).last().flatten().is_some_and(|to| normalize_path_text(to) == "/dev/null") && has_two(words)
+                || has_value("-t --target-directory", |to| normalize_path_text(to) == "/dev/null")
         }
         "{url}" => is_url_first(program, words),
         "{to-root}" => gives_to_root(program, words),
@@ -33,8 +33,8 @@ pub(super) fn predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> b
 }
 
 /// Returns true if a device provides endless data.
-pub(crate) fn never_ends(path: &str) -> bool {
-    matches!(plain(path).as_str(), "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/full")
+pub(crate) fn is_endless_device(path: &str) -> bool {
+    matches!(normalize_path_text(path).as_str(), "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/full")
 }
 
 /// Returns true if data written to `path` is not stored.
@@ -55,7 +55,7 @@ fn is_url_first(program: &str, words: &[MaybeWord<'_>]) -> bool {
             .any(|begin| word.starts_with(begin))
     };
     operands(words).next().flatten().is_some_and(is_url)
-        || values(program, "-p --package --from --with --spec", words).into_iter().any(is_url)
+        || option_values(program, "-p --package --from --with --spec", words).into_iter().any(is_url)
 }
 
 /// Returns true if `chown`, `chgrp` or `install` makes root the owner: by name, by number, or by a system reference
@@ -63,11 +63,11 @@ fn is_url_first(program: &str, words: &[MaybeWord<'_>]) -> bool {
 fn gives_to_root(program: &str, words: &[MaybeWord<'_>]) -> bool {
     let root = |name: &str| matches!(name, "root" | "0" | "+0" | "wheel");
     if program == "install" {
-        return values(program, "-o --owner -g --group", words).into_iter().any(root);
+        return option_values(program, "-o --owner -g --group", words).into_iter().any(root);
     }
     let by = words.iter().flatten().find_map(|word| word.strip_prefix("--reference="));
     if let Some(by) = by {
-        return is_system(by);
+        return is_system_path(by);
     }
     let first = operands(words).next().flatten();
     first.is_some_and(|owner| match owner.split_once([':', '.']) {

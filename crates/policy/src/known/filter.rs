@@ -1,12 +1,12 @@
 //! Read-only checks for commands with a grammar of their own: `printf`, `test`, `sleep`, and filters of `jq`.
 
-use super::options::{ParsedOptions, scan};
+use super::options::{ParsedOptions, scan_options};
 use super::ways::may_be_read;
 use super::{MaybeWord, lists};
 
 /// Returns true if `printf` only prints. `-v` and `%n` set a variable, and some shells evaluate the subscript in a
 /// number: `a[$(x)]`.
-pub(super) fn printf(words: &[MaybeWord<'_>]) -> bool {
+pub(super) fn printf_only_prints(words: &[MaybeWord<'_>]) -> bool {
     let (format, values) = match words {
         [Some("--"), Some(format), values @ ..] => (*format, values),
         [Some(format), values @ ..] if !format.starts_with('-') => (*format, values),
@@ -31,13 +31,13 @@ const NUMERIC: &str = "-eq -ne -lt -le -gt -ge";
 
 /// Returns true if `test` only compares or examines files and evaluates nothing. Some shells evaluate numeric operands,
 /// so these must be numbers.
-pub(super) fn test(words: &[MaybeWord<'_>]) -> bool {
+pub(super) fn test_is_pure(words: &[MaybeWord<'_>]) -> bool {
     let plain = |word: &str| !word.starts_with('-') && !matches!(word, "!" | "(" | ")");
     match words {
         [] => true,
         // The operands may be anything: neither follows an operator that evaluates.
         [_, Some(operator), _] if lists(BINARY, operator) => true,
-        [Some("!"), rest @ ..] if !rest.is_empty() && rest.len() <= 3 => test(rest),
+        [Some("!"), rest @ ..] if !rest.is_empty() && rest.len() <= 3 => test_is_pure(rest),
         [Some(text)] => plain(text),
         [Some("-t"), Some(number)] => is_number(number),
         [Some(operator), _] => lists(UNARY, operator),
@@ -53,17 +53,17 @@ pub(super) fn test(words: &[MaybeWord<'_>]) -> bool {
 }
 
 /// Applies the check of `test` to `[`, whose last word closes it.
-pub(super) fn bracket(words: &[MaybeWord<'_>]) -> bool {
-    words.split_last().is_some_and(|(last, rest)| *last == Some("]") && test(rest))
+pub(super) fn bracket_is_pure(words: &[MaybeWord<'_>]) -> bool {
+    words.split_last().is_some_and(|(last, rest)| *last == Some("]") && test_is_pure(rest))
 }
 
 /// Returns true if `command` only looks up a name and runs nothing.
-pub(super) fn command(words: &[MaybeWord<'_>]) -> bool {
-    matches!(words.first(), Some(Some("-v" | "-V"))) && scan("-vV", words).is_some()
+pub(super) fn command_only_looks_up(words: &[MaybeWord<'_>]) -> bool {
+    matches!(words.first(), Some(Some("-v" | "-V"))) && scan_options("-vV", words).is_some()
 }
 
 /// Returns true if `exit` has at most one number.
-pub(super) fn exit(words: &[MaybeWord<'_>]) -> bool {
+pub(super) fn exit_is_number(words: &[MaybeWord<'_>]) -> bool {
     match words {
         [] => true,
         [Some(code)] => {
@@ -74,7 +74,7 @@ pub(super) fn exit(words: &[MaybeWord<'_>]) -> bool {
 }
 
 /// Returns true if `sleep` ends within a minute.
-pub(super) fn sleep(words: &[MaybeWord<'_>]) -> bool {
+pub(super) fn sleep_is_short(words: &[MaybeWord<'_>]) -> bool {
     let [Some(time)] = words else { return false };
     let time = time.strip_suffix('s').unwrap_or(time);
     let is_plain = time.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
@@ -90,7 +90,7 @@ fn is_number(word: &str) -> bool {
 const JQ_UNSAFE: &str = "env ENV import include modulemeta get_search_list";
 
 /// Returns true if the first operand of `jq` is a filter that shows only its input, and the others are files.
-pub(super) fn jq(said: &ParsedOptions<'_>) -> bool {
+pub(super) fn jq_only_filters(said: &ParsedOptions<'_>) -> bool {
     let Some((first, files)) = said.operands.split_first() else { return false };
     let is_filter = |filter: &str| filter.split(|c: char| !(in_name(c) || c == '.')).all(is_path);
     first.is_some_and(is_filter) && files.iter().all(|file| file.is_some_and(may_be_read))

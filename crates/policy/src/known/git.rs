@@ -1,7 +1,7 @@
 //! The dangers of `git`. No git command is read-only by its words, since the repository's configuration can run
 //! programs.
 
-use super::danger::{self, DangerRow, values};
+use super::danger::{self, DangerRow, option_values};
 use super::{MaybeWord, lists};
 
 const WORK: &str = "loses work that is not committed";
@@ -65,7 +65,7 @@ pub(super) const ROWS: &[DangerRow] = &[
 ];
 
 /// Evaluates the predicate `name` if it is one of these.
-pub(super) fn predicate(name: &str, words: &[MaybeWord<'_>]) -> bool {
+pub(super) fn matches_predicate(name: &str, words: &[MaybeWord<'_>]) -> bool {
     let has = |option: &str| danger::has_option("git", option, words);
     match name {
         "{config}" => configures(words),
@@ -101,7 +101,7 @@ fn runs(key: &str, value: Option<&str>) -> bool {
         return value.is_none_or(|value| {
             let words: Vec<MaybeWord<'_>> =
                 std::iter::once("git").chain(value.split_whitespace()).map(Some).collect();
-            value.trim_start().starts_with(['!', '-']) || danger::why(&words).is_some()
+            value.trim_start().starts_with(['!', '-']) || danger::danger_reason(&words).is_some()
         });
     }
     KEYS.split_whitespace().any(|listed| match listed.split_once('*') {
@@ -121,8 +121,8 @@ fn runs_by_key(words: &[MaybeWord<'_>]) -> bool {
     };
     // The value is the name of a variable with unknown content.
     let named = |text: &str| runs(text.split('=').next().unwrap_or(text), None);
-    values("git", "-c --config", words).into_iter().any(set)
-        || values("git", "--config-env", words).into_iter().any(named)
+    option_values("git", "-c --config", words).into_iter().any(set)
+        || option_values("git", "--config-env", words).into_iter().any(named)
 }
 
 /// Returns true if an option makes git expire unreachable commits.
@@ -131,7 +131,7 @@ fn expires(words: &[MaybeWord<'_>]) -> bool {
         let key = text.split('=').next().unwrap_or(text).to_ascii_lowercase();
         key.starts_with("gc.") && key.contains("expire")
     };
-    values("git", "-c --config --config-env", words).into_iter().any(set)
+    option_values("git", "-c --config --config-env", words).into_iter().any(set)
 }
 
 /// Returns true if the arguments of `git fetch` overwrite a local branch.

@@ -11,7 +11,7 @@ pub(super) struct ProgramIndex {
 
 impl ProgramIndex {
     /// Builds the index from each row's whitespace-separated names; a name that ends in `*` is a prefix.
-    pub(super) fn of(names: impl Iterator<Item = &'static str>) -> Self {
+    pub(super) fn new(names: impl Iterator<Item = &'static str>) -> Self {
         let mut index = Self { exact: HashMap::new(), begins: Vec::new() };
         for (row, names) in names.enumerate() {
             for name in names.split_whitespace() {
@@ -25,7 +25,7 @@ impl ProgramIndex {
     }
 
     /// Returns the rows for `name`, in table order.
-    pub(super) fn rows(&self, name: &str) -> Vec<usize> {
+    pub(super) fn rows_for(&self, name: &str) -> Vec<usize> {
         let mut rows = self.exact.get(name).cloned().unwrap_or_default();
         rows.extend(self.begins.iter().filter(|(begin, _)| name.starts_with(begin)).map(|(_, row)| *row));
         rows.sort_unstable();

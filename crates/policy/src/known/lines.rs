@@ -40,9 +40,9 @@ const IDIOMS: &[ExactCommand] = &[
 ];
 
 /// Returns true if an entry is the program `name` with exactly these `words`.
-pub(super) fn lists(name: &str, words: &[MaybeWord<'_>]) -> bool {
+pub(super) fn is_exact_command(name: &str, words: &[MaybeWord<'_>]) -> bool {
     static LINES: LazyLock<Vec<ExactCommand>> = LazyLock::new(|| [VERSIONS, IDIOMS].concat());
-    static INDEX: LazyLock<ProgramIndex> = LazyLock::new(|| ProgramIndex::of(LINES.iter().map(|(names, _)| *names)));
+    static INDEX: LazyLock<ProgramIndex> = LazyLock::new(|| ProgramIndex::new(LINES.iter().map(|(names, _)| *names)));
     let words_are = |line: &str| words.iter().copied().eq(line.split(' ').map(Some));
-    INDEX.rows(name).into_iter().any(|row| LINES[row].1.iter().any(|line| words_are(line)))
+    INDEX.rows_for(name).into_iter().any(|row| LINES[row].1.iter().any(|line| words_are(line)))
 }

@@ -30,17 +30,17 @@ mod variables;
 mod ways;
 mod wrapper;
 
-pub(crate) use added::{find_only_starts, prints_names, reads_whatever_is_added, xargs_only_starts};
-pub(crate) use altering::alters;
-pub(crate) use stem::is_unknown;
-pub use stem::{is_interpreter, stem};
+pub(crate) use added::{find_only_runs_commands, prints_file_names, is_read_only_with_any_args, xargs_only_runs_command};
+pub(crate) use altering::first_altering_word;
+pub(crate) use stem::is_unknown_program;
+pub use stem::{is_interpreter, rule_prefix};
 pub use variables::dangerous_variable;
 
-pub(crate) use danger::{commands_inside, names_like};
-pub(crate) use destroying::never_ends;
-pub(crate) use places::{is_lasting, plain};
+pub(crate) use danger::{inner_commands, programs_matching};
+pub(crate) use destroying::is_endless_device;
+pub(crate) use places::{is_persistent_path, normalize_path_text};
 pub(crate) use predicate::drops_data;
-pub(crate) use ways::{leads_astray, may_be_read};
+pub(crate) use ways::{may_name_special_files, may_be_read};
 
 /// The danger of writing to a persistent path.
 pub(crate) const LASTING: &str = "changes the system, or what runs later";
@@ -71,29 +71,29 @@ pub enum CommandRisk {
 /// assert_eq!(known(&["cargo", "test"]), Known::Ordinary);
 /// assert!(matches!(known(&["rm", "-rf", "src"]), Known::Dangerous(_)));
 /// ```
-pub fn known(argv: &[&str]) -> CommandRisk {
+pub fn classify_command(argv: &[&str]) -> CommandRisk {
     let words: Vec<MaybeWord<'_>> = argv.iter().copied().map(Some).collect();
-    known_partly(&words)
+    classify_words(&words)
 }
 
 /// Classifies a command with unknown words. An unknown word never lowers the risk: the command is read-only only if the
 /// word cannot be an option and may have any value.
-pub fn known_partly(argv: &[Option<&str>]) -> CommandRisk {
-    if argv.iter().flatten().any(|word| word.contains(crate::letters::hides)) {
+pub fn classify_words(argv: &[Option<&str>]) -> CommandRisk {
+    if argv.iter().flatten().any(|word| word.contains(crate::letters::is_deceptive)) {
         return CommandRisk::Dangerous("holds characters that do not show on a terminal");
     }
     let Some((Some(program), words)) = argv.split_first() else { return CommandRisk::Ordinary };
-    if let Some(why) = danger::why(argv) {
+    if let Some(why) = danger::danger_reason(argv) {
         return CommandRisk::Dangerous(why);
     }
-    if reading::only_reads(last_part(program), words) {
+    if reading::is_read_only(program_name(program), words) {
         return CommandRisk::ReadOnly;
     }
-    danger::risk(argv).map_or(CommandRisk::Ordinary, CommandRisk::Risky)
+    danger::risk_reason(argv).map_or(CommandRisk::Ordinary, CommandRisk::Risky)
 }
 
 /// Returns the program name of a path.
-pub(crate) fn last_part(program: &str) -> &str {
+pub(crate) fn program_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 

@@ -34,7 +34,7 @@ impl<'a> ParsedOptions<'a> {
     }
 
     /// Returns true if an option of `names`, a whitespace-separated list, is present, with or without a value.
-    pub(super) fn has(&self, names: &'static str) -> bool {
+    pub(super) fn has_any(&self, names: &'static str) -> bool {
         let values = self.values.iter().map(|(name, _)| name);
         values.chain(&self.flags).any(|name| super::lists(names, name))
     }
@@ -42,7 +42,7 @@ impl<'a> ParsedOptions<'a> {
 
 /// Parses `words` by the list `options`. Returns `None` for a word that is unlisted, abbreviated, lacks its value, or
 /// may be an option.
-pub(super) fn scan<'a>(options: &'static str, words: &[MaybeWord<'a>]) -> Option<ParsedOptions<'a>> {
+pub(super) fn scan_options<'a>(options: &'static str, words: &[MaybeWord<'a>]) -> Option<ParsedOptions<'a>> {
     let mut said = ParsedOptions::default();
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {

@@ -18,8 +18,8 @@ const GIT: &str = "hooks config config.worktree";
 const FAR_UP: usize = 3;
 
 /// Returns true if a write to `path`, given as in a script, outlasts the work at hand.
-pub(crate) fn is_lasting(path: &str) -> bool {
-    let mut path = plain(path);
+pub(crate) fn is_persistent_path(path: &str) -> bool {
+    let mut path = normalize_path_text(path);
     let up = path.split('/').take_while(|part| *part == "..").count();
     if up >= FAR_UP {
         path = path[3 * up - 1..].to_owned();
@@ -49,7 +49,7 @@ pub(crate) fn is_lasting(path: &str) -> bool {
 }
 
 /// Normalizes a path of a script: removes quotes and redundant components. A `..` after an unknown component stays.
-pub(crate) fn plain(path: &str) -> String {
+pub(crate) fn normalize_path_text(path: &str) -> String {
     let path = path.replace(['"', '\''], "");
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
@@ -66,7 +66,7 @@ pub(crate) fn plain(path: &str) -> String {
 }
 
 /// Returns true if `path` names one file below the working directory or in `/tmp`.
-pub(super) fn is_named(path: &str) -> bool {
+pub(super) fn is_workspace_path(path: &str) -> bool {
     let mut parts = path.split('/');
     let inside = !path.starts_with('/') || path.strip_prefix("/tmp/").is_some_and(|rest| !rest.is_empty());
     let odd = ['*', '?', '$', '~', '`'];

@@ -1,14 +1,14 @@
 //! The named predicates of the danger tables.
 
-use super::danger::{self, values};
-use super::places::{is_lasting, is_named, plain};
-use super::{MaybeWord, destroying, git, last_part, lists, sed, sending, wrapper};
+use super::danger::{self, option_values};
+use super::places::{is_persistent_path, is_workspace_path, normalize_path_text};
+use super::{MaybeWord, destroying, git, program_name, lists, sed, sending, wrapper};
 
 /// Evaluates the predicate `name`, written with its braces, for `words` of `program`.
-pub(super) fn predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> bool {
+pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> bool {
     let any = |fits: fn(&str) -> bool| words.iter().flatten().any(|word| fits(word));
     let has_value =
-        |names: &'static str, fits: fn(&str) -> bool| values(program, names, words).into_iter().any(fits);
+        |names: &'static str, fits: fn(&str) -> bool| option_values(program, names, words).into_iter().any(fits);
     let others = |fits: fn(&str) -> bool| {
         operands(words).next().is_none() || operands(words).any(|word| !word.is_some_and(fits))
     };
@@ -19,31 +19,31 @@ pub(super) fn predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> b
             operands(words).next().is_none()
                 && !["--version", "--help", "-h"].iter().any(|asks| words == [Some(*asks)])
         }
-        "{system}" => any(is_system),
+        "{system}" => any(is_system_path),
         "{device}" => any(|word| word.strip_prefix("of=").is_some_and(is_device)),
         "{disk}" => any(|word| is_device(word) && !word.starts_with("/dev/pts/")),
         "{open}" => any(opens),
         "{setid}" => any(sets_id),
         "{host}" => any(is_host),
-        "{unnamed}" => others(is_named),
+        "{unnamed}" => others(is_workspace_path),
         "{many}" => any(|word| word.contains(['*', '?'])),
-        "{each}" => wrapper::inner_of(program, words).iter().any(|argv| {
-            argv.first().copied().flatten().is_some_and(|name| lists("rm unlink rmdir", last_part(name)))
+        "{each}" => wrapper::commands_in_args(program, words).iter().any(|argv| {
+            argv.first().copied().flatten().is_some_and(|name| lists("rm unlink rmdir", program_name(name)))
         }),
-        "{lasting}" => any(|word| is_lasting(word.strip_prefix("of=").unwrap_or(word))),
+        "{lasting}" => any(|word| is_persistent_path(word.strip_prefix("of=").unwrap_or(word))),
         "{lasting-last}" => {
-            operands(words).last().flatten().is_some_and(is_lasting)
-                || has_value("-t --target-directory", is_lasting)
+            operands(words).last().flatten().is_some_and(is_persistent_path)
+                || has_value("-t --target-directory", is_persistent_path)
         }
-        "{lasting-into}" => has_value("-d", is_lasting),
+        "{lasting-into}" => has_value("-d", is_persistent_path),
         "{script}" => {
-            others(|path| is_named(path) && !path.starts_with('/') && path.ends_with("/bin/activate"))
+            others(|path| is_workspace_path(path) && !path.starts_with('/') && path.ends_with("/bin/activate"))
         }
         "{pipe}" => has_value("-o --output", |to| to.starts_with(['|', '!'])),
         "{test-by}" => any(|word| !word.starts_with("--") && word.starts_with('-') && word.contains("TT")),
         "{alias}" => any(|word| {
             word.split_once('=').is_some_and(|(_, text)| {
-                danger::why(&text.split_whitespace().map(Some).collect::<Vec<_>>()).is_some()
+                danger::danger_reason(&text.split_whitespace().map(Some).collect::<Vec<_>>()).is_some()
             })
         }),
         "{drops}" => any(drops_data),
@@ -56,13 +56,13 @@ pub(super) fn predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> b
         "{everything}" => stops_everything(words),
         "{group}" => any(|word| word == "0"),
         "{sed}" => sed::runs_programs(words),
-        "{config}" | "{keys}" | "{lands}" | "{expires}" | "{worktree}" => git::predicate(name, words),
+        "{config}" | "{keys}" | "{lands}" | "{expires}" | "{worktree}" => git::matches_predicate(name, words),
         "{remote}" => {
             any(|word| ["ext::", "fd::"].iter().any(|vcs| word.starts_with(vcs)) || runs_by_address(word))
         }
         "{reference}" => operands(words).count() > 1,
         "{refs}" => any(|word| word.starts_with('+') || word.starts_with(':')),
-        _ => destroying::predicate(name, program, words) || sending::predicate(name, program, words),
+        _ => destroying::matches_predicate(name, program, words) || sending::matches_predicate(name, program, words),
     }
 }
 
@@ -71,7 +71,7 @@ const SYSTEM: &str =
     "bin boot dev etc lib lib32 lib64 opt proc root run sbin srv sys usr var Applications Library System";
 
 /// Returns true if `word` is the root, a home, a parent directory or a system path.
-pub(super) fn is_system(word: &str) -> bool {
+pub(super) fn is_system_path(word: &str) -> bool {
     let word = if word.len() > 1 { word.trim_end_matches("/*").trim_end_matches('/') } else { word };
     let above = !word.is_empty() && word.split('/').all(|part| part == "..");
     let parts: Vec<&str> = word.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
@@ -87,7 +87,7 @@ pub(super) fn is_system(word: &str) -> bool {
 
 /// Returns true if `path` is a device with data, not an empty one or a stream.
 fn is_device(path: &str) -> bool {
-    let path = plain(path);
+    let path = normalize_path_text(path);
     let harmless = "null zero full random urandom stdin stdout stderr tty";
     let name = path.strip_prefix("/dev/");
     name.is_some_and(|name| !lists(harmless, name) && !name.starts_with("fd/") && !name.starts_with("shm/"))

@@ -9,8 +9,8 @@
 use std::sync::LazyLock;
 
 use super::index::ProgramIndex;
-use super::options::{ParsedOptions, scan};
-use super::ways::{is_a_place, may_be_read, may_be_searched};
+use super::options::{ParsedOptions, scan_options};
+use super::ways::{is_safe_directory, may_be_read, may_be_searched};
 use super::{MaybeWord, awk, filter, find, lines, sed};
 
 /// The accepted arguments of a program.
@@ -38,12 +38,12 @@ enum OperandRule {
 const PROGRAMS: &[(&str, &str, OperandRule)] = &[
     ("echo true false : expr", "", OperandRule::Anything),
     ("pwd", "-LP", OperandRule::AtMost(0)),
-    ("cd", "-LP", OperandRule::If(|said| said.operands.len() <= 1 && !said.late && all(said, is_a_place))),
-    ("printf", "", OperandRule::Grammar(filter::printf)),
-    ("test", "", OperandRule::Grammar(filter::test)),
-    ("[", "", OperandRule::Grammar(filter::bracket)),
+    ("cd", "-LP", OperandRule::If(|said| said.operands.len() <= 1 && !said.late && all_operands(said, is_safe_directory))),
+    ("printf", "", OperandRule::Grammar(filter::printf_only_prints)),
+    ("test", "", OperandRule::Grammar(filter::test_is_pure)),
+    ("[", "", OperandRule::Grammar(filter::bracket_is_pure)),
     ("type", "-aftpP", OperandRule::Names),
-    ("command", "", OperandRule::Grammar(filter::command)),
+    ("command", "", OperandRule::Grammar(filter::command_only_looks_up)),
     ("which", "-as", OperandRule::Names),
     ("whoami arch", "--help --version", OperandRule::AtMost(0)),
     ("id", "-aGZgnruz --context --group --groups --name --real --user --zero --help --version", OperandRule::Names),
@@ -61,12 +61,12 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
         "date",
         "-uR -r= -I=? --utc --universal --rfc-email --rfc-3339= --iso-8601=? --reference= --help
          --version",
-        OperandRule::If(|said| !said.late && said.operands.len() <= 1 && all(said, |word| word.starts_with('+'))),
+        OperandRule::If(|said| !said.late && said.operands.len() <= 1 && all_operands(said, |word| word.starts_with('+'))),
     ),
     (
         "seq",
         "-NUM -fs= -w --format= --separator= --equal-width --help --version",
-        OperandRule::If(|said| all(said, |word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-'))),
+        OperandRule::If(|said| all_operands(said, |word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-'))),
     ),
     ("basename", "-az -s= --multiple --zero --suffix= --help --version", OperandRule::Names),
     ("dirname", "-z --zero --help --version", OperandRule::Names),
@@ -138,7 +138,7 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
     (
         "tail",
         "-NUM -qvz -nc= --lines= --bytes= --quiet --silent --verbose --zero-terminated --help --version",
-        OperandRule::If(|said| all(said, |word| !word.starts_with('+') && may_be_read(word))),
+        OperandRule::If(|said| all_operands(said, |word| !word.starts_with('+') && may_be_read(word))),
     ),
     (
         "nl",
@@ -235,7 +235,7 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
          --ignore-case --ignore-tab-expansion --ignore-trailing-space --ignore-space-change
          --ignore-all-space --ignore-blank-lines --ignore-matching-lines= --text --strip-trailing-cr
          --minimal --speed-large-files --color=? --palette= --help --version",
-        OperandRule::If(|said| all(said, |word| searched(said, "r --recursive", word))),
+        OperandRule::If(|said| all_operands(said, |word| searched(said, "r --recursive", word))),
     ),
     (
         "cmp",
@@ -285,10 +285,10 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
         "-acCehjMnrRsSV --ascii-output --compact-output --color-output --exit-status --join-output
          --monochrome-output --null-input --raw-output --raw-input --slurp --sort-keys --tab --indent=
          --unbuffered --stream --seq --arg== --argjson== --help --version",
-        OperandRule::If(filter::jq),
+        OperandRule::If(filter::jq_only_filters),
     ),
-    ("exit", "", OperandRule::Grammar(filter::exit)),
-    ("sleep", "", OperandRule::Grammar(filter::sleep)),
+    ("exit", "", OperandRule::Grammar(filter::exit_is_number)),
+    ("sleep", "", OperandRule::Grammar(filter::sleep_is_short)),
     ("wait umask lscpu who", "", OperandRule::AtMost(0)),
     (
         "free",
@@ -296,7 +296,7 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
         OperandRule::AtMost(0),
     ),
     ("locale", "-a --all-locales --help --version", OperandRule::AtMost(0)),
-    ("getconf", "", OperandRule::If(|said| said.operands.len() == 1 && all(said, is_setting))),
+    ("getconf", "", OperandRule::If(|said| said.operands.len() == 1 && all_operands(said, is_setting))),
     (
         "numfmt",
         "-z -d= --to= --from= --suffix= --padding= --format= --to-unit= --from-unit= --round= --field=
@@ -307,37 +307,37 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
         "nm",
         "-aADgnoprSuC --debug-syms --print-file-name --dynamic --extern-only --numeric-sort --no-sort
          --reverse-sort --print-size --size-sort --undefined-only --defined-only --demangle --help --version",
-        OperandRule::If(|said| all(said, is_object)),
+        OperandRule::If(|said| all_operands(said, is_object)),
     ),
     (
         "readelf",
         "-hlSsdnVW --file-header --program-headers --segments --section-headers --sections --symbols --syms
          --dynamic --notes --version-info --wide --help --version",
-        OperandRule::If(|said| all(said, is_object)),
+        OperandRule::If(|said| all_operands(said, is_object)),
     ),
-    ("size", "-ABdoxt --totals --help --version", OperandRule::If(|said| all(said, is_object))),
+    ("size", "-ABdoxt --totals --help --version", OperandRule::If(|said| all_operands(said, is_object))),
     ("awk mawk gawk nawk", "-Fv=", OperandRule::If(awk::only_prints)),
 ];
 
 /// Returns the options and the rule of the program `name`.
 fn row(name: &str) -> Option<(&'static str, &'static OperandRule)> {
-    static PROGRAM: LazyLock<ProgramIndex> = LazyLock::new(|| ProgramIndex::of(PROGRAMS.iter().map(|(names, ..)| *names)));
-    PROGRAM.rows(name).first().map(|row| (PROGRAMS[*row].1, &PROGRAMS[*row].2))
+    static PROGRAM: LazyLock<ProgramIndex> = LazyLock::new(|| ProgramIndex::new(PROGRAMS.iter().map(|(names, ..)| *names)));
+    PROGRAM.rows_for(name).first().map(|row| (PROGRAMS[*row].1, &PROGRAMS[*row].2))
 }
 
 /// Parses the words of the program `name`, if all of its options are listed.
-pub(super) fn said<'a>(name: &str, words: &[MaybeWord<'a>]) -> Option<ParsedOptions<'a>> {
-    scan(row(name)?.0, words)
+pub(super) fn parse_options<'a>(name: &str, words: &[MaybeWord<'a>]) -> Option<ParsedOptions<'a>> {
+    scan_options(row(name)?.0, words)
 }
 
 /// Returns true if the table contains the program `name`.
-pub(super) fn has(name: &str) -> bool {
+pub(super) fn lists_program(name: &str) -> bool {
     row(name).is_some()
 }
 
 /// Returns true if the program `name` with `words` only reads and prints.
-pub(super) fn only_reads(name: &str, words: &[MaybeWord<'_>]) -> bool {
-    if lines::lists(name, words) {
+pub(super) fn is_read_only(name: &str, words: &[MaybeWord<'_>]) -> bool {
+    if lines::is_exact_command(name, words) {
         return true;
     }
     let Some((options, rule)) = row(name) else { return false };
@@ -346,7 +346,7 @@ pub(super) fn only_reads(name: &str, words: &[MaybeWord<'_>]) -> bool {
         OperandRule::Grammar(holds) => return holds(words),
         OperandRule::Names | OperandRule::Files | OperandRule::AtMost(_) | OperandRule::SomeFiles | OperandRule::Pattern | OperandRule::If(_) => {}
     }
-    let Some(said) = scan(options, words) else { return false };
+    let Some(said) = scan_options(options, words) else { return false };
     said.values.iter().all(|(_, value)| may_be_read(value)) && holds(rule, &said)
 }
 
@@ -354,9 +354,9 @@ fn holds(rule: &OperandRule, said: &ParsedOptions<'_>) -> bool {
     match rule {
         OperandRule::Anything | OperandRule::Grammar(_) => false,
         OperandRule::Names => true,
-        OperandRule::Files => all(said, may_be_read),
-        OperandRule::AtMost(most) => said.operands.len() <= *most && !said.late && all(said, may_be_read),
-        OperandRule::SomeFiles => !said.operands.is_empty() && all(said, |word| word != "-" && may_be_read(word)),
+        OperandRule::Files => all_operands(said, may_be_read),
+        OperandRule::AtMost(most) => said.operands.len() <= *most && !said.late && all_operands(said, may_be_read),
+        OperandRule::SomeFiles => !said.operands.is_empty() && all_operands(said, |word| word != "-" && may_be_read(word)),
         OperandRule::Pattern => behind_pattern(said, may_be_searched),
         OperandRule::If(holds) => holds(said),
     }
@@ -367,7 +367,7 @@ const GREP_SEARCHES: &str = "r R --recursive --dereference-recursive d --directo
 
 /// Returns true if the operand `path` may be read, and searched if one of `options` is present.
 fn searched(said: &ParsedOptions<'_>, options: &'static str, path: &str) -> bool {
-    if said.has(options) { may_be_searched(path) } else { may_be_read(path) }
+    if said.has_any(options) { may_be_searched(path) } else { may_be_read(path) }
 }
 
 /// Returns true if all operands except the pattern are known and `fits`. The pattern is the first, unless an option
@@ -379,7 +379,7 @@ fn behind_pattern(said: &ParsedOptions<'_>, fits: impl Fn(&str) -> bool) -> bool
 }
 
 /// Returns true if every operand is known and `fits`.
-pub(super) fn all(said: &ParsedOptions<'_>, fits: impl Fn(&str) -> bool) -> bool {
+pub(super) fn all_operands(said: &ParsedOptions<'_>, fits: impl Fn(&str) -> bool) -> bool {
     said.operands.iter().all(|word| word.is_some_and(&fits))
 }
 

@@ -4,7 +4,7 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 use super::MaybeWord;
-use super::options::{ParsedOptions, scan};
+use super::options::{ParsedOptions, scan_options};
 use super::ways::may_be_read;
 
 /// The worst effect of a script.
@@ -47,7 +47,7 @@ pub(super) fn runs_programs(words: &[MaybeWord<'_>]) -> bool {
     // An unknown word is taken for a file. It may be a script, but then its effect is unknown.
     let words: Vec<String> = words.iter().map(|word| in_full(word.unwrap_or("?"))).collect();
     let words: Vec<MaybeWord<'_>> = words.iter().map(|word| Some(word.as_str())).collect();
-    match scan(OPTIONS, &words) {
+    match scan_options(OPTIONS, &words) {
         Some(said) => split(&said).0.iter().any(|script| match does(script) {
             SedEffect::Run => true,
             SedEffect::More => may_run(script),

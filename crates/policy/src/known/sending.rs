@@ -1,13 +1,13 @@
 //! Predicates about `curl` and similar programs: the data they send, its destination, and their output files.
 
-use super::danger::values;
-use super::options::scan;
+use super::danger::option_values;
+use super::options::scan_options;
 use super::{MaybeWord, lists};
 
 /// Evaluates the predicate `name` if it is one of these.
-pub(super) fn predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> bool {
+pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> bool {
     let has_value =
-        |names: &'static str, fits: fn(&str) -> bool| values(program, names, words).into_iter().any(fits);
+        |names: &'static str, fits: fn(&str) -> bool| option_values(program, names, words).into_iter().any(fits);
     match name {
         "{method}" => has_value("-X --request --method", |method| {
             !lists("GET HEAD OPTIONS", &method.to_ascii_uppercase())
@@ -40,7 +40,7 @@ const CURL: &str = "
 /// Returns true if every URL given to `curl` certainly is this machine.
 fn stays_here(words: &[MaybeWord<'_>]) -> bool {
     let here = |word: &MaybeWord<'_>| word.is_some_and(is_here);
-    scan(CURL, words).is_some_and(|said| !said.operands.is_empty() && said.operands.iter().all(here))
+    scan_options(CURL, words).is_some_and(|said| !said.operands.is_empty() && said.operands.iter().all(here))
 }
 
 /// Returns true if `address` is on this machine.

@@ -1,6 +1,6 @@
 //! Finds the first words of a command that a saved rule may consist of.
 
-use super::{CommandRisk, known, last_part, lists, reading};
+use super::{CommandRisk, classify_command, program_name, lists, reading};
 
 /// Programs that run text as a program, also with a version number after the name.
 const INTERPRETERS: &str = "
@@ -98,8 +98,8 @@ const RUNNERS_DEEP: usize = 2;
 /// assert_eq!(stem(&["cargo", "test", "--all"]).unwrap(), ["cargo", "test"]);
 /// assert_eq!(stem(&["python3", "x.py"]), None);
 /// ```
-pub fn stem(argv: &[&str]) -> Option<Vec<String>> {
-    if matches!(known(argv), CommandRisk::Dangerous(_) | CommandRisk::Risky(_)) {
+pub fn rule_prefix(argv: &[&str]) -> Option<Vec<String>> {
+    if matches!(classify_command(argv), CommandRisk::Dangerous(_) | CommandRisk::Risky(_)) {
         return None;
     }
     let taken = words_taken(argv, RUNNERS_DEEP)?;
@@ -108,7 +108,7 @@ pub fn stem(argv: &[&str]) -> Option<Vec<String>> {
 
 /// Returns true if the program `name` runs its input: a shell, a language, a debugger or a database prompt.
 pub fn is_interpreter(name: &str) -> bool {
-    let name = last_part(name);
+    let name = program_name(name);
     let name = name.strip_suffix(".exe").unwrap_or(name);
     let bare = name.trim_end_matches(|end: char| end.is_ascii_digit() || matches!(end, '.' | '-'));
     lists(INTERPRETERS, name) || lists(INTERPRETERS, bare)
@@ -117,7 +117,7 @@ pub fn is_interpreter(name: &str) -> bool {
 /// Returns the number of words of `argv` that identify it, with at most `deep` runners before the command.
 fn words_taken(argv: &[&str], deep: usize) -> Option<usize> {
     let (program, words) = argv.split_first()?;
-    let name = last_part(program);
+    let name = program_name(program);
     let first = words.first().copied().filter(|word| is_plain(word));
     let has = |table: &'static str| lists(table, name);
     if let Some((_, lead)) =
@@ -137,7 +137,7 @@ fn words_taken(argv: &[&str], deep: usize) -> Option<usize> {
         };
         return says.then_some(2);
     }
-    let alone = has(ALONE) || reading::has(name);
+    let alone = has(ALONE) || reading::lists_program(name);
     (alone && !is_never(name)).then_some(1)
 }
 
@@ -147,11 +147,11 @@ fn is_never(name: &str) -> bool {
 }
 
 /// Returns true if the program `name` is unknown: a rule for it should name all words of the command.
-pub(crate) fn is_unknown(name: &str) -> bool {
+pub(crate) fn is_unknown_program(name: &str) -> bool {
     let by_words = BY_SUB_COMMAND.iter().any(|(names, _)| lists(names, name))
         || BY_TWO.iter().any(|(names, _)| lists(names, name))
         || RUNNERS.iter().any(|(names, _)| lists(names, name));
-    !by_words && !is_never(name) && !lists(ALONE, name) && !reading::has(name)
+    !by_words && !is_never(name) && !lists(ALONE, name) && !reading::lists_program(name)
 }
 
 /// Returns true if `word` is a name: not an option, an assignment or free text.

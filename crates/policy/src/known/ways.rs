@@ -39,7 +39,7 @@ pub(super) fn may_be_searched(path: &str) -> bool {
 }
 
 /// Returns true if commands may run in `path`: relative names there are no devices or processes.
-pub(super) fn is_a_place(path: &str) -> bool {
+pub(super) fn is_safe_directory(path: &str) -> bool {
     let all = path.starts_with('/') && holds_more(path);
     !(all || parts(path).is_empty() || parts(path).contains(&"..") || path == "-")
 }
@@ -61,7 +61,7 @@ fn holds_more(path: &str) -> bool {
 
 /// Returns true if `text` may name or lead to endless or sensitive files. Symlinks may do so too, but they must already
 /// exist.
-pub(crate) fn leads_astray(text: &str) -> bool {
+pub(crate) fn may_name_special_files(text: &str) -> bool {
     let climbs = |word: &str| word.split('/').any(|part| part == "..") || holds_more(word);
     let named = ["/dev", "/proc", "/sys", "/inet"].iter().any(|place| text.contains(place));
     named || text.split_whitespace().any(climbs)

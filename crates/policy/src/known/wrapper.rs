@@ -1,7 +1,7 @@
 //! Finds the commands that a wrapper runs.
 
-use super::danger::{INSIDE, sub_command};
-use super::{MaybeWord, last_part, lists};
+use super::danger::{INSIDE, after_subcommand};
+use super::{MaybeWord, program_name, lists};
 
 /// Programs that run their remaining arguments, their options that take the next word, and the number of operands
 /// before the command.
@@ -54,15 +54,15 @@ const RUNNERS: &[(&str, &str)] = &[
 ];
 
 /// Returns the commands that `argv` runs, each with its program first, up to a limit.
-pub(super) fn inner<'a>(argv: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+pub(super) fn commands_run_by<'a>(argv: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     match argv.split_first() {
-        Some((Some(program), words)) => inner_of(last_part(program), words),
+        Some((Some(program), words)) => commands_in_args(program_name(program), words),
         _ => Vec::new(),
     }
 }
 
 /// Returns the commands in the arguments of the program `name`.
-pub(super) fn inner_of<'a>(name: &str, words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+pub(super) fn commands_in_args<'a>(name: &str, words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     if lists("find fd fdfind", name) {
         return executed(words);
     }
@@ -76,11 +76,11 @@ pub(super) fn inner_of<'a>(name: &str, words: &[MaybeWord<'a>]) -> Vec<Vec<Maybe
     }
     if name == "git" {
         // The command runs git in several repositories.
-        let rest = sub_command("for-each-repo", words).map(|rest| behind_options(rest, "--config", name));
+        let rest = after_subcommand("for-each-repo", words).map(|rest| behind_options(rest, "--config", name));
         return rest.map_or_else(Vec::new, |rest| vec![[&[Some("git")], rest].concat()]);
     }
     let behind = |(names, subs): &(&'static str, &'static str)| {
-        let found = subs.split(' ').try_fold(words, |rest, sub| sub_command(sub, rest));
+        let found = subs.split(' ').try_fold(words, |rest, sub| after_subcommand(sub, rest));
         found
             .filter(|_| lists(names, name))
             .map(|rest| behind_options(rest, "--with --from -p --package", name))
@@ -188,8 +188,8 @@ fn executed<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
 }
 
 /// Returns the variables that `env` sets.
-pub(super) fn set<'w, 'a>(argv: &'w [MaybeWord<'a>]) -> impl Iterator<Item = &'a str> + 'w {
-    let is_env = matches!(argv.first(), Some(Some(program)) if last_part(program) == "env");
+pub(super) fn variables_set_by_env<'w, 'a>(argv: &'w [MaybeWord<'a>]) -> impl Iterator<Item = &'a str> + 'w {
+    let is_env = matches!(argv.first(), Some(Some(program)) if program_name(program) == "env");
     let words = argv
         .iter()
         .skip(1)

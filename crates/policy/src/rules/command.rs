@@ -46,13 +46,13 @@ pub(super) enum PatternFit {
     Not,
 }
 
-pub(super) fn matches<'a>(rules: &'a RuleSet, words: &[ScriptWord], more: bool) -> MatchedRules<'a> {
+pub(super) fn find_matches<'a>(rules: &'a RuleSet, words: &[ScriptWord], more: bool) -> MatchedRules<'a> {
     let mut found = MatchedRules::default();
     for at in candidates(rules, words, more) {
         let rule = &rules.rules[at];
         let RuleSubject::Command { pattern, exact } = &rule.on else { continue };
         let matched = MatchedRule { rule, by_name: by_name(pattern, words) };
-        match fit(pattern, *exact, words, more) {
+        match match_pattern(pattern, *exact, words, more) {
             PatternFit::Certain => found.certain.push(matched),
             PatternFit::Possible => found.possible.push(matched),
             PatternFit::Not => {}
@@ -91,7 +91,7 @@ fn by_name(pattern: &[Vec<String>], words: &[ScriptWord]) -> bool {
 }
 
 /// Matches the command `words`, which `more` words may follow, against `pattern`.
-pub(super) fn fit(pattern: &[Vec<String>], exact: bool, words: &[ScriptWord], more: bool) -> PatternFit {
+pub(super) fn match_pattern(pattern: &[Vec<String>], exact: bool, words: &[ScriptWord], more: bool) -> PatternFit {
     for (at, names) in pattern.iter().enumerate() {
         match words.get(at) {
             Some(ScriptWord::Literal(word)) if is_one_of(names, word, at) => {}

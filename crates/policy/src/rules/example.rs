@@ -24,7 +24,7 @@ pub struct ExampleResult {
 }
 
 /// Runs the examples of `rule`. A malformed example is a fault.
-pub(super) fn try_all(fields: &RuleFields<'_>, rule: &PolicyRule, tried: &mut Vec<ExampleResult>) -> Result<(), RuleFault> {
+pub(super) fn run_examples(fields: &RuleFields<'_>, rule: &PolicyRule, tried: &mut Vec<ExampleResult>) -> Result<(), RuleFault> {
     for (list, expected) in [("match", true), ("not_match", false)] {
         let Some(value) = fields.get(list) else { continue };
         let not = || {
@@ -43,7 +43,7 @@ pub(super) fn try_all(fields: &RuleFields<'_>, rule: &PolicyRule, tried: &mut Ve
                     Some(format!("`{}` is in `match`, but the rule does not match it", text.escape_debug()))
                 }
             };
-            let (line, column) = fields.source.lines.place(example.span().start);
+            let (line, column) = fields.source.lines.line_and_column(example.span().start);
             tried.push(ExampleResult { rule: rule.line, line, column, list, text, fault });
         }
     }
@@ -68,20 +68,20 @@ fn judge(fields: &RuleFields<'_>, rule: &PolicyRule, list: &str, example: &Spann
         let words = words.iter().map(word).collect::<Result<Vec<String>, _>>()?;
         let text = words.join(" ");
         let words: Vec<ScriptWord> = words.into_iter().map(ScriptWord::Literal).collect();
-        return Ok((text, Ok(command::fit(pattern, *exact, &words, false) == command::PatternFit::Certain)));
+        return Ok((text, Ok(command::match_pattern(pattern, *exact, &words, false) == command::PatternFit::Certain)));
     }
     let text = example.get_ref().as_str().ok_or_else(|| not(example))?;
     let matches = match &rule.on {
         RuleSubject::Command { pattern, exact } => {
-            simple(text).map(|words| command::fit(pattern, *exact, &words, false) == command::PatternFit::Certain)
+            single_command_words(text).map(|words| command::match_pattern(pattern, *exact, &words, false) == command::PatternFit::Certain)
         }
         RuleSubject::Path { paths, .. } => {
             let from_base =
-                fields.source.base().filter(|_| !text.starts_with("~/")).map(|base| base.join(text));
+                fields.source.base_directory().filter(|_| !text.starts_with("~/")).map(|base| base.join(text));
             let path = from_base.map_or_else(|| text.to_owned(), |path| path.to_string_lossy().into_owned());
-            Ok(paths.iter().any(|one| one.holds(&path)))
+            Ok(paths.iter().any(|one| one.covers(&path)))
         }
-        RuleSubject::Tool { names } => Ok(names.iter().any(|pattern| tool::fits(pattern, text))),
+        RuleSubject::Tool { names } => Ok(names.iter().any(|pattern| tool::matches_tool_pattern(pattern, text))),
         RuleSubject::Host { hosts } => {
             asked(text).map(|(name, port)| hosts.iter().any(|host| host.covers(name, port)))
         }
@@ -90,11 +90,11 @@ fn judge(fields: &RuleFields<'_>, rule: &PolicyRule, list: &str, example: &Spann
 }
 
 /// Returns the words of `text` if it is a single simple command.
-pub(super) fn simple(text: &str) -> Result<Vec<ScriptWord>, String> {
-    if let Some(words) = plain(text) {
+pub(super) fn single_command_words(text: &str) -> Result<Vec<ScriptWord>, String> {
+    if let Some(words) = split_plain_words(text) {
         return Ok(words);
     }
-    let shell::ScriptAnalysis { commands, undecided, defined, assigned, .. } = shell::analyse(text);
+    let shell::ScriptAnalysis { commands, undecided, defined, assigned, .. } = shell::analyse_script(text);
     if let Some(undecided) = undecided.first() {
         return Err(format!("{}; write a list of words instead", undecided.why));
     }
@@ -123,7 +123,7 @@ const RESERVED: &[&str] = &[
 
 /// Splits a text without shell syntax into words. Most examples are of this kind, and for a thousand rules this takes a
 /// tenth of the time.
-fn plain(text: &str) -> Option<Vec<ScriptWord>> {
+fn split_plain_words(text: &str) -> Option<Vec<ScriptWord>> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./:@%+,".contains(&byte);
     if !text.bytes().all(is_plain) {
         return None;
@@ -155,8 +155,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_split_is_what_a_shell_would_run(text in "[a-z \\-_./:@%+,1]{0,20}") {
-            let analysis = shell::analyse(&text);
-            if let (Some(words), [one]) = (plain(&text), &analysis.commands[..]) {
+            let analysis = shell::analyse_script(&text);
+            if let (Some(words), [one]) = (split_plain_words(&text), &analysis.commands[..]) {
                 assert_eq!(words, one.words, "{text}");
             }
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// A fault in a rule file: the file, an optional position, and one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{}: {why}", file.display(), shown(*.place))]
+#[error("{}{}: {why}", file.display(), format_position(*.place))]
 pub struct RuleFault {
     /// The file.
     pub file: PathBuf,
@@ -21,12 +21,12 @@ impl RuleFault {
     }
 
     /// Creates a fault of the whole `file`.
-    pub fn whole(file: &Path, why: impl Into<String>) -> Self {
+    pub fn in_file(file: &Path, why: impl Into<String>) -> Self {
         Self { file: file.to_owned(), place: None, why: why.into() }
     }
 }
 
-fn shown(place: Option<(usize, usize)>) -> String {
+fn format_position(place: Option<(usize, usize)>) -> String {
     place.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default()
 }
 
@@ -37,13 +37,13 @@ pub(super) struct LineStarts<'a> {
 }
 
 impl<'a> LineStarts<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         let after = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         Self { text, begins: std::iter::once(0).chain(after).collect() }
     }
 
     /// Returns the line and column of the byte `at`, from 1; columns count characters.
-    pub(super) fn place(&self, at: usize) -> (usize, usize) {
+    pub(super) fn line_and_column(&self, at: usize) -> (usize, usize) {
         let at = self.text.floor_char_boundary(at);
         let line = self.begins.partition_point(|begin| *begin <= at);
         let begin = self.begins[line - 1];

@@ -26,11 +26,11 @@ pub(super) struct RuleSource<'a> {
 impl RuleSource<'_> {
     /// Creates a fault at a position in the file.
     pub(super) fn fault(&self, span: &Range<usize>, why: impl Into<String>) -> RuleFault {
-        RuleFault::at(&self.file, self.lines.place(span.start), why.into())
+        RuleFault::at(&self.file, self.lines.line_and_column(span.start), why.into())
     }
 
     /// Returns the base directory of relative paths; only a project file has one.
-    pub(super) fn base(&self) -> Option<&Path> {
+    pub(super) fn base_directory(&self) -> Option<&Path> {
         match self.layer {
             RuleLayer::System | RuleLayer::User => None,
             RuleLayer::Project => {
@@ -55,7 +55,7 @@ impl<'a> RuleFields<'a> {
     }
 
     /// Returns the position of a key.
-    pub(super) fn key(&self, key: &str) -> Range<usize> {
+    pub(super) fn key_span(&self, key: &str) -> Range<usize> {
         self.table.get_key_value(key).map_or_else(|| self.span.clone(), |(key, _)| key.span())
     }
 
@@ -126,7 +126,7 @@ impl<'a> RuleFields<'a> {
 }
 
 /// Returns the most similar name of `known`.
-pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+pub(super) fn nearest_name<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let alike = known.iter().map(|known| (strsim::jaro_winkler(name, known), *known));
     let (how, known) = alike.max_by(|one, other| one.0.total_cmp(&other.0))?;
     (how >= ALIKE).then_some(known)

@@ -12,7 +12,7 @@ const RUN: &[&str] = &["run", "run-script", "rum", "urn"];
 
 /// Returns the ask- and forbid-rules that the command `words` may be about. The program must have the same name in any
 /// directory. The other words must occur in order, with only options, their values and assignments between them.
-pub(super) fn likely<'a>(rules: &'a RuleSet, words: &[ScriptWord]) -> Vec<&'a PolicyRule> {
+pub(super) fn likely_rules<'a>(rules: &'a RuleSet, words: &[ScriptWord]) -> Vec<&'a PolicyRule> {
     let Some((ScriptWord::Literal(program), rest)) = words.split_first() else { return Vec::new() };
     let program = last_part(program);
     let is_likely = |rule: &&PolicyRule| match &rule.on {

@@ -41,9 +41,9 @@ pub use command::{MatchedRule, MatchedRules, strictest};
 pub use example::ExampleResult;
 pub use fault::RuleFault;
 pub use path::RulePath;
-pub use tool::{check as check_tool, concerns as concerns_tool, fits as fits_tool};
+pub use tool::{tool_pattern_fault as check_tool, pattern_concerns_tool as concerns_tool, matches_tool_pattern as fits_tool};
 pub use warning::RuleWarning;
-pub use write::{RuleAddition, NewRule, add};
+pub use write::{RuleAddition, NewRule, add_rule};
 
 use crate::HostPattern;
 use crate::shell::ScriptWord;
@@ -176,7 +176,7 @@ impl RuleSet {
     /// Parses the rules in `text`. `file` is used in faults, and defines the base of a project's relative paths: the
     /// directory of the file, or its parent if the directory is called `.toolgate`.
     pub fn parse(text: &str, file: &Path, layer: RuleLayer) -> Result<Self, RuleFault> {
-        let read = parse::read(text, file, layer)?;
+        let read = parse::parse_rules(text, file, layer)?;
         match read.tried.iter().find_map(|tried| Some((tried, tried.fault.as_ref()?))) {
             Some((tried, why)) => Err(RuleFault::at(file, (tried.line, tried.column), why.clone())),
             None => Ok(read.rules.into_iter().collect()),
@@ -184,8 +184,8 @@ impl RuleSet {
     }
 
     /// Runs every `match` and `not_match` example of `text` against its own rule.
-    pub fn examples(text: &str, file: &Path, layer: RuleLayer) -> Result<Vec<ExampleResult>, RuleFault> {
-        Ok(parse::read(text, file, layer)?.tried)
+    pub fn run_examples(text: &str, file: &Path, layer: RuleLayer) -> Result<Vec<ExampleResult>, RuleFault> {
+        Ok(parse::parse_rules(text, file, layer)?.tried)
     }
 
     /// Returns these rules together with `others`.
@@ -197,14 +197,14 @@ impl RuleSet {
 
     /// Returns these rules without the permission to leave the sandbox.
     #[must_use]
-    pub fn confined(mut self) -> Self {
+    pub fn without_sandbox_exits(mut self) -> Self {
         self.rules.iter_mut().for_each(|rule| rule.unsandboxed = false);
         self
     }
 
     /// Returns these rules, with the ask- and forbid-rules for paths below `from` also applied below `to`.
     #[must_use]
-    pub fn mirrored(mut self, from: &Path, to: &Path) -> Self {
+    pub fn mirror_paths(mut self, from: &Path, to: &Path) -> Self {
         let there = |place: &RulePath| match place {
             RulePath::At(path) => path.strip_prefix(from).ok().map(|below| RulePath::At(to.join(below))),
             RulePath::Home(_) | RulePath::Glob(_) => None,
@@ -235,24 +235,24 @@ impl RuleSet {
 
     /// Returns the ask- and forbid-rules that may be about the command `words` although they do not match it literally:
     /// options stand between its words, or its program is given by another path.
-    pub(crate) fn likely(&self, words: &[ScriptWord]) -> Vec<&PolicyRule> {
-        likely::likely(self, words)
+    pub(crate) fn likely_rules(&self, words: &[ScriptWord]) -> Vec<&PolicyRule> {
+        likely::likely_rules(self, words)
     }
 
     /// Returns the rules for a command with these words, which `more` unknown words may follow.
-    pub fn command(&self, words: &[ScriptWord], more: bool) -> MatchedRules<'_> {
-        command::matches(self, words, more)
+    pub fn rules_for_command(&self, words: &[ScriptWord], more: bool) -> MatchedRules<'_> {
+        command::find_matches(self, words, more)
     }
 
     /// Returns the rules for the tool `name`. Allow-rules match only the tool's own name. Ask- and forbid-rules match
     /// every name of the tool. Such a rule for one shell tool matches all shell tools, since a model can call any of
     /// them.
-    pub fn tool(&self, name: &str) -> Vec<&PolicyRule> {
+    pub fn rules_for_tool(&self, name: &str) -> Vec<&PolicyRule> {
         let about = |rule: &&PolicyRule| {
             let RuleSubject::Tool { names } = &rule.on else { return false };
             names.iter().any(|pattern| match rule.decision {
-                RuleDecision::Allow => tool::fits(pattern, name),
-                RuleDecision::Ask | RuleDecision::Forbid => tool::concerns(pattern, name),
+                RuleDecision::Allow => tool::matches_tool_pattern(pattern, name),
+                RuleDecision::Ask | RuleDecision::Forbid => tool::pattern_concerns_tool(pattern, name),
             })
         };
         self.rules.iter().filter(about).collect()
@@ -264,7 +264,7 @@ impl RuleSet {
             let is_narrowing = matches!(rule.decision, RuleDecision::Ask | RuleDecision::Forbid);
             if let RuleSubject::Tool { names } = &mut rule.on
                 && is_narrowing
-                && names.iter().any(|pattern| tool::concerns(pattern, name))
+                && names.iter().any(|pattern| tool::pattern_concerns_tool(pattern, name))
             {
                 names.push(other.to_owned());
             }
@@ -272,18 +272,18 @@ impl RuleSet {
     }
 
     /// Returns the rules for connecting to `name`, a name or an address, on `port`.
-    pub fn host(&self, name: &str, port: u16) -> Vec<&PolicyRule> {
+    pub fn rules_for_host(&self, name: &str, port: u16) -> Vec<&PolicyRule> {
         self.about(|on| matches!(on, RuleSubject::Host { hosts } if hosts.iter().any(|host| host.covers(name, port))))
     }
 
     /// Returns the rules for paths.
-    pub fn paths(&self) -> impl Iterator<Item = &PolicyRule> {
+    pub fn path_rules(&self) -> impl Iterator<Item = &PolicyRule> {
         self.rules.iter().filter(|rule| matches!(rule.on, RuleSubject::Path { .. }))
     }
 
     /// Returns warnings about rules that allow more than they seem to.
     pub fn warnings(&self) -> Vec<RuleWarning<'_>> {
-        warning::warnings(self)
+        warning::find_warnings(self)
     }
 
     fn about(&self, is: impl Fn(&RuleSubject) -> bool) -> Vec<&PolicyRule> {

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::example::{self, ExampleResult};
 use super::fault::{LineStarts, RuleFault};
-use super::field::{RuleFields, RuleSource, nearest};
+use super::field::{RuleFields, RuleSource, nearest_name};
 use super::{PathAccess, RuleDecision, RuleLayer, MAX_BYTES, RuleSubject, PolicyRule, subject};
 
 const KEYS: &[&str] = &[
@@ -35,11 +35,11 @@ pub(super) struct ParsedRules {
     pub(super) tried: Vec<ExampleResult>,
 }
 
-pub(super) fn read(text: &str, file: &Path, layer: RuleLayer) -> Result<ParsedRules, RuleFault> {
+pub(super) fn parse_rules(text: &str, file: &Path, layer: RuleLayer) -> Result<ParsedRules, RuleFault> {
     if text.len() > MAX_BYTES {
-        return Err(RuleFault::whole(file, format!("longer than {MAX_BYTES} bytes")));
+        return Err(RuleFault::in_file(file, format!("longer than {MAX_BYTES} bytes")));
     }
-    let source = RuleSource { file: Arc::from(file), layer, lines: LineStarts::of(text) };
+    let source = RuleSource { file: Arc::from(file), layer, lines: LineStarts::new(text) };
     let document = DeTable::parse(text).map_err(|error| {
         // The parser puts the expected token on a second line.
         let why = error.message().lines().collect::<Vec<_>>().join(", ");
@@ -70,18 +70,18 @@ fn one<'a>(
     let fields = RuleFields { source, table, span: value.span() };
     check_keys(&fields)?;
     let decision = fields.decision()?;
-    let on = subject::read(&fields, decision)?;
+    let on = subject::parse_subject(&fields, decision)?;
     check(&fields, &on, decision)?;
     let rule = PolicyRule {
         layer: source.layer,
         file: Arc::clone(&source.file),
-        line: source.lines.place(fields.span.start).0,
+        line: source.lines.line_and_column(fields.span.start).0,
         on,
         decision,
         reason: reason(&fields)?,
         unsandboxed: fields.flag("unsandboxed")?,
     };
-    example::try_all(&fields, &rule, &mut read.tried)?;
+    example::run_examples(&fields, &rule, &mut read.tried)?;
     read.rules.push(rule);
     Ok(())
 }
@@ -91,14 +91,14 @@ fn check_keys(fields: &RuleFields<'_>) -> Result<(), RuleFault> {
     // Reports the first key in source order, not in alphabetical order.
     if let Some(key) = unknown.min_by_key(|key| key.span().start) {
         let name = key.get_ref();
-        let meant = match nearest(name, KEYS) {
+        let meant = match nearest_name(name, KEYS) {
             Some(known) => format!("did you mean `{known}`?"),
             None => format!("there are `{}`", KEYS.join("`, `")),
         };
         return Err(fields.fault(&key.span(), format!("a rule has no `{}`; {meant}", name.escape_debug())));
     }
     let mut given: Vec<&str> = SUBJECTS.iter().copied().filter(|key| fields.get(key).is_some()).collect();
-    given.sort_by_key(|key| fields.key(key).start);
+    given.sort_by_key(|key| fields.key_span(key).start);
     match given[..] {
         [_] => Ok(()),
         [] => {
@@ -108,7 +108,7 @@ fn check_keys(fields: &RuleFields<'_>) -> Result<(), RuleFault> {
         [one, other, ..] => {
             let why =
                 format!("a rule is about one thing, and this one has `{one}` and `{other}`: make two of it");
-            Err(fields.fault(&fields.key(other), why))
+            Err(fields.fault(&fields.key_span(other), why))
         }
     }
 }
@@ -116,7 +116,7 @@ fn check_keys(fields: &RuleFields<'_>) -> Result<(), RuleFault> {
 /// Checks the constraints between the fields of a rule.
 fn check(fields: &RuleFields<'_>, on: &RuleSubject, decision: RuleDecision) -> Result<(), RuleFault> {
     let belongs = |key: &str, to: &str| match fields.get(key) {
-        Some(_) => Err(fields.fault(&fields.key(key), format!("`{key}` belongs to a rule with a `{to}`"))),
+        Some(_) => Err(fields.fault(&fields.key_span(key), format!("`{key}` belongs to a rule with a `{to}`"))),
         None => Ok(()),
     };
     let (is_command, access) = match on {
@@ -133,7 +133,7 @@ fn check(fields: &RuleFields<'_>, on: &RuleSubject, decision: RuleDecision) -> R
     if fields.flag("unsandboxed")? && !(is_command && decision == RuleDecision::Allow) {
         let why = "`unsandboxed` says that an allowed command runs without confinement: it needs a `pattern` and \
                    decision = \"allow\"";
-        return Err(fields.fault(&fields.key("unsandboxed"), why));
+        return Err(fields.fault(&fields.key_span("unsandboxed"), why));
     }
     let decided = || fields.get("decision").map_or_else(|| fields.span.clone(), Spanned::span);
     if access == Some(PathAccess::Read) && decision == RuleDecision::Ask {
@@ -156,5 +156,5 @@ fn reason(fields: &RuleFields<'_>) -> Result<Option<String>, RuleFault> {
         }
         _ => return Ok(Some(reason.to_owned())),
     };
-    Err(fields.fault(&fields.key("reason"), why))
+    Err(fields.fault(&fields.key_span("reason"), why))
 }

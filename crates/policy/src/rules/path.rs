@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::{PathAccess, RuleDecision};
-use crate::{DenyRead, normal};
+use crate::{DenyRead, normalize_path};
 
 /// Characters that make a path a glob.
 const WILD: [char; 4] = ['*', '?', '[', '{'];
@@ -21,7 +21,7 @@ pub enum RulePath {
 
 impl RulePath {
     /// Parses `text`; a relative path starts at `base`.
-    pub(super) fn read(
+    pub(super) fn parse(
         text: &str,
         base: Option<&Path>,
         access: PathAccess,
@@ -49,16 +49,16 @@ impl RulePath {
                 "nobody knows where a relative path starts from in a file that is not a project's; write `/…` or \
                  `~/…`, or `**/…` where reading is forbidden"
             }
-            _ => return Ok(Self::plain(text, below, base)),
+            _ => return Ok(Self::from_plain_path(text, below, base)),
         };
         Err(why.to_owned())
     }
 
-    fn plain(text: &str, below: Option<&Path>, base: Option<&Path>) -> Self {
+    fn from_plain_path(text: &str, below: Option<&Path>, base: Option<&Path>) -> Self {
         let usual = |part: &Component<'_>| matches!(part, Component::Normal(_));
         match below {
             Some(below) => Self::Home(below.components().filter(usual).collect()),
-            None => Self::At(normal(&base.unwrap_or(Path::new("/")).join(text))),
+            None => Self::At(normalize_path(&base.unwrap_or(Path::new("/")).join(text))),
         }
     }
 
@@ -72,7 +72,7 @@ impl RulePath {
     }
 
     /// Returns the path as a pattern for [`DenyRead::new`].
-    pub fn pattern(&self) -> String {
+    pub fn deny_read_pattern(&self) -> String {
         let escaped = |path: &Path| globset::escape(&path.to_string_lossy());
         match self {
             Self::At(path) => escaped(path),
@@ -82,7 +82,7 @@ impl RulePath {
     }
 
     /// Formats the path for a rule file.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         match self {
             Self::At(path) => path.to_string_lossy().into_owned(),
             Self::Home(below) => format!("~/{}", below.to_string_lossy()),
@@ -91,18 +91,18 @@ impl RulePath {
     }
 
     /// Returns true if the rule path covers `path`, which is absolute or starts with `~/`.
-    pub(super) fn holds(&self, path: &str) -> bool {
+    pub(super) fn covers(&self, path: &str) -> bool {
         let home = Path::new("/home/of the user");
         let path = match path.strip_prefix("~/") {
             Some(below) => home.join(below),
             None => PathBuf::from(path),
         };
-        let path = normal(&path);
+        let path = normalize_path(&path);
         match self {
             Self::At(at) => path.starts_with(at),
             Self::Home(below) => path.starts_with(home.join(below)),
             Self::Glob(glob) => {
-                DenyRead::new([glob], Some(home)).is_ok_and(|deny| deny.denies(&path).is_some())
+                DenyRead::new([glob], Some(home)).is_ok_and(|deny| deny.denying_pattern(&path).is_some())
             }
         }
     }

@@ -7,19 +7,19 @@ use super::field::{RuleFields, SpannedValue};
 use super::{PathAccess, RuleDecision, MAX_WORDS, RuleSubject, RulePath, tool};
 use crate::HostPattern;
 
-pub(super) fn read(fields: &RuleFields<'_>, decision: RuleDecision) -> Result<RuleSubject, RuleFault> {
+pub(super) fn parse_subject(fields: &RuleFields<'_>, decision: RuleDecision) -> Result<RuleSubject, RuleFault> {
     if let Some(pattern) = fields.get("pattern") {
         return Ok(RuleSubject::Command { pattern: words(fields, pattern)?, exact: fields.flag("exact")? });
     }
     if fields.get("path").is_some() {
         let access = access(fields)?;
-        let base = fields.source.base();
-        let paths = each(fields, "path", |text| RulePath::read(text, base, access, decision))?;
+        let base = fields.source.base_directory();
+        let paths = each(fields, "path", |text| RulePath::parse(text, base, access, decision))?;
         return Ok(RuleSubject::Path { paths, access });
     }
     if fields.get("tool").is_some() {
         return Ok(RuleSubject::Tool {
-            names: each(fields, "tool", |name| tool::check(name).map(|()| name.to_owned()))?,
+            names: each(fields, "tool", |name| tool::tool_pattern_fault(name).map(|()| name.to_owned()))?,
         });
     }
     let host = |(text, span): (&str, Range<usize>)| {
@@ -46,7 +46,7 @@ fn access(fields: &RuleFields<'_>) -> Result<PathAccess, RuleFault> {
         Some("read") => Ok(PathAccess::Read),
         Some(other) => {
             let why = format!("`{}` is no access: write \"read\" or \"write\"", other.escape_debug());
-            Err(fields.fault(&fields.key("access"), why))
+            Err(fields.fault(&fields.key_span("access"), why))
         }
     }
 }

@@ -4,7 +4,7 @@
 const MAX_NAME: usize = 256;
 
 /// Validates `name` as a tool name or a pattern.
-pub fn check(name: &str) -> Result<(), String> {
+pub fn tool_pattern_fault(name: &str) -> Result<(), String> {
     let why = match name {
         "" => "it is empty; write a tool's name, e.g. `mcp__github__*`",
         _ if name.len() > MAX_NAME => "no tool has so long a name",
@@ -17,7 +17,7 @@ pub fn check(name: &str) -> Result<(), String> {
 }
 
 /// Returns true if `name` matches `pattern`, in which `*` matches any characters.
-pub fn fits(pattern: &str, name: &str) -> bool {
+pub fn matches_tool_pattern(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
     let Some(inner) = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail)) else { return false };
@@ -48,12 +48,12 @@ const CALL_TOOL: ([&str; 2], &str) = (["mcp_call_tool", "mcp"], "mcp__");
 
 /// Returns true if `pattern` is about the tool `name`: by its own name, by an alias, or by any name of an equivalent
 /// tool.
-pub fn concerns(pattern: &str, name: &str) -> bool {
+pub fn pattern_concerns_tool(pattern: &str, name: &str) -> bool {
     let job: &[&str] = if SHELLS.contains(&name) { &SHELLS } else { &[name] };
-    let by_alias = ALIASES.iter().any(|(alias, tool)| job.contains(tool) && fits(pattern, alias));
+    let by_alias = ALIASES.iter().any(|(alias, tool)| job.contains(tool) && matches_tool_pattern(pattern, alias));
     let (call_tools, of_servers) = CALL_TOOL;
     by_alias
-        || job.iter().any(|tool| fits(pattern, tool))
+        || job.iter().any(|tool| matches_tool_pattern(pattern, tool))
         || name.starts_with(of_servers) && call_tools.contains(&pattern)
 }
 
@@ -63,9 +63,9 @@ mod tests {
 
     #[test]
     fn one_shell_stands_for_all() {
-        assert!(concerns("exec_command", "shell") && concerns("shell", "exec_command"));
-        assert!(concerns("shell_c*", "exec_command") && concerns("read_file", "read_file"));
-        assert!(!concerns("exec_command", "read_file") && !concerns("write_stdin", "shell"));
+        assert!(pattern_concerns_tool("exec_command", "shell") && pattern_concerns_tool("shell", "exec_command"));
+        assert!(pattern_concerns_tool("shell_c*", "exec_command") && pattern_concerns_tool("read_file", "read_file"));
+        assert!(!pattern_concerns_tool("exec_command", "read_file") && !pattern_concerns_tool("write_stdin", "shell"));
     }
 
     #[test]
@@ -86,12 +86,12 @@ mod tests {
             ("local_shell", "write_stdin", false),
             ("mcp_call_tool", "shell", false),
         ] {
-            assert_eq!(concerns(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(pattern_concerns_tool(pattern, name), expected, "{pattern} {name}");
         }
     }
 
     #[test]
-    fn names_and_patterns() {
+    fn accepts_names_and_patterns() {
         for (pattern, name, expected) in [
             ("shell", "shell", true),
             ("shell", "shell_command", false),
@@ -110,7 +110,7 @@ mod tests {
             ("a*b*b*c", "abc", false),
             ("a*bc*c", "abc", false),
         ] {
-            assert_eq!(fits(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(matches_tool_pattern(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Warnings about rules that allow more than they seem to.
 
 use super::{RuleDecision, RuleSubject, PolicyRule, RuleSet, RulePath};
-use crate::known::is_unknown;
-use crate::{CommandRisk, is_interpreter, known, stem};
+use crate::known::is_unknown_program;
+use crate::{CommandRisk, is_interpreter, known, rule_prefix};
 
 /// Maximum number of examined combinations of alternatives.
 const MAX_COMBINATIONS: usize = 64;
@@ -16,7 +16,7 @@ pub struct RuleWarning<'a> {
     pub why: String,
 }
 
-pub(super) fn warnings(rules: &RuleSet) -> Vec<RuleWarning<'_>> {
+pub(super) fn find_warnings(rules: &RuleSet) -> Vec<RuleWarning<'_>> {
     rules.iter().filter_map(|rule| Some(RuleWarning { rule, why: why(rule)? })).collect()
 }
 
@@ -51,7 +51,7 @@ fn why(rule: &PolicyRule) -> Option<String> {
                 RulePath::Home(path) => path.as_os_str().is_empty(),
                 RulePath::Glob(_) => false,
             };
-            let text = paths.iter().find(whole)?.text();
+            let text = paths.iter().find(whole)?.to_text();
             Some(format!("`{text}` is everything that lies below it, your own configuration too"))
         }
         RuleSubject::Tool { names } if rule.decision == RuleDecision::Allow => {
@@ -65,13 +65,13 @@ fn why(rule: &PolicyRule) -> Option<String> {
 /// Returns what a rule for commands that begin with `words` allows beyond its apparent meaning.
 fn opens(words: &[&str], exact: bool) -> Option<String> {
     let shown = words.join(" ");
-    if let CommandRisk::Dangerous(why) = known(words) {
+    if let CommandRisk::Dangerous(why) = classify_command(words) {
         return Some(format!("it allows `{shown}` without a question: {why}"));
     }
     let (program, rest) = words.split_first()?;
     // A file or a sub-command after the program makes the rule specific.
     let only_options = rest.iter().all(|word| word.starts_with('-'));
-    if exact || stem(words).is_some() || is_unknown(program) {
+    if exact || rule_prefix(words).is_some() || is_unknown_program(program) {
         return None;
     }
     if is_interpreter(program) {

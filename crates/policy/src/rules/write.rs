@@ -38,7 +38,7 @@ pub enum RuleAddition {
 }
 
 /// Adds `rule` to `text`, the user's own rules. The result has been parsed again and contains the rule.
-pub fn add(text: &str, file: &Path, rule: &NewRule) -> Result<RuleAddition, RuleFault> {
+pub fn add_rule(text: &str, file: &Path, rule: &NewRule) -> Result<RuleAddition, RuleFault> {
     let before = RuleSet::parse(text, file, RuleLayer::User)?;
     let is_same = |other: &&PolicyRule| {
         other.on == rule.on && other.decision == rule.decision && other.unsandboxed == rule.unsandboxed
@@ -49,7 +49,7 @@ pub fn add(text: &str, file: &Path, rule: &NewRule) -> Result<RuleAddition, Rule
     let written = rule.to_string();
     // Distinguishes a fault of the rule itself from a fault of the file.
     let alone = RuleSet::parse(&written, file, RuleLayer::User)
-        .map_err(|fault| RuleFault::whole(file, format!("the new rule is wrong: {}", fault.why)))?;
+        .map_err(|fault| RuleFault::in_file(file, format!("the new rule is wrong: {}", fault.why)))?;
     let apart = match text {
         "" => "",
         _ if text.ends_with('\n') => "\n",
@@ -59,7 +59,7 @@ pub fn add(text: &str, file: &Path, rule: &NewRule) -> Result<RuleAddition, Rule
     let after = RuleSet::parse(&text, file, RuleLayer::User).map_err(|fault| {
         let why =
             format!("no rule can be added at its end ({}); write each rule below a `[[rule]]`", fault.why);
-        RuleFault::whole(file, why)
+        RuleFault::in_file(file, why)
     })?;
     match (after.iter().last(), alone.iter().next()) {
         (Some(last), Some(_))
@@ -68,7 +68,7 @@ pub fn add(text: &str, file: &Path, rule: &NewRule) -> Result<RuleAddition, Rule
             Ok(RuleAddition::Text { line: last.line, text })
         }
         (Some(_) | None, Some(_) | None) => {
-            Err(RuleFault::whole(file, "the new rule would be read as another one"))
+            Err(RuleFault::in_file(file, "the new rule would be read as another one"))
         }
     }
 }
@@ -86,7 +86,7 @@ impl std::fmt::Display for NewRule {
                 }
             }
             RuleSubject::Path { paths, access } => {
-                let paths: Vec<String> = paths.iter().map(super::RulePath::text).collect();
+                let paths: Vec<String> = paths.iter().map(super::RulePath::to_text).collect();
                 writeln!(out, "path = {}", one_or_list(&paths))?;
                 if *access == PathAccess::Read {
                     writeln!(out, "access = \"read\"")?;
@@ -98,15 +98,15 @@ impl std::fmt::Display for NewRule {
                 writeln!(out, "host = {}", one_or_list(&hosts))?;
             }
         }
-        writeln!(out, "decision = {}", quoted(self.decision.as_str()))?;
+        writeln!(out, "decision = {}", toml_string(self.decision.as_str()))?;
         if self.unsandboxed {
             writeln!(out, "unsandboxed = true")?;
         }
         if let Some(reason) = &self.reason {
-            writeln!(out, "reason = {}", quoted(reason))?;
+            writeln!(out, "reason = {}", toml_string(reason))?;
         }
         match &self.example {
-            Some(words) => writeln!(out, "match = [{}]", list(words)),
+            Some(words) => writeln!(out, "match = [{}]", toml_list(words)),
             None => Ok(()),
         }
     }
@@ -114,19 +114,19 @@ impl std::fmt::Display for NewRule {
 
 fn one_or_list(texts: &[String]) -> String {
     match texts {
-        [one] => quoted(one),
-        [] | [_, ..] => list(texts),
+        [one] => toml_string(one),
+        [] | [_, ..] => toml_list(texts),
     }
 }
 
 /// Formats a TOML list of strings.
-pub(super) fn list(texts: &[String]) -> String {
-    let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+pub(super) fn toml_list(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| toml_string(text)).collect();
     format!("[{}]", texts.join(", "))
 }
 
 /// Formats `text` as a TOML string on one line, with invisible characters escaped.
-pub(super) fn quoted(text: &str) -> String {
+pub(super) fn toml_string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for letter in text.chars() {
@@ -135,7 +135,7 @@ pub(super) fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            _ if crate::letters::hides(letter) => {
+            _ if crate::letters::is_deceptive(letter) => {
                 let number = u32::from(letter);
                 let _infallible = if number > 0xffff {
                     write!(out, "\\U{number:08x}")

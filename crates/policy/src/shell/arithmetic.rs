@@ -7,7 +7,7 @@ use crate::shell::syntax::{VariableFact, ValueKind};
 
 impl ScriptParser<'_> {
     /// Parses up to the closing `))`. In the head of a loop `;` separates three expressions.
-    pub(crate) fn arithmetic(&mut self, in_head: bool) -> ParseResult<()> {
+    pub(crate) fn parse_arithmetic(&mut self, in_head: bool) -> ParseResult<()> {
         let mut open = 0_usize;
         let start = self.at;
         // ends: each round steps on
@@ -56,7 +56,7 @@ impl ScriptParser<'_> {
             return Ok(());
         }
         let start = self.at;
-        if let Some(name) = self.identifier() {
+        if let Some(name) = self.read_identifier() {
             return self.arithmetic_name(start, name);
         }
         if OPERATORS.contains(&next) || (next == '\n' && self.pending.is_empty()) {
@@ -99,7 +99,7 @@ impl ScriptParser<'_> {
     fn arithmetic_dollar(&mut self) -> ParseResult<()> {
         let braced = self.eat('{');
         let length = braced && self.peek() == Some('#') && self.peek_second() != Some('}') && self.eat('#');
-        match self.identifier() {
+        match self.read_identifier() {
             Some(name) if !length => self.found.facts.push(VariableFact::Use(name, ValueKind::Number)),
             Some(_) => {}
             None if matches!(self.peek(), Some('#' | '?' | '$' | '!')) => {

@@ -25,7 +25,7 @@ pub(crate) struct CommandRelations {
 
 impl CommandRelations {
     /// Records how the next listed command is reached.
-    pub(crate) fn note(&mut self, at: usize, call: &CommandCall, place: &CommandContext) {
+    pub(crate) fn record(&mut self, at: usize, call: &CommandCall, place: &CommandContext) {
         let bypasses = place.through.last().is_some_and(|by| matches!(by.as_str(), "command" | "builtin"));
         if call.by == StartedBy::Shell && !bypasses {
             self.called.insert(at);
@@ -39,7 +39,7 @@ impl CommandRelations {
     }
 
     /// Records the body of a loop with a constant condition.
-    pub(crate) fn endless(&mut self, body: Range<usize>) {
+    pub(crate) fn mark_endless(&mut self, body: Range<usize>) {
         if !body.is_empty() {
             self.endless.push(body);
         }
@@ -48,7 +48,7 @@ impl CommandRelations {
 
 impl CommandCollector {
     /// Finds the commands that make the script grow.
-    pub(crate) fn growth(&mut self) {
+    pub(crate) fn find_growth(&mut self) {
         let mut grows = self.recursion();
         for body in &self.course.endless {
             let body = body.start..body.end.min(self.out.commands.len());
@@ -124,7 +124,7 @@ fn named(command: &ScriptCommand, names: &[&str]) -> bool {
 }
 
 /// Returns true if the condition of a loop, given as source text, is constant.
-pub(crate) fn never_ends(word: &str, condition: &str) -> bool {
+pub(crate) fn is_constant_condition(word: &str, condition: &str) -> bool {
     let condition = condition.trim().trim_end_matches(';').trim();
     let plain: String = condition.split_whitespace().collect::<Vec<_>>().join(" ");
     let always = matches!(

@@ -2,7 +2,7 @@
 
 use crate::shell::MAX_DEPTH;
 use crate::shell::declare;
-use crate::shell::options::{OptionTable, parse};
+use crate::shell::options::{OptionTable, parse_options};
 use crate::shell::syntax::{ShellDialect, ValueKind, ParsedWord};
 use crate::shell::test;
 use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector};
@@ -107,7 +107,7 @@ const SHOPT: &[&str] = &[
 ];
 
 /// Returns true if the name is a shell built-in.
-pub(crate) fn is_one(name: &str) -> bool {
+pub(crate) fn is_builtin(name: &str) -> bool {
     HARMLESS.contains(&name) || OPAQUE.contains(&name) || OTHERS.contains(&name)
 }
 
@@ -122,13 +122,13 @@ pub(crate) fn are_harmless_letters(letters: &str) -> bool {
 }
 
 /// Collects the commands that the built-in `name` runs.
-pub(crate) fn look(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) {
+pub(crate) fn collect_builtin(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) {
     let args = &call.words[1..];
     if HARMLESS.contains(&name) && place.dialect != ShellDialect::Foreign {
         return;
     }
     if place.dialect == ShellDialect::Foreign && counts(name) && args.iter().any(may_run) {
-        return walk.doubt(&wrappers::shown(call), "other shells read this differently");
+        return walk.add_doubt(&wrappers::display_text(call), "other shells read this differently");
     }
     let fine = match name {
         _ if HARMLESS.contains(&name) => true,
@@ -139,7 +139,7 @@ pub(crate) fn look(walk: &mut CommandCollector, name: &str, call: &CommandCall, 
         "[" | "test" => test::is_harmless(walk, name, args),
         "declare" | "export" | "local" | "readonly" | "typeset" => declare::declare(walk, name, args),
         "getopts" => declare::getopts(walk, args),
-        "let" => declare::evaluate(walk, args),
+        "let" => declare::let_arithmetic(walk, args),
         "compgen" | "complete" => {
             called_back(walk, name, args, place);
             false
@@ -154,28 +154,28 @@ pub(crate) fn look(walk: &mut CommandCollector, name: &str, call: &CommandCall, 
         "set" => set(args),
         "shopt" => {
             // With `failglob`, a pattern that matches no file is an error.
-            if args.iter().any(|arg| arg.known() == Some("failglob")) {
-                walk.fails();
+            if args.iter().any(|arg| arg.known_text() == Some("failglob")) {
+                walk.note_possible_error();
             }
             shopt(args)
         }
         "hash" | "jobs" => {
             if let [option, path, name] = args
-                && option.known() == Some("-p")
+                && option.known_text() == Some("-p")
                 && walk.aliases.len() < MAX_DEPTH
             {
                 walk.aliases.push((name.text().to_owned(), path.text().to_owned()));
             }
-            args.iter().all(|arg| matches!(arg.known(), Some(word) if !word.contains(['p', 'x'])))
+            args.iter().all(|arg| matches!(arg.known_text(), Some(word) if !word.contains(['p', 'x'])))
         }
-        "wait" => args.iter().all(|arg| match arg.known() {
+        "wait" => args.iter().all(|arg| match arg.known_text() {
             Some(word) => !word.starts_with('-') || matches!(word, "-n" | "-f"),
-            None => walk.plain(arg),
+            None => walk.require_plain(arg),
         }),
         _ => false,
     };
     if !fine {
-        walk.doubt(&wrappers::shown(call), "this built-in may run anything");
+        walk.add_doubt(&wrappers::display_text(call), "this built-in may run anything");
     }
 }
 
@@ -190,22 +190,22 @@ fn counts(name: &str) -> bool {
 
 /// Returns true if this word may run a command when it is evaluated as arithmetic.
 fn may_run(arg: &ParsedWord) -> bool {
-    arg.known().is_none_or(|word| word.contains('[')) && arg.kind != ValueKind::Number
+    arg.known_text().is_none_or(|word| word.contains('[')) && arg.kind != ValueKind::Number
 }
 
 /// Collects the command that `command`, `builtin` or `exec` runs.
 fn prefix(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) {
     let args = &call.words[1..];
     if name == "exec" && takes_dashes(args, place) {
-        return walk.doubt(&wrappers::shown(call), "other shells read this differently");
+        return walk.add_doubt(&wrappers::display_text(call), "other shells read this differently");
     }
     let options = match name {
         "command" => OptionTable { flags: "pvV", ..OptionTable::NONE },
         "exec" if place.dialect == ShellDialect::Bash => OptionTable { flags: "cl", valued: "a", ..OptionTable::NONE },
         _ => OptionTable::NONE,
     };
-    let Some(parsed) = parse(args, &options) else {
-        return walk.doubt(&wrappers::shown(call), "an option that is not known");
+    let Some(parsed) = parse_options(args, &options) else {
+        return walk.add_doubt(&wrappers::display_text(call), "an option that is not known");
     };
     if parsed.has("v") || parsed.has("V") {
         return;
@@ -215,7 +215,7 @@ fn prefix(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &C
         return;
     }
     let by = if name == "exec" { StartedBy::Program } else { StartedBy::Shell };
-    walk.call(&CommandCall { words, more: call.more, by }, &place.through(name));
+    walk.collect_call(&CommandCall { words, more: call.more, by }, &place.inside_wrapper(name));
 }
 
 /// Returns true if some shell takes an option-like first word for the command: dash knows no options here.
@@ -226,52 +226,52 @@ fn takes_dashes(args: &[ParsedWord], place: &CommandContext) -> bool {
 
 fn eval(walk: &mut CommandCollector, args: &[ParsedWord], place: &CommandContext) {
     if takes_dashes(args, place) {
-        return walk.doubt(&wrappers::texts(args), "other shells read this differently");
+        return walk.add_doubt(&wrappers::word_texts(args), "other shells read this differently");
     }
-    let args = if args.first().and_then(ParsedWord::known) == Some("--") { &args[1..] } else { args };
-    let words: Option<Vec<&str>> = args.iter().map(ParsedWord::known).collect();
+    let args = if args.first().and_then(ParsedWord::known_text) == Some("--") { &args[1..] } else { args };
+    let words: Option<Vec<&str>> = args.iter().map(ParsedWord::known_text).collect();
     match words {
         Some(words) if !words.first().is_some_and(|word| word.starts_with('-')) => {
-            walk.text(&words.join(" "), &place.through("eval"));
+            walk.collect_text(&words.join(" "), &place.inside_wrapper("eval"));
         }
-        _ => walk.doubt(&wrappers::texts(args), "it runs a text that is not known"),
+        _ => walk.add_doubt(&wrappers::word_texts(args), "it runs a text that is not known"),
     }
 }
 
 fn trap(walk: &mut CommandCollector, args: &[ParsedWord], place: &CommandContext) {
-    let args = if args.first().and_then(ParsedWord::known) == Some("--") { &args[1..] } else { args };
+    let args = if args.first().and_then(ParsedWord::known_text) == Some("--") { &args[1..] } else { args };
     let Some(first) = args.first() else { return };
-    match first.known() {
+    match first.known_text() {
         Some("-" | "" | "-l" | "-p") => {}
         Some(_) if args.len() == 1 => {}
         Some(script) if !script.starts_with('-') => {
             // The script runs wherever the signal reaches the shell.
-            let mut place = place.through("trap");
+            let mut place = place.inside_wrapper("trap");
             place.redirects.clear();
-            walk.perhaps(|walk| walk.text(script, &place));
+            walk.conditionally(|walk| walk.collect_text(script, &place));
         }
-        _ => walk.doubt(&wrappers::texts(args), "it runs a text that is not known"),
+        _ => walk.add_doubt(&wrappers::word_texts(args), "it runs a text that is not known"),
     }
 }
 
 /// Collects the callback script after `-C`, which these built-ins run repeatedly.
 fn called_back(walk: &mut CommandCollector, name: &str, args: &[ParsedWord], place: &CommandContext) {
-    let at = args.iter().position(|arg| arg.known() == Some("-C"));
-    if let Some(script) = at.and_then(|at| args.get(at + 1)).and_then(ParsedWord::known) {
-        walk.perhaps(|walk| walk.text(script, &place.through(&format!("{name} -C"))));
+    let at = args.iter().position(|arg| arg.known_text() == Some("-C"));
+    if let Some(script) = at.and_then(|at| args.get(at + 1)).and_then(ParsedWord::known_text) {
+        walk.conditionally(|walk| walk.collect_text(script, &place.inside_wrapper(&format!("{name} -C"))));
     }
 }
 
 fn alias(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     for arg in args {
         if let Some((name, value)) = arg.prefix.split_once('=') {
-            walk.define(name);
+            walk.note_definition(name);
             if walk.aliases.len() < MAX_DEPTH {
                 walk.aliases.push((name.to_owned(), value.to_owned()));
             }
         }
     }
-    args.iter().all(|arg| matches!(arg.known(), Some(word) if !word.contains('=')))
+    args.iter().all(|arg| matches!(arg.known_text(), Some(word) if !word.contains('=')))
 }
 
 /// Returns true if `set` does not change which commands run.
@@ -279,7 +279,7 @@ fn set(args: &[ParsedWord]) -> bool {
     let mut args = args.iter();
     // ends: each round takes a word
     while let Some(arg) = args.next() {
-        let Some(word) = arg.known() else { return arg.is_operand() };
+        let Some(word) = arg.known_text() else { return arg.is_operand() };
         if matches!(word, "--" | "-") {
             return true;
         }
@@ -289,7 +289,7 @@ fn set(args: &[ParsedWord]) -> bool {
             return false;
         }
         if long.is_some() {
-            match args.next().map(ParsedWord::known) {
+            match args.next().map(ParsedWord::known_text) {
                 None => return true,
                 Some(Some(name)) if is_harmless_option(name) => {}
                 Some(_) => return false,
@@ -301,6 +301,6 @@ fn set(args: &[ParsedWord]) -> bool {
 
 fn shopt(args: &[ParsedWord]) -> bool {
     args.iter().all(|arg| {
-        arg.known().is_some_and(|word| SHOPT.contains(&word) || matches!(word, "-s" | "-u" | "-q" | "-p"))
+        arg.known_text().is_some_and(|word| SHOPT.contains(&word) || matches!(word, "-s" | "-u" | "-q" | "-p"))
     })
 }

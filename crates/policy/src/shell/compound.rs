@@ -1,23 +1,23 @@
 //! Parses compound commands: groups, branches, loops and functions.
 
 use crate::shell::ScriptWord;
-use crate::shell::bomb::never_ends;
+use crate::shell::bomb::is_constant_condition;
 use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop};
 use crate::shell::syntax::{VariableFact, CompoundCommand, ValueKind, SyntaxNode, ScriptTree, ParsedWord};
 
 impl ScriptParser<'_> {
     /// Parses a compound command, if one begins here.
-    pub(crate) fn compound(&mut self) -> ParseResult<Option<SyntaxNode>> {
+    pub(crate) fn parse_compound(&mut self) -> ParseResult<Option<SyntaxNode>> {
         let start = self.at;
         if self.peek() == Some('(') {
             return self.parenthesis().map(Some);
         }
-        let Some(word) = self.reserved() else { return Ok(None) };
+        let Some(word) = self.reserved_word() else { return Ok(None) };
         let group = match word {
             "{" => {
                 self.bump();
                 let part = self.filled(&["}"])?;
-                self.expect("}")?;
+                self.expect_word("}")?;
                 self.group(vec![part])
             }
             "if" => self.branches()?,
@@ -25,25 +25,25 @@ impl ScriptParser<'_> {
                 self.eat_all(word);
                 let from = self.at;
                 let condition = self.filled(&["do"])?;
-                let endless = never_ends(word, &self.text[from..self.at]);
+                let endless = is_constant_condition(word, &self.text[from..self.at]);
                 let body = self.body()?;
                 CompoundCommand { endless, ..self.group(vec![condition, body]) }
             }
             "for" => self.for_loop()?,
             "case" => self.cases()?,
             "[[" => {
-                self.only_bash(start);
+                self.doubt_unless_bash(start);
                 self.eat_all(word);
-                self.condition()?;
+                self.parse_condition()?;
                 self.group(Vec::new())
             }
             "function" => {
-                self.only_bash(start);
+                self.doubt_unless_bash(start);
                 self.eat_all(word);
-                self.blanks();
-                let name = self.word()?.ok_or(ParseStop("a function without a name"))?;
-                self.blanks();
-                return self.function_body(&name).map(Some);
+                self.skip_blanks();
+                let name = self.parse_word()?.ok_or(ParseStop("a function without a name"))?;
+                self.skip_blanks();
+                return self.parse_function_body(&name).map(Some);
             }
             // Other reserved words are rejected as command names, or parsed elsewhere.
             _ => return Ok(None),
@@ -58,7 +58,7 @@ impl ScriptParser<'_> {
 
     /// Parses a nonempty list of steps.
     fn filled(&mut self, stops: &[&str]) -> ParseResult<ScriptTree> {
-        let script = self.list(stops)?;
+        let script = self.parse_list(stops)?;
         if script.0.is_empty() { Err(ParseStop("a command is missing")) } else { Ok(script) }
     }
 
@@ -67,9 +67,9 @@ impl ScriptParser<'_> {
         let start = self.at;
         self.bump();
         if self.peek() == Some('(') {
-            self.only_bash(start);
+            self.doubt_unless_bash(start);
             self.bump();
-            self.arithmetic(false)?;
+            self.parse_arithmetic(false)?;
             return Ok(SyntaxNode::Group(self.group(Vec::new())));
         }
         let part = self.filled(&[])?;
@@ -84,50 +84,50 @@ impl ScriptParser<'_> {
         let mut word = "if";
         // ends: each round reads a branch
         loop {
-            self.expect(word)?;
+            self.expect_word(word)?;
             if word != "else" {
                 parts.push(self.filled(&["then"])?);
-                self.expect("then")?;
+                self.expect_word("then")?;
             }
             parts.push(self.filled(&["elif", "else", "fi"])?);
-            self.lines()?;
-            word = match self.reserved() {
+            self.skip_lines()?;
+            word = match self.reserved_word() {
                 Some("elif") if word != "else" => "elif",
                 Some("else") if word != "else" => "else",
                 _ => break,
             };
         }
-        self.expect("fi")?;
+        self.expect_word("fi")?;
         Ok(self.group(parts))
     }
 
     /// Parses `do … done`.
     fn body(&mut self) -> ParseResult<ScriptTree> {
-        self.expect("do")?;
+        self.expect_word("do")?;
         let body = self.filled(&["done"])?;
-        self.expect("done")?;
+        self.expect_word("done")?;
         Ok(body)
     }
 
     fn for_loop(&mut self) -> ParseResult<CompoundCommand> {
         let start = self.at;
         self.eat_all("for");
-        self.blanks();
+        self.skip_blanks();
         let mut endless = false;
         if self.eat_all("((") {
-            self.only_bash(start);
+            self.doubt_unless_bash(start);
             let from = self.at;
-            self.arithmetic(true)?;
+            self.parse_arithmetic(true)?;
             // The condition is the text between the first and the second semicolon.
             let condition = self.text[from..self.at].split(';').nth(1);
             endless = condition.is_some_and(|condition| matches!(condition.trim(), "" | "1"));
         } else {
-            let name = self.identifier().ok_or(ParseStop("a loop without a variable"))?;
-            if !self.at_break() {
+            let name = self.read_identifier().ok_or(ParseStop("a loop without a variable"))?;
+            if !self.at_word_end() {
                 return Err(ParseStop("a loop without a variable"));
             }
-            self.lines()?;
-            if self.reserved() == Some("in") {
+            self.skip_lines()?;
+            if self.reserved_word() == Some("in") {
                 self.eat_all("in");
                 self.loop_words(&name)?;
             } else {
@@ -135,7 +135,7 @@ impl ScriptParser<'_> {
                 self.found.facts.push(VariableFact::Set(name, value, ValueKind::Any));
             }
         }
-        self.blanks();
+        self.skip_blanks();
         if self.peek() == Some(';') && self.peek_second() != Some(';') {
             self.bump();
         }
@@ -145,11 +145,11 @@ impl ScriptParser<'_> {
 
     /// Parses the words that a loop variable is set to.
     fn loop_words(&mut self, name: &str) -> ParseResult<()> {
-        self.blanks();
+        self.skip_blanks();
         // ends: each round reads a word
-        while let Some(ParsedWord { word, kind, .. }) = self.word()? {
+        while let Some(ParsedWord { word, kind, .. }) = self.parse_word()? {
             self.found.facts.push(VariableFact::Set(name.to_owned(), word, kind));
-            self.blanks();
+            self.skip_blanks();
         }
         if matches!(self.peek(), Some(';' | '\n')) {
             Ok(())
@@ -160,27 +160,27 @@ impl ScriptParser<'_> {
 
     fn cases(&mut self) -> ParseResult<CompoundCommand> {
         self.eat_all("case");
-        self.blanks();
-        self.word()?.ok_or(ParseStop("a case without a word"))?;
-        self.expect("in")?;
+        self.skip_blanks();
+        self.parse_word()?.ok_or(ParseStop("a case without a word"))?;
+        self.expect_word("in")?;
         let mut parts = Vec::new();
         // ends: each round reads a case
         loop {
-            self.lines()?;
-            if self.reserved() == Some("esac") {
+            self.skip_lines()?;
+            if self.reserved_word() == Some("esac") {
                 break;
             }
             self.patterns()?;
-            parts.push(self.list(&["esac"])?);
-            self.lines()?;
+            parts.push(self.parse_list(&["esac"])?);
+            self.skip_lines()?;
             let at = self.at;
             if self.eat_all(";;&") || self.eat_all(";&") {
-                self.only_bash(at);
+                self.doubt_unless_bash(at);
             } else if !self.eat_all(";;") {
                 break;
             }
         }
-        self.expect("esac")?;
+        self.expect_word("esac")?;
         Ok(self.group(parts))
     }
 
@@ -189,9 +189,9 @@ impl ScriptParser<'_> {
         self.eat('(');
         // ends: each round reads a pattern
         loop {
-            self.blanks();
-            self.word()?.ok_or(ParseStop("a case without a pattern"))?;
-            self.blanks();
+            self.skip_blanks();
+            self.parse_word()?.ok_or(ParseStop("a case without a pattern"))?;
+            self.skip_blanks();
             if self.eat(')') {
                 return Ok(());
             }
@@ -202,23 +202,23 @@ impl ScriptParser<'_> {
     }
 
     /// Parses a function after its name.
-    pub(crate) fn function_body(&mut self, name: &ParsedWord) -> ParseResult<SyntaxNode> {
+    pub(crate) fn parse_function_body(&mut self, name: &ParsedWord) -> ParseResult<SyntaxNode> {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
-        let known = name.known().filter(|name| !name.is_empty() && name.chars().all(fits));
+        let known = name.known_text().filter(|name| !name.is_empty() && name.chars().all(fits));
         let name = known.ok_or(ParseStop("a function whose name is not understood"))?.to_owned();
         if self.eat('(') {
-            self.blanks();
+            self.skip_blanks();
             if !self.eat(')') {
                 return Err(ParseStop("a function that is not understood"));
             }
         }
-        self.lines()?;
-        let is_body = self.peek() == Some('(') || self.reserved() == Some("{");
+        self.skip_lines()?;
+        let is_body = self.peek() == Some('(') || self.reserved_word() == Some("{");
         if !is_body {
             return Err(ParseStop("a function that is not understood"));
         }
         let outer = std::mem::take(&mut self.found);
-        let body = self.deeper(ScriptParser::command)?;
+        let body = self.one_level_deeper(ScriptParser::parse_command)?;
         self.found = outer;
         Ok(SyntaxNode::Function(name, Box::new(body)))
     }

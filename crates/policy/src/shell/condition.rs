@@ -8,11 +8,11 @@ const COMPARES: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl ScriptParser<'_> {
     /// Parses up to the closing `]]`.
-    pub(crate) fn condition(&mut self) -> ParseResult<()> {
+    pub(crate) fn parse_condition(&mut self) -> ParseResult<()> {
         let mut words: Vec<ParsedWord> = Vec::new();
         // ends: each round steps on
         loop {
-            self.lines()?;
+            self.skip_lines()?;
             // Compares the source text: the tilde makes `=~` an unknown word, as if it named a home directory.
             if words.last().is_some_and(|last| last.text() == "=~") {
                 self.pattern()?;
@@ -29,11 +29,11 @@ impl ScriptParser<'_> {
                 words.push(ParsedWord::literal(&operator.to_string()));
                 continue;
             }
-            if self.reserved() == Some("]]") {
+            if self.reserved_word() == Some("]]") {
                 self.eat_all("]]");
                 return check_group(self, &words);
             }
-            words.push(self.word()?.ok_or(ParseStop("a condition that is not understood"))?);
+            words.push(self.parse_word()?.ok_or(ParseStop("a condition that is not understood"))?);
         }
     }
 
@@ -63,7 +63,7 @@ impl ScriptParser<'_> {
                 '\\' => {
                     self.bump();
                     if self
-                        .raw()
+                        .peek_raw()
                         .is_none_or(|next| !next.is_ascii_punctuation() && !next.is_ascii_alphanumeric())
                     {
                         return Err(ParseStop("a pattern that is not understood"));
@@ -80,7 +80,7 @@ impl ScriptParser<'_> {
 /// Checks that evaluating these words runs nothing.
 fn check_group(reader: &mut ScriptParser<'_>, words: &[ParsedWord]) -> ParseResult<()> {
     for (at, term) in words.iter().enumerate() {
-        let Some(operator) = term.known() else { continue };
+        let Some(operator) = term.known_text() else { continue };
         if COMPARES.contains(&operator) {
             for side in [at.checked_sub(1), at.checked_add(1)] {
                 let side = side
@@ -98,7 +98,7 @@ fn check_group(reader: &mut ScriptParser<'_>, words: &[ParsedWord]) -> ParseResu
 
 /// Returns true for a name without a subscript.
 fn is_name(term: &ParsedWord) -> bool {
-    term.known().is_some_and(|name| name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()))
+    term.known_text().is_some_and(|name| name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()))
 }
 
 /// Accepts a number, or a variable that must be one.

@@ -49,13 +49,13 @@ impl<'a> ScriptParser<'a> {
     }
 
     /// Returns the next source character.
-    pub(crate) fn raw(&self) -> Option<char> {
+    pub(crate) fn peek_raw(&self) -> Option<char> {
         self.text[self.at..].chars().next()
     }
 
     /// Consumes the next source character.
     pub(crate) fn bump_raw(&mut self) -> Option<char> {
-        let next = self.raw()?;
+        let next = self.peek_raw()?;
         self.at += next.len_utf8();
         Some(next)
     }
@@ -66,7 +66,7 @@ impl<'a> ScriptParser<'a> {
         while self.text[self.at..].starts_with("\\\n") {
             self.at += 2;
         }
-        self.raw()
+        self.peek_raw()
     }
 
     pub(crate) fn bump(&mut self) -> Option<char> {
@@ -102,7 +102,7 @@ impl<'a> ScriptParser<'a> {
     }
 
     /// Skips spaces, tabs and a comment, up to the end of the line.
-    pub(crate) fn blanks(&mut self) {
+    pub(crate) fn skip_blanks(&mut self) {
         // ends: each round steps on
         while let Some(' ' | '\t') = self.peek() {
             self.bump_raw();
@@ -114,24 +114,24 @@ impl<'a> ScriptParser<'a> {
     }
 
     /// Skips whitespace, comments and newlines, and reads the here-documents that begin there.
-    pub(crate) fn lines(&mut self) -> ParseResult<()> {
-        self.blanks();
+    pub(crate) fn skip_lines(&mut self) -> ParseResult<()> {
+        self.skip_blanks();
         // ends: each round steps on
         while self.peek() == Some('\n') {
             self.bump_raw();
-            self.take_bodies()?;
-            self.blanks();
+            self.read_heredoc_bodies()?;
+            self.skip_blanks();
         }
         Ok(())
     }
 
     /// Returns true if a word ends here.
-    pub(crate) fn at_break(&mut self) -> bool {
-        self.peek().is_none_or(is_break)
+    pub(crate) fn at_word_end(&mut self) -> bool {
+        self.peek().is_none_or(is_word_end)
     }
 
     /// Consumes a variable name, if there is one.
-    pub(crate) fn identifier(&mut self) -> Option<String> {
+    pub(crate) fn read_identifier(&mut self) -> Option<String> {
         let mut name = String::new();
         // ends: each round steps on
         while let Some(next) = self.peek() {
@@ -147,7 +147,7 @@ impl<'a> ScriptParser<'a> {
     }
 
     /// Parses one nesting level deeper.
-    pub(crate) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
+    pub(crate) fn one_level_deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth >= MAX_DEPTH {
             return Err(ParseStop("it is nested too deep"));
         }
@@ -158,25 +158,25 @@ impl<'a> ScriptParser<'a> {
     }
 
     /// Records an undecided part and continues.
-    pub(crate) fn doubt(&mut self, from: usize, why: &'static str) {
-        let text = shown(self.text.get(from..).unwrap_or_default());
+    pub(crate) fn add_doubt(&mut self, from: usize, why: &'static str) {
+        let text = excerpt(self.text.get(from..).unwrap_or_default());
         self.doubts.push(UndecidedPart { text, why, unread: false });
     }
 
     /// Records syntax that only bash reads in the assumed way.
-    pub(crate) fn only_bash(&mut self, from: usize) {
+    pub(crate) fn doubt_unless_bash(&mut self, from: usize) {
         if self.dialect != ShellDialect::Bash {
-            self.doubt(from, "other shells read this differently");
+            self.add_doubt(from, "other shells read this differently");
         }
     }
 }
 
 /// Returns the beginning of the first line.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(SHOWN).collect()
 }
 
 /// Returns true if this character ends a word.
-pub(crate) fn is_break(next: char) -> bool {
+pub(crate) fn is_word_end(next: char) -> bool {
     matches!(next, ' ' | '\t' | '\n' | '|' | '&' | ';' | '(' | ')' | '<' | '>')
 }

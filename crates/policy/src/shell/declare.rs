@@ -2,7 +2,7 @@
 
 use crate::shell::ScriptWord;
 use crate::shell::cursor::ScriptParser;
-use crate::shell::options::{OptionTable, parse};
+use crate::shell::options::{OptionTable, parse_options};
 use crate::shell::syntax::{ShellDialect, VariableFact, ValueKind, ParsedWord};
 use crate::shell::walk::CommandCollector;
 
@@ -15,7 +15,7 @@ fn is_name(text: &str) -> bool {
 /// Records an assignment of an unknown value to each of these names.
 fn set_names(walk: &mut CommandCollector, names: &[ParsedWord], by: &str) -> bool {
     names.iter().all(|term| {
-        let Some(name) = term.known().filter(|name| is_name(name)) else { return false };
+        let Some(name) = term.known_text().filter(|name| is_name(name)) else { return false };
         walk.assign(name, &ScriptWord::Unknown(by.to_owned()), ValueKind::Any);
         true
     })
@@ -37,10 +37,10 @@ pub(crate) fn declare(walk: &mut CommandCollector, name: &str, args: &[ParsedWor
     let is_array = has('a') || has('A');
     let stays = name == "readonly" || has('r');
     if stays {
-        walk.fails();
+        walk.note_possible_error();
     }
     args.iter().all(|arg| {
-        let Some(word) = arg.known() else {
+        let Some(word) = arg.known_text() else {
             return arg.assigns && assigns_safely(walk, arg.text(), is_array);
         };
         if options && word.len() > 1 && word.starts_with(['-', '+']) {
@@ -50,12 +50,12 @@ pub(crate) fn declare(walk: &mut CommandCollector, name: &str, args: &[ParsedWor
         }
         options = false;
         if is_array && let Some(name) = word.split('=').next() {
-            walk.array(name);
+            walk.note_array(name);
         }
         if !arg.assigns && is_name(word) {
             // The variable is empty or unchanged.
             let kind = if stays { ValueKind::Any } else { ValueKind::Number };
-            walk.given_perhaps(word, &ScriptWord::Literal(String::new()), kind);
+            walk.set_variable_conditionally(word, &ScriptWord::Literal(String::new()), kind);
         }
         // A quoted word is an assignment too.
         match word.split_once('=') {
@@ -78,9 +78,9 @@ fn assigns_safely(walk: &mut CommandCollector, text: &str, is_array: bool) -> bo
     // The elements are written out.
     let is_list = value.starts_with('(');
     if is_list || is_array {
-        walk.array(name);
+        walk.note_array(name);
     } else {
-        walk.declared(name);
+        walk.note_declared(name);
     }
     let is_plain =
         value.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-'));
@@ -89,23 +89,23 @@ fn assigns_safely(walk: &mut CommandCollector, text: &str, is_array: bool) -> bo
 
 pub(crate) fn getopts(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     let [letters, name, ..] = args else { return true };
-    letters.known().is_some_and(|letters| !letters.starts_with('-'))
+    letters.known_text().is_some_and(|letters| !letters.starts_with('-'))
         && set_names(walk, std::slice::from_ref(name), "getopts")
 }
 
 /// Handles `let`: each word is arithmetic.
-pub(crate) fn evaluate(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+pub(crate) fn let_arithmetic(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     args.iter().all(|arg| {
-        let Some(word) = arg.known() else { return false };
+        let Some(word) = arg.known_text() else { return false };
         let text = format!("{word}))");
         let mut reader = ScriptParser::new(&text, ShellDialect::Bash, 0);
-        let fine = reader.arithmetic(false).is_ok() && reader.at == text.len();
+        let fine = reader.parse_arithmetic(false).is_ok() && reader.at == text.len();
         for fact in std::mem::take(&mut reader.found.facts) {
             match fact {
                 VariableFact::Set(name, value, kind) => walk.assign(&name, &value, kind),
-                VariableFact::Use(name, kind) => walk.need(&name, kind),
+                VariableFact::Use(name, kind) => walk.require_kind(&name, kind),
                 VariableFact::Perhaps | VariableFact::End => {}
-                VariableFact::Fails => walk.fails(),
+                VariableFact::Fails => walk.note_possible_error(),
             }
         }
         fine
@@ -114,26 +114,26 @@ pub(crate) fn evaluate(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool
 
 pub(crate) fn mapfile(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     let options = OptionTable { flags: "t", valued: "dnOsu", ..OptionTable::NONE };
-    let Some(parsed) = parse(args, &options) else { return false };
+    let Some(parsed) = parse_options(args, &options) else { return false };
     let names = &args[parsed.rest..];
-    names.iter().filter_map(ParsedWord::known).for_each(|name| walk.array(name));
+    names.iter().filter_map(ParsedWord::known_text).for_each(|name| walk.note_array(name));
     names.len() <= 1 && set_names(walk, names, "mapfile")
 }
 
 pub(crate) fn read(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     let options = OptionTable { flags: "rs", valued: "adnNptu", ..OptionTable::NONE };
-    let Some(parsed) = parse(args, &options) else { return false };
+    let Some(parsed) = parse_options(args, &options) else { return false };
     let array: Vec<ParsedWord> = parsed.values("a").cloned().collect();
-    array.iter().filter_map(ParsedWord::known).for_each(|name| walk.array(name));
+    array.iter().filter_map(ParsedWord::known_text).for_each(|name| walk.note_array(name));
     set_names(walk, &array, "read") && set_names(walk, &args[parsed.rest..], "read")
 }
 
 pub(crate) fn unset(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
-    args.iter().all(|arg| match arg.known() {
+    args.iter().all(|arg| match arg.known_text() {
         Some("-f" | "-v" | "--") => true,
         Some(name) if is_name(name) => {
             // A variable of a calling function may become visible.
-            walk.given_perhaps(name, &ScriptWord::Literal(String::new()), ValueKind::Number);
+            walk.set_variable_conditionally(name, &ScriptWord::Literal(String::new()), ValueKind::Number);
             true
         }
         _ => false,
@@ -144,19 +144,19 @@ pub(crate) fn unset(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
 pub(crate) fn printf(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     let mut args = args;
     if let [option, name, rest @ ..] = args
-        && option.known() == Some("-v")
+        && option.known_text() == Some("-v")
     {
         if !set_names(walk, std::slice::from_ref(name), "printf") {
             return false;
         }
         args = rest;
     }
-    let dashes = args.first().and_then(ParsedWord::known) == Some("--");
+    let dashes = args.first().and_then(ParsedWord::known_text) == Some("--");
     if dashes {
         args = &args[1..];
     }
     let Some(format) = args.first() else { return true };
-    match format.known() {
+    match format.known_text() {
         Some(format) => (dashes || !format.starts_with('-')) && (args.len() == 1 || !counts(format)),
         None => {
             (dashes || format.is_operand() || begins_apart(format))

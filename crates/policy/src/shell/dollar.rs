@@ -6,7 +6,7 @@ use crate::shell::words::{WordBuilder, UnknownPart};
 
 impl ScriptParser<'_> {
     /// Parses the expansion at the next `$`.
-    pub(crate) fn dollar(&mut self, build: &mut WordBuilder, quoted: bool) -> ParseResult<()> {
+    pub(crate) fn parse_dollar(&mut self, build: &mut WordBuilder, quoted: bool) -> ParseResult<()> {
         let start = self.at;
         self.bump();
         let spread = if quoted { WordSpread::One } else { WordSpread::Any };
@@ -14,44 +14,44 @@ impl ScriptParser<'_> {
             Some('(') if self.peek_second() == Some('(') => {
                 self.bump();
                 self.bump();
-                self.deeper(|reader| reader.arithmetic(false))?;
-                build.add(UnknownPart::Number, spread);
+                self.one_level_deeper(|reader| reader.parse_arithmetic(false))?;
+                build.add_unknown(UnknownPart::Number, spread);
             }
             Some('(') => {
                 self.bump();
-                let script = self.substitution()?;
+                let script = self.parse_substitution()?;
                 self.found.inner.push(NestedScript { script, fed: false });
-                build.add(UnknownPart::Other, spread);
+                build.add_unknown(UnknownPart::Other, spread);
             }
             Some('{') => {
                 self.bump();
-                let (part, many) = self.deeper(|reader| reader.parameter(quoted))?;
-                build.add(part, if many { WordSpread::Any } else { spread });
+                let (part, many) = self.one_level_deeper(|reader| reader.parse_parameter(quoted))?;
+                build.add_unknown(part, if many { WordSpread::Any } else { spread });
             }
             Some('[') => return Err(ParseStop("arithmetic in brackets")),
             Some('\'') if !quoted => {
-                self.only_bash(start);
+                self.doubt_unless_bash(start);
                 self.bump();
                 self.ansi(build)?;
             }
             Some('"') if !quoted => {
-                self.only_bash(start);
+                self.doubt_unless_bash(start);
                 self.bump();
                 // The text may be translated.
-                build.add(UnknownPart::Other, WordSpread::One);
-                self.double(build)?;
+                build.add_unknown(UnknownPart::Other, WordSpread::One);
+                self.parse_double_quoted(build)?;
             }
             Some(next) if next == '_' || next.is_ascii_alphabetic() => {
-                let name = self.identifier().unwrap_or_default();
+                let name = self.read_identifier().unwrap_or_default();
                 if self.dialect == ShellDialect::Foreign && matches!(self.peek(), Some('[' | ':')) {
-                    self.doubt(start, "zsh reads this differently");
+                    self.add_doubt(start, "zsh reads this differently");
                 }
-                build.add(UnknownPart::Variable(name), spread);
+                build.add_unknown(UnknownPart::Variable(name), spread);
             }
-            Some(next) => match special(next) {
+            Some(next) => match special_parameter(next) {
                 Some(part) => {
                     self.bump();
-                    build.add(part, if next == '@' { WordSpread::Any } else { spread });
+                    build.add_unknown(part, if next == '@' { WordSpread::Any } else { spread });
                 }
                 None => self.bare(build),
             },
@@ -87,7 +87,7 @@ impl ScriptParser<'_> {
                         self.at -= 1;
                         self.code(build, 3, 8);
                     }
-                    Some(_) => build.add(UnknownPart::Other, WordSpread::One),
+                    Some(_) => build.add_unknown(UnknownPart::Other, WordSpread::One),
                     None => return Err(ParseStop("a quote that does not end")),
                 },
                 Some(next) => build.push(next),
@@ -105,13 +105,13 @@ impl ScriptParser<'_> {
                 self.at += count;
                 build.push(letter);
             }
-            None => build.add(UnknownPart::Other, WordSpread::One),
+            None => build.add_unknown(UnknownPart::Other, WordSpread::One),
         }
     }
 }
 
 /// Classifies a one-character parameter.
-pub(crate) fn special(name: char) -> Option<UnknownPart> {
+pub(crate) fn special_parameter(name: char) -> Option<UnknownPart> {
     match name {
         '#' | '?' | '$' | '!' => Some(UnknownPart::Number),
         '@' | '*' | '-' | '0'..='9' => Some(UnknownPart::Other),

@@ -1,6 +1,6 @@
 //! Collects the commands that `find` runs.
 
-use crate::shell::starters::replace;
+use crate::shell::starters::replace_placeholder;
 use crate::shell::syntax::ParsedWord;
 use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector};
 
@@ -96,7 +96,7 @@ const ONE: &[&str] = &[
 ];
 
 /// Collects the commands that `find` runs. Returns `None` if they are unknown.
-pub(crate) fn look(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+pub(crate) fn collect_find_commands(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let mut at = 0;
     let mut commands = Vec::new();
@@ -105,13 +105,13 @@ pub(crate) fn look(walk: &mut CommandCollector, call: &CommandCall, place: &Comm
     // ends: each round takes a word
     while let Some(arg) = args.get(at) {
         at += 1;
-        let Some(word) = arg.known() else {
+        let Some(word) = arg.known_text() else {
             free |= !arg.is_operand();
             continue;
         };
         if STARTS.contains(&word) {
             let (command, more, end) = command(&args[at..])?;
-            free |= command.iter().any(|term| term.known().is_none());
+            free |= command.iter().any(|term| term.known_text().is_none());
             commands.push((word, command, more));
             at += end;
         } else {
@@ -127,30 +127,30 @@ pub(crate) fn look(walk: &mut CommandCollector, call: &CommandCall, place: &Comm
         if command.is_empty() {
             return None;
         }
-        let words = command.iter().map(|word| replace(word, "{}")).collect();
-        walk.call(&CommandCall { words, more, by: StartedBy::Program }, &place.through(&format!("find {word}")));
+        let words = command.iter().map(|word| replace_placeholder(word, "{}")).collect();
+        walk.collect_call(&CommandCall { words, more, by: StartedBy::Program }, &place.inside_wrapper(&format!("find {word}")));
     }
     Some(())
 }
 
 /// Returns true if no unknown word can begin or end a command.
 fn is_clear(walk: &mut CommandCollector, args: &[ParsedWord], commands: &[(&str, Vec<ParsedWord>, bool)]) -> bool {
-    let unknown: Vec<&ParsedWord> = args.iter().filter(|arg| arg.known().is_none() && !arg.is_operand()).collect();
-    let ends = args.iter().any(|arg| matches!(arg.known(), Some(";" | "+")));
+    let unknown: Vec<&ParsedWord> = args.iter().filter(|arg| arg.known_text().is_none() && !arg.is_operand()).collect();
+    let ends = args.iter().any(|arg| matches!(arg.known_text(), Some(";" | "+")));
     let harmless = match (unknown.as_slice(), commands) {
         ([], _) => true,
         // The word may begin a command, but nothing ends it.
         ([one], []) => one.spread_is_one() && !ends,
         // The word may end the only command early, and no other command follows.
         ([one], [(_, command, _)]) => {
-            let inside = command.iter().position(|term| term.known().is_none() && !term.is_operand());
+            let inside = command.iter().position(|term| term.known_text().is_none() && !term.is_operand());
             let after = inside.filter(|at| *at > 0).map(|at| &command[at + 1..]);
             one.spread_is_one()
                 && after.is_some_and(|after| after.iter().all(|term| !term.text().starts_with('-')))
         }
         _ => false,
     };
-    harmless || unknown.into_iter().all(|term| walk.plain(term))
+    harmless || unknown.into_iter().all(|term| walk.require_plain(term))
 }
 
 /// Returns the number of values of this word; `None` if it is unknown.
@@ -166,8 +166,8 @@ fn takes(word: &str) -> Option<usize> {
 /// Returns the words up to `;` or `{} +`, a flag for added arguments, and the number of consumed words.
 fn command(args: &[ParsedWord]) -> Option<(Vec<ParsedWord>, bool, usize)> {
     for (at, arg) in args.iter().enumerate() {
-        let before = at.checked_sub(1).and_then(|before| args[before].known());
-        match arg.known() {
+        let before = at.checked_sub(1).and_then(|before| args[before].known_text());
+        match arg.known_text() {
             Some(";") => return Some((args[..at].to_vec(), false, at + 1)),
             Some("+") if before == Some("{}") => return Some((args[..at - 1].to_vec(), true, at + 1)),
             _ => {}

@@ -1,6 +1,6 @@
 //! Collects the commands that `git` is told to run.
 
-use crate::shell::options::{OptionTable, parse};
+use crate::shell::options::{OptionTable, parse_options};
 use crate::shell::shells;
 use crate::shell::syntax::{ShellDialect, ParsedWord};
 use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector};
@@ -83,21 +83,21 @@ const PROGRAMS: &[&str] = &[
 ];
 
 /// Collects the commands that `git` is told to run. Returns `None` if they are unknown.
-pub(crate) fn look(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+pub(crate) fn collect_git_commands(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse(args, &GLOBAL)?;
+    let parsed = parse_options(args, &GLOBAL)?;
     let harmless = |setting: &ParsedWord| SETTINGS.iter().any(|known| setting.prefix.starts_with(known));
     if !parsed.values("c").all(harmless) {
-        let named = args.get(parsed.rest).and_then(ParsedWord::known).unwrap_or_default();
+        let named = args.get(parsed.rest).and_then(ParsedWord::known_text).unwrap_or_default();
         let is_meant = |key: &str| key.eq_ignore_ascii_case(&format!("alias.{named}"));
-        let set = parsed.values("c").filter_map(ParsedWord::known).filter_map(|setting| setting.split_once('='));
+        let set = parsed.values("c").filter_map(ParsedWord::known_text).filter_map(|setting| setting.split_once('='));
         set.filter(|(key, _)| is_meant(key)).for_each(|(_, value)| {
             alias(walk, value, call, parsed.rest, place);
         });
         return None;
     }
     let Some(name) = args.get(parsed.rest) else { return (!call.more).then_some(()) };
-    let name = name.known()?;
+    let name = name.known_text()?;
     let rest = &args[parsed.rest + 1..];
     match name {
         "bisect" => bisect(walk, rest, call.more, place),
@@ -107,11 +107,11 @@ pub(crate) fn look(walk: &mut CommandCollector, call: &CommandCall, place: &Comm
         | "web--browse" => None,
         _ if STARTERS.contains(&name) => {
             let set_upstream = name == "push";
-            let mut fine = |arg: &ParsedWord| match arg.known() {
+            let mut fine = |arg: &ParsedWord| match arg.known_text() {
                 Some("-u") => set_upstream,
                 Some(word) => !PROGRAMS.iter().any(|program| word.starts_with(program)),
                 // The word may be such an option.
-                None => arg.is_operand() || walk.plain(arg),
+                None => arg.is_operand() || walk.require_plain(arg),
             };
             rest.iter().all(&mut fine).then_some(())
         }
@@ -123,18 +123,18 @@ pub(crate) fn look(walk: &mut CommandCollector, call: &CommandCall, place: &Comm
 /// repository may have settings too.
 fn alias(walk: &mut CommandCollector, value: &str, call: &CommandCall, at: usize, place: &CommandContext) {
     if let Some(script) = value.trim_start().strip_prefix('!') {
-        return shells::start(walk, script, "git alias", ShellDialect::Plain, place);
+        return shells::collect_started_shell(walk, script, "git alias", ShellDialect::Plain, place);
     }
     // An alias may expand to another alias.
     let words = call.words[..=at].iter().cloned().chain(value.split_whitespace().map(ParsedWord::literal));
     let words = words.chain(call.words[at + 1..].iter().skip(1).cloned()).collect();
-    walk.call(&CommandCall { words, more: false, by: StartedBy::Program }, &place.through("git alias"));
+    walk.collect_call(&CommandCall { words, more: false, by: StartedBy::Program }, &place.inside_wrapper("git alias"));
 }
 
 /// Handles `git bisect run COMMAND …`.
 fn bisect(walk: &mut CommandCollector, rest: &[ParsedWord], more: bool, place: &CommandContext) -> Option<()> {
     let Some(first) = rest.first() else { return (!more).then_some(()) };
-    if first.known()? != "run" {
+    if first.known_text()? != "run" {
         return Some(());
     }
     let words = rest[1..].to_vec();
@@ -142,7 +142,7 @@ fn bisect(walk: &mut CommandCollector, rest: &[ParsedWord], more: bool, place: &
         return None;
     }
     // Git passes the words to a shell, each quoted.
-    walk.call(&CommandCall { words, more, by: StartedBy::Program }, &place.through("git bisect run"));
+    walk.collect_call(&CommandCall { words, more, by: StartedBy::Program }, &place.inside_wrapper("git bisect run"));
     Some(())
 }
 
@@ -155,12 +155,12 @@ fn rebase(walk: &mut CommandCollector, rest: &[ParsedWord], more: bool, place: &
     let mut args = rest.iter();
     // ends: each round takes a word
     while let Some(arg) = args.next() {
-        let Some(word) = arg.known() else {
+        let Some(word) = arg.known_text() else {
             arg.is_operand().then_some(())?;
             continue;
         };
         if matches!(word, "-x" | "--exec") {
-            texts.push(args.next()?.known()?);
+            texts.push(args.next()?.known_text()?);
         } else if let Some(text) = word.strip_prefix("--exec=") {
             texts.push(text);
         } else if word.starts_with("--e")
@@ -170,7 +170,7 @@ fn rebase(walk: &mut CommandCollector, rest: &[ParsedWord], more: bool, place: &
         }
     }
     for text in texts {
-        shells::start(walk, text, "git rebase -x", ShellDialect::Plain, place);
+        shells::collect_started_shell(walk, text, "git rebase -x", ShellDialect::Plain, place);
     }
     Some(())
 }
@@ -180,29 +180,29 @@ fn submodule(walk: &mut CommandCollector, rest: &[ParsedWord], more: bool, place
     let mut words = rest;
     // ends: each round takes a word
     while let [first, others @ ..] = words
-        && matches!(first.known()?, "-q" | "--quiet" | "--cached")
+        && matches!(first.known_text()?, "-q" | "--quiet" | "--cached")
     {
         words = others;
     }
     let [first, others @ ..] = words else { return (!more).then_some(()) };
-    if first.known()? != "foreach" {
+    if first.known_text()? != "foreach" {
         let fine = |arg: &ParsedWord| {
-            arg.known().is_none_or(|word| !word.starts_with("--upload") && !word.starts_with("ext::"))
+            arg.known_text().is_none_or(|word| !word.starts_with("--upload") && !word.starts_with("ext::"))
         };
         return others.iter().all(fine).then_some(());
     }
     let options = OptionTable { flags: "q", long: &["quiet", "recursive"], ..OptionTable::NONE };
-    let at = parse(others, &options)?.rest;
+    let at = parse_options(others, &options)?.rest;
     match &others[at..] {
         [] => None,
         [script] if !more => {
-            shells::start(walk, script.known()?, "git submodule foreach", ShellDialect::Plain, place);
+            shells::collect_started_shell(walk, script.known_text()?, "git submodule foreach", ShellDialect::Plain, place);
             Some(())
         }
         words => {
-            walk.call(
+            walk.collect_call(
                 &CommandCall { words: words.to_vec(), more, by: StartedBy::Program },
-                &place.through("git submodule foreach"),
+                &place.inside_wrapper("git submodule foreach"),
             );
             Some(())
         }

@@ -1,6 +1,6 @@
 //! Parses lists, pipelines and simple commands.
 
-use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop, is_break};
+use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop, is_word_end};
 use crate::shell::syntax::{ShellDialect, VariableFact, CompoundCommand, StepConnector, ValueKind, SyntaxNode, ScriptTree, SimpleCommand, ScriptStep, RedirectTarget, ParsedWord};
 use crate::shell::{ScriptRedirect, ScriptWord};
 
@@ -17,12 +17,12 @@ const FOREIGN: &[&str] =
 
 impl ScriptParser<'_> {
     /// Parses the whole text as a script.
-    pub(crate) fn whole(&mut self) -> ParseResult<ScriptTree> {
-        let mut script = self.list(&[])?;
+    pub(crate) fn parse_script(&mut self) -> ParseResult<ScriptTree> {
+        let mut script = self.parse_list(&[])?;
         if !self.pending.is_empty() {
             return Err(ParseStop("a here-document that does not end"));
         }
-        fill(&mut script, &mut std::mem::take(&mut self.bodies).into_iter());
+        fill_heredocs(&mut script, &mut std::mem::take(&mut self.bodies).into_iter());
         if self.peek().is_some() {
             return Err(ParseStop("something that is not understood"));
         }
@@ -30,7 +30,7 @@ impl ScriptParser<'_> {
     }
 
     /// Parses steps up to a closing parenthesis, the end of a case, the end of the text, or one of these words.
-    pub(crate) fn list(&mut self, stops: &[&str]) -> ParseResult<ScriptTree> {
+    pub(crate) fn parse_list(&mut self, stops: &[&str]) -> ParseResult<ScriptTree> {
         let outer = std::mem::take(&mut self.found);
         let mut steps = self.steps(stops)?;
         // The substitutions in here-documents.
@@ -45,17 +45,17 @@ impl ScriptParser<'_> {
         let mut steps = Vec::new();
         // ends: each round reads a step, or is the last
         loop {
-            self.lines()?;
+            self.skip_lines()?;
             let ends = match self.peek() {
                 None | Some(')') => true,
                 Some(';') if self.peek_second() == Some(';') || self.peek_second() == Some('&') => true,
-                Some(_) => self.reserved().is_some_and(|word| stops.contains(&word)),
+                Some(_) => self.reserved_word().is_some_and(|word| stops.contains(&word)),
             };
             if ends {
                 return Ok(steps);
             }
             self.and_or(&mut steps)?;
-            self.blanks();
+            self.skip_blanks();
             match self.peek() {
                 None | Some(')' | '\n') => {}
                 Some(';') if matches!(self.peek_second(), Some(';' | '&')) => {}
@@ -77,7 +77,7 @@ impl ScriptParser<'_> {
         // ends: each round reads a pipeline
         loop {
             let node = self.pipeline()?;
-            self.blanks();
+            self.skip_blanks();
             let join = if self.eat_all("&&") {
                 StepConnector::And
             } else if self.eat_all("||") {
@@ -89,7 +89,7 @@ impl ScriptParser<'_> {
             if join == StepConnector::Then {
                 return Ok(());
             }
-            self.lines()?;
+            self.skip_lines()?;
         }
     }
 
@@ -97,33 +97,33 @@ impl ScriptParser<'_> {
         let mut prefixed = false;
         // ends: each round steps over a word
         loop {
-            self.blanks();
-            match self.reserved() {
+            self.skip_blanks();
+            match self.reserved_word() {
                 Some("!") => {
                     self.bump();
                 }
                 Some("time") if self.dialect == ShellDialect::Bash => {
                     self.eat_all("time");
-                    self.blanks();
+                    self.skip_blanks();
                     self.time_options();
                 }
                 _ => break,
             }
             prefixed = true;
         }
-        let mut nodes = vec![self.command()?];
+        let mut nodes = vec![self.parse_command()?];
         // ends: each round reads a command
         loop {
-            self.blanks();
+            self.skip_blanks();
             if self.peek() != Some('|') || self.peek_second() == Some('|') {
                 break;
             }
             self.bump();
             if self.eat('&') {
-                self.only_bash(self.at);
+                self.doubt_unless_bash(self.at);
             }
-            self.lines()?;
-            nodes.push(self.command()?);
+            self.skip_lines()?;
+            nodes.push(self.parse_command()?);
         }
         if nodes.len() > 1 || prefixed {
             return Ok(SyntaxNode::Pipe(nodes));
@@ -135,8 +135,8 @@ impl ScriptParser<'_> {
     fn time_options(&mut self) {
         for option in ["-p", "--"] {
             let at = self.at;
-            if self.eat_all(option) && self.at_break() {
-                self.blanks();
+            if self.eat_all(option) && self.at_word_end() {
+                self.skip_blanks();
             } else {
                 self.at = at;
             }
@@ -144,11 +144,11 @@ impl ScriptParser<'_> {
     }
 
     /// Returns the reserved word at this position, if there is one.
-    pub(crate) fn reserved(&mut self) -> Option<&'static str> {
+    pub(crate) fn reserved_word(&mut self) -> Option<&'static str> {
         let at = self.at;
         let mut word = String::new();
         // ends: each round steps on
-        while let Some(next) = self.peek().filter(|next| !is_break(*next) && word.len() < 10) {
+        while let Some(next) = self.peek().filter(|next| !is_word_end(*next) && word.len() < 10) {
             word.push(next);
             self.bump_raw();
         }
@@ -162,26 +162,26 @@ impl ScriptParser<'_> {
     }
 
     /// Consumes this reserved word, after newlines.
-    pub(crate) fn expect(&mut self, word: &str) -> ParseResult<()> {
-        self.lines()?;
-        if self.reserved() == Some(word) && self.eat_all(word) {
+    pub(crate) fn expect_word(&mut self, word: &str) -> ParseResult<()> {
+        self.skip_lines()?;
+        if self.reserved_word() == Some(word) && self.eat_all(word) {
             return Ok(());
         }
         Err(ParseStop("a word of the grammar is missing"))
     }
 
-    pub(crate) fn command(&mut self) -> ParseResult<SyntaxNode> {
-        self.blanks();
+    pub(crate) fn parse_command(&mut self) -> ParseResult<SyntaxNode> {
+        self.skip_blanks();
         let outer = std::mem::take(&mut self.found);
-        let group = self.deeper(ScriptParser::compound)?;
+        let group = self.one_level_deeper(ScriptParser::parse_compound)?;
         let node = match group {
             Some(SyntaxNode::Group(mut group)) => {
-                self.blanks();
+                self.skip_blanks();
                 // ends: each round reads a redirection
-                while self.redirect(&mut group.targets)? {
-                    self.blanks();
+                while self.parse_redirect(&mut group.targets)? {
+                    self.skip_blanks();
                 }
-                if !self.at_break() {
+                if !self.at_word_end() {
                     return Err(ParseStop("something that is not understood"));
                 }
                 let found = std::mem::take(&mut self.found);
@@ -201,8 +201,8 @@ impl ScriptParser<'_> {
         let mut declares = false;
         // ends: each round reads something
         loop {
-            self.blanks();
-            if self.redirect(&mut simple.targets)? {
+            self.skip_blanks();
+            if self.parse_redirect(&mut simple.targets)? {
                 continue;
             }
             if simple.words.is_empty() {
@@ -213,7 +213,7 @@ impl ScriptParser<'_> {
                 self.check_name(&simple)?;
             }
             let start = self.at;
-            let term = if declares { self.declared()? } else { self.word()? };
+            let term = if declares { self.declared()? } else { self.parse_word()? };
             let Some(term) = term else { break };
             if simple.words.is_empty() {
                 // A quoted name is an ordinary command, and its arguments are split.
@@ -222,9 +222,9 @@ impl ScriptParser<'_> {
             simple.words.push(term);
             let first = simple.words.len() == 1 && simple.sets.is_empty() && simple.targets.is_empty();
             if first {
-                self.blanks();
+                self.skip_blanks();
                 if self.peek() == Some('(') {
-                    return self.function_body(&simple.words[0]);
+                    return self.parse_function_body(&simple.words[0]);
                 }
             }
         }
@@ -238,10 +238,10 @@ impl ScriptParser<'_> {
     /// Rejects a name that some shell reads as a reserved word.
     fn check_name(&mut self, simple: &SimpleCommand) -> ParseResult<()> {
         let at = self.at;
-        match self.reserved() {
+        match self.reserved_word() {
             Some("time") if self.dialect != ShellDialect::Bash => {
                 self.eat_all("time");
-                self.blanks();
+                self.skip_blanks();
                 let is_program = self.starts_program();
                 self.at = at;
                 if is_program { Ok(()) } else { Err(ParseStop("other shells read this differently")) }
@@ -250,7 +250,7 @@ impl ScriptParser<'_> {
             Some(_) => Err(ParseStop("a word of the grammar where none is expected")),
             None => {
                 let rest = &self.text[at..];
-                let end = rest.find(|c: char| c.is_whitespace() || is_break(c)).unwrap_or(rest.len());
+                let end = rest.find(|c: char| c.is_whitespace() || is_word_end(c)).unwrap_or(rest.len());
                 let word = &rest[..end];
                 let is_job = word.starts_with('%');
                 if self.dialect == ShellDialect::Foreign && (FOREIGN.contains(&word) || is_job) {
@@ -263,45 +263,45 @@ impl ScriptParser<'_> {
 
     /// Returns true if the program `time` and a shell's reserved word `time` run the following command alike.
     fn starts_program(&mut self) -> bool {
-        let is_word = self.reserved().is_some() || matches!(self.peek(), Some('(' | '<' | '>'));
+        let is_word = self.reserved_word().is_some() || matches!(self.peek(), Some('(' | '<' | '>'));
         let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| c.is_whitespace() || is_break(c)).unwrap_or(rest.len());
+        let end = rest.find(|c: char| c.is_whitespace() || is_word_end(c)).unwrap_or(rest.len());
         let is_plain =
             rest[..end].chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
-        !is_word && is_plain && !crate::shell::builtins::is_one(&rest[..end])
+        !is_word && is_plain && !crate::shell::builtins::is_builtin(&rest[..end])
     }
 
     /// Parses `NAME=value`, if it begins here.
     fn assignment(&mut self) -> ParseResult<Option<(String, ScriptWord, ValueKind)>> {
         self.peek();
         let start = self.at;
-        let Some(name) = self.identifier() else { return Ok(None) };
+        let Some(name) = self.read_identifier() else { return Ok(None) };
         let element = self.peek() == Some('[');
         if self.eat('[') {
             if !self.index() || !matches!(self.peek(), Some('=' | '+')) {
                 self.at = start;
                 return self.no_subscript();
             }
-            self.only_bash(start);
+            self.doubt_unless_bash(start);
         }
         if self.eat_all("+=") {
-            self.only_bash(start);
+            self.doubt_unless_bash(start);
         } else if !self.eat('=') {
             self.at = start;
             return Ok(None);
         }
         if self.peek() == Some('(') {
-            self.only_bash(start);
+            self.doubt_unless_bash(start);
             self.array()?;
             // The word continues: a `#` begins no comment here.
-            if !self.at_break() {
+            if !self.at_word_end() {
                 return Err(ParseStop("something that is not understood"));
             }
             let raw = &self.text[start + name.len()..self.at];
             return Ok(Some((name, ScriptWord::Unknown(raw.trim_start_matches(['+', '=']).to_owned()), ValueKind::Any)));
         }
         let appends = self.text[start..self.at].ends_with("+=");
-        let term = self.word()?.unwrap_or_else(|| ParsedWord::literal(""));
+        let term = self.parse_word()?.unwrap_or_else(|| ParsedWord::literal(""));
         let kind = if appends { ValueKind::Any } else { term.kind };
         let word = match (element, appends) {
             (true, _) => ScriptWord::Unknown(format!("({})", &self.text[start + name.len()..self.at])),
@@ -322,7 +322,7 @@ impl ScriptParser<'_> {
             return true;
         }
         self.eat('$');
-        let name = self.identifier();
+        let name = self.read_identifier();
         self.found.facts.extend(name.map(|name| VariableFact::Use(name, ValueKind::Number)));
         self.eat(']')
     }
@@ -342,7 +342,7 @@ impl ScriptParser<'_> {
         self.bump();
         // ends: each round reads a word
         loop {
-            self.lines()?;
+            self.skip_lines()?;
             if self.eat(')') {
                 return Ok(());
             }
@@ -352,7 +352,7 @@ impl ScriptParser<'_> {
                 self.at = start;
                 return Err(ParseStop("a subscript that may run a command"));
             }
-            if self.word()?.is_none() && !element {
+            if self.parse_word()?.is_none() && !element {
                 return Err(ParseStop("an array that does not end"));
             }
         }
@@ -361,7 +361,7 @@ impl ScriptParser<'_> {
     /// Parses an argument of a declaration command: possibly an assignment.
     fn declared(&mut self) -> ParseResult<Option<ParsedWord>> {
         let start = self.at;
-        let Some((name, value, kind)) = self.assignment()? else { return self.word() };
+        let Some((name, value, kind)) = self.assignment()? else { return self.parse_word() };
         let raw = self.text[start..self.at].to_owned();
         let known = match &value {
             ScriptWord::Literal(text) => Some(format!("{name}={text}")),
@@ -369,7 +369,7 @@ impl ScriptParser<'_> {
         };
         if known.is_none() {
             // Other shells may split the value.
-            self.only_bash(start);
+            self.doubt_unless_bash(start);
         }
         self.found.facts.push(VariableFact::Set(name, value, kind));
         let mut term = match known {
@@ -382,7 +382,7 @@ impl ScriptParser<'_> {
 }
 
 /// Inserts the here-document texts into their redirections.
-pub(crate) fn fill(script: &mut ScriptTree, bodies: &mut impl Iterator<Item = crate::shell::heredoc::HeredocBody>) {
+pub(crate) fn fill_heredocs(script: &mut ScriptTree, bodies: &mut impl Iterator<Item = crate::shell::heredoc::HeredocBody>) {
     for step in &mut script.0 {
         fill_node(&mut step.node, bodies);
     }
@@ -393,7 +393,7 @@ fn fill_node(node: &mut SyntaxNode, bodies: &mut impl Iterator<Item = crate::she
         SyntaxNode::Simple(simple) => fill_targets(&mut simple.targets, bodies),
         SyntaxNode::Pipe(nodes) => nodes.iter_mut().for_each(|node| fill_node(node, bodies)),
         SyntaxNode::Group(CompoundCommand { parts, targets, .. }) => {
-            parts.iter_mut().for_each(|part| fill(part, bodies));
+            parts.iter_mut().for_each(|part| fill_heredocs(part, bodies));
             fill_targets(targets, bodies);
         }
         SyntaxNode::Function(_, body) => fill_node(body, bodies),

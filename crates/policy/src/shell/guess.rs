@@ -13,7 +13,7 @@ const PASSED: &[&str] = &["$@", "$*", "$1", "${@}", "${*}", "${1}"];
 
 impl CommandCollector {
     /// Lists the likely commands of a call with an unknown name.
-    pub(crate) fn guess(&mut self, call: &CommandCall, place: &CommandContext) {
+    pub(crate) fn list_likely_commands(&mut self, call: &CommandCall, place: &CommandContext) {
         // Leaves room for commands that certainly run.
         if self.out.commands.len() > MAX_COMMANDS / 2 {
             return;
@@ -34,7 +34,7 @@ impl CommandCollector {
                 self.facts.iter().rev().filter_map(|fact| printed(fact, name)).take(1).collect();
             for term in printed {
                 let words = [vec![term], call.words[1..].to_vec()].concat();
-                self.list(&CommandCall { words, more: call.more, by: StartedBy::Program }, &place.through(bare));
+                self.push_command(&CommandCall { words, more: call.more, by: StartedBy::Program }, &place.inside_wrapper(bare));
             }
             likely.extend(self.facts.iter().rev().filter_map(|fact| value(fact, name, written)).take(VALUES));
         }
@@ -43,13 +43,13 @@ impl CommandCollector {
             let words: Vec<ParsedWord> = first.chain(call.words[1..].iter().cloned()).collect();
             if !words.is_empty() {
                 let likely = CommandCall { words, more: call.more, by: StartedBy::Shell };
-                self.perhaps(|walk| walk.call(&likely, &place.through(bare)));
+                self.conditionally(|walk| walk.collect_call(&likely, &place.inside_wrapper(bare)));
             }
         }
     }
 
     /// Returns the likely values of a word that is one variable: the texts assigned to it.
-    pub(crate) fn likely(&self, written: &str) -> Vec<String> {
+    pub(crate) fn likely_values(&self, written: &str) -> Vec<String> {
         let Some(name) = written.trim_matches('"').strip_prefix('$') else { return Vec::new() };
         let name = name.trim_matches(['{', '}']);
         let value = |fact: &VariableFact| match fact {
@@ -79,7 +79,7 @@ impl CommandCollector {
     }
 
     /// Lists the commands passed to functions that run their own arguments.
-    pub(crate) fn pass_on(&mut self) {
+    pub(crate) fn list_forwarded_commands(&mut self) {
         let passes = |command: &ScriptCommand| match &command.words[0] {
             ScriptWord::Unknown(text) => PASSED.contains(&text.trim_matches('"')),
             ScriptWord::Literal(_) => false,

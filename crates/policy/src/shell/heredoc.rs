@@ -14,7 +14,7 @@ pub(crate) struct HeredocBody {
 
 impl ScriptParser<'_> {
     /// Reads the texts of the here-documents that begin on the line that just ended.
-    pub(crate) fn take_bodies(&mut self) -> ParseResult<()> {
+    pub(crate) fn read_heredoc_bodies(&mut self) -> ParseResult<()> {
         for pending in std::mem::take(&mut self.pending) {
             let body = self.take_body(&pending)?;
             self.bodies.push(body);
@@ -51,14 +51,14 @@ impl ScriptParser<'_> {
 
     /// Parses a text that is expanded as in double quotes, except that a double quote is literal.
     fn expand(&mut self, text: &str) -> ParseResult<ScriptWord> {
-        self.deeper(|outer| {
+        self.one_level_deeper(|outer| {
             let mut reader = ScriptParser::new(text, outer.dialect, outer.depth);
             let mut build = WordBuilder::default();
             // ends: each round steps on
             while let Some(next) = reader.peek() {
                 match next {
-                    '$' => reader.dollar(&mut build, true)?,
-                    '`' => reader.backtick(&mut build, true)?,
+                    '$' => reader.parse_dollar(&mut build, true)?,
+                    '`' => reader.parse_backtick(&mut build, true)?,
                     '\\' => {
                         reader.bump();
                         match reader.bump_raw() {
@@ -79,7 +79,7 @@ impl ScriptParser<'_> {
             outer.doubts.append(&mut reader.doubts);
             outer.found.inner.append(&mut reader.found.inner);
             outer.found.facts.append(&mut reader.found.facts);
-            Ok(match build.known() {
+            Ok(match build.known_text() {
                 Some(known) => ScriptWord::Literal(known.to_owned()),
                 None => ScriptWord::Unknown(text.to_owned()),
             })

@@ -38,7 +38,7 @@ mod walk;
 mod words;
 mod wrappers;
 
-pub use patch::{PatchCommand, patch};
+pub use patch::{PatchCommand, find_patch};
 
 /// Maximum length of a script in bytes.
 pub(super) const MAX_SCRIPT: usize = 64 * 1024;
@@ -141,11 +141,11 @@ impl ScriptCommand {
 }
 
 /// Analyses the bash script `script`.
-pub fn analyse(script: &str) -> ScriptAnalysis {
-    walk::script(script)
+pub fn analyse_script(script: &str) -> ScriptAnalysis {
+    walk::collect_script(script)
 }
 
 /// Analyses the program `argv[0]` with the other words as its arguments. The result includes the program itself.
 pub fn analyse_argv(argv: &[String]) -> ScriptAnalysis {
-    walk::argv(argv)
+    walk::collect_argv(argv)
 }

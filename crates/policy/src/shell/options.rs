@@ -41,17 +41,17 @@ impl ScannedOptions {
     }
 
     /// Returns the options with their values, in order.
-    pub(crate) fn given(&self) -> impl Iterator<Item = (&str, Option<&ParsedWord>)> {
+    pub(crate) fn options_in_order(&self) -> impl Iterator<Item = (&str, Option<&ParsedWord>)> {
         self.given.iter().map(|(name, value)| (name.as_str(), value.as_ref()))
     }
 }
 
 /// Parses options up to the first operand. Returns `None` if a word may be an option that is not known.
-pub(crate) fn parse(args: &[ParsedWord], options: &OptionTable) -> Option<ScannedOptions> {
+pub(crate) fn parse_options(args: &[ParsedWord], options: &OptionTable) -> Option<ScannedOptions> {
     let mut parsed = ScannedOptions::default();
     // ends: each round takes a word
     while let Some(arg) = args.get(parsed.rest) {
-        let Some(word) = arg.known() else { return arg.is_operand().then_some(parsed) };
+        let Some(word) = arg.known_text() else { return arg.is_operand().then_some(parsed) };
         if word == "--" {
             parsed.rest += 1;
             return Some(parsed);

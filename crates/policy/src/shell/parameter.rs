@@ -2,7 +2,7 @@
 
 use crate::shell::ScriptWord;
 use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop};
-use crate::shell::dollar::special;
+use crate::shell::dollar::special_parameter;
 use crate::shell::syntax::{ShellDialect, VariableFact, ValueKind};
 use crate::shell::words::{WordBuilder, UnknownPart};
 
@@ -12,7 +12,7 @@ const HARMLESS: &[char] = &['Q', 'U', 'u', 'L', 'E', 'A', 'a', 'K', 'k'];
 impl ScriptParser<'_> {
     /// Parses up to the closing brace. Returns the kind of the value, and whether it may be several words even in
     /// quotes.
-    pub(crate) fn parameter(&mut self, quoted: bool) -> ParseResult<(UnknownPart, bool)> {
+    pub(crate) fn parse_parameter(&mut self, quoted: bool) -> ParseResult<(UnknownPart, bool)> {
         let start = self.at;
         let length = self.peek() == Some('#') && self.peek_second() != Some('}');
         if length {
@@ -24,7 +24,7 @@ impl ScriptParser<'_> {
         if subscript {
             many |= self.subscript()?;
             part = UnknownPart::Other;
-            self.only_bash(start);
+            self.doubt_unless_bash(start);
         }
         if self.eat('}') {
             return Ok(if length { (UnknownPart::Number, false) } else { (part, many) });
@@ -37,11 +37,11 @@ impl ScriptParser<'_> {
     }
 
     fn parameter_name(&mut self) -> ParseResult<(String, UnknownPart)> {
-        if let Some(name) = self.identifier() {
+        if let Some(name) = self.read_identifier() {
             return Ok((name.clone(), UnknownPart::Variable(name)));
         }
         let next = self.peek().filter(|next| *next != '!').ok_or(ParseStop("an indirect expansion"))?;
-        let part = special(next).ok_or(ParseStop("an expansion that is not understood"))?;
+        let part = special_parameter(next).ok_or(ParseStop("an expansion that is not understood"))?;
         let mut name = String::new();
         if next.is_ascii_digit() {
             // ends: each round steps on
@@ -70,7 +70,7 @@ impl ScriptParser<'_> {
             return Ok(false);
         }
         self.eat('$');
-        let name = self.identifier().ok_or(ParseStop("a subscript that may run a command"))?;
+        let name = self.read_identifier().ok_or(ParseStop("a subscript that may run a command"))?;
         self.found.facts.push(VariableFact::Use(name, ValueKind::Number));
         if self.eat(']') { Ok(false) } else { Err(ParseStop("a subscript that may run a command")) }
     }
@@ -81,7 +81,7 @@ impl ScriptParser<'_> {
         let first = self.bump().ok_or(ParseStop("an expansion that does not end"))?;
         match first {
             ':' if !matches!(self.peek(), Some('-' | '=' | '?' | '+')) => {
-                self.only_bash(start);
+                self.doubt_unless_bash(start);
                 return self.offset();
             }
             ':' => {
@@ -92,9 +92,9 @@ impl ScriptParser<'_> {
             '=' => self.sets(name),
             '-' | '?' | '+' => {}
             '#' | '%' if self.dialect != ShellDialect::Foreign => {}
-            '/' | '^' | ',' => self.only_bash(start),
+            '/' | '^' | ',' => self.doubt_unless_bash(start),
             '@' => {
-                self.only_bash(start);
+                self.doubt_unless_bash(start);
                 let harmless = self.bump().is_some_and(|next| HARMLESS.contains(&next)) && self.eat('}');
                 return if harmless { Ok(()) } else { Err(ParseStop("an expansion that may run its value")) };
             }
@@ -129,7 +129,7 @@ impl ScriptParser<'_> {
                 }
                 _ => {
                     self.eat('$');
-                    let name = self.identifier().ok_or(ParseStop("arithmetic that is not understood"))?;
+                    let name = self.read_identifier().ok_or(ParseStop("arithmetic that is not understood"))?;
                     if matches!(self.peek(), Some('[' | '$' | '{')) {
                         return Err(ParseStop("arithmetic that is not understood"));
                     }
@@ -154,14 +154,14 @@ impl ScriptParser<'_> {
                 Some('{' | '(' | '<' | '>') => return Err(ParseStop("an expansion that is not understood")),
                 Some('"') => {
                     self.bump();
-                    self.double(&mut build)?;
+                    self.parse_double_quoted(&mut build)?;
                 }
                 Some('\'') => {
                     self.bump();
-                    self.single(&mut build)?;
+                    self.parse_single_quoted(&mut build)?;
                 }
-                Some('$') => self.dollar(&mut build, quoted)?,
-                Some('`') => self.backtick(&mut build, quoted)?,
+                Some('$') => self.parse_dollar(&mut build, quoted)?,
+                Some('`') => self.parse_backtick(&mut build, quoted)?,
                 Some('\\') => {
                     self.bump();
                     self.bump_raw();

@@ -2,7 +2,7 @@
 
 use crate::shell::cursor::ScriptParser;
 use crate::shell::syntax::{ShellDialect, StepConnector, SyntaxNode, ScriptTree, SimpleCommand, ParsedWord};
-use crate::shell::walk::base;
+use crate::shell::walk::file_name;
 use crate::shell::{MAX_SCRIPT, ScriptRedirect};
 
 /// Command names that apply a patch.
@@ -20,16 +20,16 @@ pub struct PatchCommand {
 
 /// Returns the patch that `argv` applies, if that is its only effect: `apply_patch TEXT`, or a shell script that runs
 /// `apply_patch` with a here-document without expansions, optionally after `cd DIR &&`.
-pub fn patch(argv: &[String]) -> Option<PatchCommand> {
+pub fn find_patch(argv: &[String]) -> Option<PatchCommand> {
     match argv {
         [name, text] if NAMES.contains(&name.as_str()) => Some(PatchCommand { directory: None, text: text.clone() }),
-        [shell, flag, script] if SHELLS.contains(&base(shell)) && matches!(flag.as_str(), "-c" | "-lc") => {
+        [shell, flag, script] if SHELLS.contains(&file_name(shell)) && matches!(flag.as_str(), "-c" | "-lc") => {
             if script.len() > MAX_SCRIPT || script.contains(['\0', '\u{1}', '\u{7f}']) {
                 return None;
             }
-            let dialect = if base(shell) == "bash" { ShellDialect::Bash } else { ShellDialect::Plain };
+            let dialect = if file_name(shell) == "bash" { ShellDialect::Bash } else { ShellDialect::Plain };
             let mut reader = ScriptParser::new(script, dialect, 0);
-            let script = reader.whole().ok().filter(|_| reader.doubts.is_empty())?;
+            let script = reader.parse_script().ok().filter(|_| reader.doubts.is_empty())?;
             in_script(&script)
         }
         _ => None,
@@ -54,8 +54,8 @@ fn in_script(script: &ScriptTree) -> Option<PatchCommand> {
 fn directory(node: &SyntaxNode) -> Option<String> {
     let SyntaxNode::Simple(SimpleCommand { sets, words, targets, .. }) = node else { return None };
     match words.as_slice() {
-        [cd, directory] if cd.known() == Some("cd") && sets.is_empty() && targets.is_empty() => directory
-            .known()
+        [cd, directory] if cd.known_text() == Some("cd") && sets.is_empty() && targets.is_empty() => directory
+            .known_text()
             .filter(|directory| !directory.is_empty() && !directory.starts_with('-'))
             .map(str::to_owned),
         _ => None,
@@ -65,12 +65,12 @@ fn directory(node: &SyntaxNode) -> Option<String> {
 /// Returns the text of the patch, which is the only argument or the only redirection.
 fn text(simple: &SimpleCommand) -> Option<String> {
     if !simple.sets.is_empty()
-        || simple.words.first().and_then(ParsedWord::known).is_none_or(|name| !NAMES.contains(&name))
+        || simple.words.first().and_then(ParsedWord::known_text).is_none_or(|name| !NAMES.contains(&name))
     {
         return None;
     }
     match (simple.words.as_slice(), simple.targets.as_slice()) {
-        ([_, text], []) => text.known().map(str::to_owned),
+        ([_, text], []) => text.known_text().map(str::to_owned),
         ([_], [target]) if target.input && matches!(target.redirect, Some(ScriptRedirect::Text(_))) => {
             target.verbatim.clone()
         }

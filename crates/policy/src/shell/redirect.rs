@@ -1,6 +1,6 @@
 //! Parses redirections.
 
-use crate::shell::cursor::{PendingHeredoc, ParseResult, ScriptParser, ParseStop, is_break};
+use crate::shell::cursor::{PendingHeredoc, ParseResult, ScriptParser, ParseStop, is_word_end};
 use crate::shell::syntax::{VariableFact, ValueKind, RedirectTarget, ParsedWord};
 use crate::shell::{ScriptRedirect, ScriptWord};
 
@@ -19,9 +19,9 @@ enum DescriptorPrefix {
 
 impl ScriptParser<'_> {
     /// Parses a redirection into `targets`, if one begins here.
-    pub(crate) fn redirect(&mut self, targets: &mut Vec<RedirectTarget>) -> ParseResult<bool> {
+    pub(crate) fn parse_redirect(&mut self, targets: &mut Vec<RedirectTarget>) -> ParseResult<bool> {
         let start = self.at;
-        if self.eat('{') && self.identifier().is_some() && self.peek() == Some('[') {
+        if self.eat('{') && self.read_identifier().is_some() && self.peek() == Some('[') {
             // `{a[i]}> f` sets an array element.
             return Err(ParseStop("a subscript that may run a command"));
         }
@@ -38,19 +38,19 @@ impl ScriptParser<'_> {
             return Err(ParseStop("too many redirections"));
         }
         if both {
-            self.only_bash(start);
+            self.doubt_unless_bash(start);
         } else {
             self.bump();
         }
         if let DescriptorPrefix::Named(name) = &descriptor {
-            self.only_bash(start);
+            self.doubt_unless_bash(start);
             let value = ScriptWord::Unknown(format!("{{{name}}}"));
             // If the file cannot be opened, the variable is unchanged.
             let set = VariableFact::Set(name.clone(), value, ValueKind::Number);
             self.found.facts.extend([VariableFact::Perhaps, set, VariableFact::End]);
         }
         if matches!(&descriptor, DescriptorPrefix::Number(digits) if digits.len() > 1) {
-            self.only_bash(start);
+            self.doubt_unless_bash(start);
         }
         let target = if operator == '<' { self.input(&descriptor)? } else { self.output(&descriptor, both)? };
         targets.push(target);
@@ -62,7 +62,7 @@ impl ScriptParser<'_> {
         let start = self.at;
         let mut found = DescriptorPrefix::None;
         if self.eat('{') {
-            if let Some(name) = self.identifier()
+            if let Some(name) = self.read_identifier()
                 && self.eat('}')
             {
                 found = DescriptorPrefix::Named(name);
@@ -93,7 +93,7 @@ impl ScriptParser<'_> {
         };
         if self.eat('<') {
             if self.eat('<') {
-                self.only_bash(self.at);
+                self.doubt_unless_bash(self.at);
                 let word = self.target()?.word;
                 return Ok(RedirectTarget {
                     redirect: Some(ScriptRedirect::Text(word)),
@@ -110,7 +110,7 @@ impl ScriptParser<'_> {
             return Ok(RedirectTarget { redirect, input, fed: false, verbatim: None });
         }
         if self.eat('&') {
-            self.blanks();
+            self.skip_blanks();
             // Another file descriptor may be anything.
             let fed = input && !matches!(self.peek(), Some('-' | '0'));
             self.duplicate(true)?;
@@ -119,7 +119,7 @@ impl ScriptParser<'_> {
         let both_ways = self.eat('>');
         if !both_ways
             && self.dialect == crate::shell::syntax::ShellDialect::Foreign
-            && self.raw().is_some_and(|c| c.is_ascii_digit())
+            && self.peek_raw().is_some_and(|c| c.is_ascii_digit())
         {
             return Err(ParseStop("zsh may read this as a pattern"));
         }
@@ -137,10 +137,10 @@ impl ScriptParser<'_> {
             let start = self.at;
             match self.duplicate(false)? {
                 Some(term) if matches!(descriptor, DescriptorPrefix::None) => {
-                    self.only_bash(start);
+                    self.doubt_unless_bash(start);
                     // Bash expands the word twice.
-                    if term.known().is_none() || term.kind == ValueKind::Any {
-                        self.doubt(start, "a name of a file that is expanded twice");
+                    if term.known_text().is_none() || term.kind == ValueKind::Any {
+                        self.add_doubt(start, "a name of a file that is expanded twice");
                     }
                     Some(ScriptRedirect::Write(term.word))
                 }
@@ -158,14 +158,14 @@ impl ScriptParser<'_> {
 
     /// Parses the operand of `<&` and `>&`. Returns the word if it is a file.
     fn duplicate(&mut self, input: bool) -> ParseResult<Option<ParsedWord>> {
-        self.blanks();
+        self.skip_blanks();
         let closes = self.peek() == Some('-');
         // Bash takes the dash alone, and the rest as another word.
-        if closes && self.peek_second().is_some_and(|next| !is_break(next)) {
+        if closes && self.peek_second().is_some_and(|next| !is_word_end(next)) {
             return Err(ParseStop("other shells read this differently"));
         }
         let term = self.target()?;
-        match term.known() {
+        match term.known_text() {
             Some("-") => Ok(None),
             Some(text) => {
                 let digits = text.strip_suffix('-').unwrap_or(text);
@@ -183,20 +183,20 @@ impl ScriptParser<'_> {
 
     /// Parses the target word of a redirection.
     fn target(&mut self) -> ParseResult<ParsedWord> {
-        self.blanks();
-        self.word()?.ok_or(ParseStop("a redirection without a target"))
+        self.skip_blanks();
+        self.parse_word()?.ok_or(ParseStop("a redirection without a target"))
     }
 
     /// Parses the delimiter of a here-document.
     fn delimiter(&mut self, tabs: bool) -> ParseResult<PendingHeredoc> {
         // A `#` would begin a comment here, so that there is no delimiter.
-        self.blanks();
+        self.skip_blanks();
         let start = self.at;
         let pending = std::mem::take(&mut self.pending);
         let term = self.target()?;
         self.pending = pending;
         let raw = &self.text[start..self.at];
-        let end = term.known().ok_or(ParseStop("a here-document whose end is not known"))?;
+        let end = term.known_text().ok_or(ParseStop("a here-document whose end is not known"))?;
         if raw.contains(['$', '`', '\n', '{', '~', '*', '?', '[']) || end.is_empty() || end.contains('\n') {
             return Err(ParseStop("a here-document whose end is not known"));
         }

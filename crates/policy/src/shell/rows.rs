@@ -13,7 +13,7 @@ pub(crate) struct WrapperRow {
 }
 
 impl WrapperRow {
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has_name(&self, name: &str) -> bool {
         self.names.split(' ').any(|one| one == name)
     }
 }

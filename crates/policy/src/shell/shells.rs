@@ -2,7 +2,7 @@
 
 use crate::shell::builtins::{are_harmless_letters, is_harmless_option};
 use crate::shell::syntax::{ShellDialect, ValueKind, ParsedWord};
-use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector, base};
+use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector, file_name};
 use crate::shell::{ScriptRedirect, ScriptWord};
 
 /// Shells whose options are known.
@@ -13,7 +13,7 @@ const OTHERS: &[&str] = &[
     "xonsh", "yash",
 ];
 
-pub(crate) fn is_one(name: &str) -> bool {
+pub(crate) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name) || OTHERS.contains(&name)
 }
 
@@ -37,7 +37,7 @@ struct ShellInvocation {
 }
 
 /// Collects the commands of a shell's script argument. A script file or standard input has no commands to collect.
-pub(crate) fn look(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) -> Option<()> {
+pub(crate) fn collect_shell_script(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let start = (!OTHERS.contains(&name)).then(|| options(args, dialect(name))).flatten();
     let Some(start) = start else {
@@ -53,9 +53,9 @@ pub(crate) fn look(walk: &mut CommandCollector, name: &str, call: &CommandCall, 
         return Some(());
     };
     let script = args.get(start.rest)?;
-    let shell = call.words[0].known().map_or(name, base);
+    let shell = call.words[0].known_text().map_or(name, file_name);
     let by = format!("{shell} {flag}");
-    let Some(known) = script.known() else {
+    let Some(known) = script.known_text() else {
         // `xargs` and `find` replace only the placeholder; the rest of the script stays as it is.
         let adds = |by: &String| by == "xargs" || by.starts_with("find -");
         if place.through.last().is_some_and(adds) {
@@ -86,7 +86,7 @@ fn guess(walk: &mut CommandCollector, name: &str, args: &[ParsedWord], place: &C
     let is_flag = |word: &str| {
         matches!(word, "--command" | "-Command") || word.strip_prefix('-').is_some_and(|it| it.ends_with('c'))
     };
-    let at = args.iter().position(|arg| arg.known().is_some_and(is_flag));
+    let at = args.iter().position(|arg| arg.known_text().is_some_and(is_flag));
     let Some(script) = at.and_then(|at| args.get(at + 1)) else { return };
     for likely in likely(walk, script) {
         text(walk, &likely, &format!("{name} -c"), dialect(name), place);
@@ -95,38 +95,38 @@ fn guess(walk: &mut CommandCollector, name: &str, args: &[ParsedWord], place: &C
 
 /// Returns the likely text of a script: the value of its variable, or the text around its variables.
 fn likely(walk: &CommandCollector, script: &ParsedWord) -> Vec<String> {
-    if let Some(known) = script.known() {
+    if let Some(known) = script.known_text() {
         return vec![known.to_owned()];
     }
     let inside = script.text().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let begins = |text: &&str| text.starts_with(|c: char| c.is_ascii_alphabetic());
     let plain = inside.filter(begins).filter(|text| !text.contains(['\\', '"', '`']) && !text.contains("$("));
-    walk.likely(script.text()).into_iter().chain(plain.map(str::to_owned)).collect()
+    walk.likely_values(script.text()).into_iter().chain(plain.map(str::to_owned)).collect()
 }
 
 /// Lists the shell that `by` starts, and collects the commands of its script.
-pub(crate) fn start(walk: &mut CommandCollector, script: &str, by: &str, dialect: ShellDialect, place: &CommandContext) {
+pub(crate) fn collect_started_shell(walk: &mut CommandCollector, script: &str, by: &str, dialect: ShellDialect, place: &CommandContext) {
     let words = ["sh", "-c", script].into_iter().map(ParsedWord::literal).collect();
-    let place = place.through(by);
-    walk.list(&CommandCall { words, more: false, by: StartedBy::Program }, &place);
+    let place = place.inside_wrapper(by);
+    walk.push_command(&CommandCall { words, more: false, by: StartedBy::Program }, &place);
     text(walk, script, "sh -c", dialect, &place);
 }
 
 /// Collects the commands of a script that `by` runs.
 fn text(walk: &mut CommandCollector, script: &str, by: &str, dialect: ShellDialect, place: &CommandContext) {
-    let mut inner = place.through(by);
+    let mut inner = place.inside_wrapper(by);
     inner.dialect = dialect;
     for (name, word) in &place.variables {
         let kind = match word {
             ScriptWord::Literal(text) => crate::shell::syntax::kind_of(text),
             ScriptWord::Unknown(_) => ValueKind::Any,
         };
-        walk.given(name, word, kind);
+        walk.set_variable(name, word, kind);
     }
     if inner.depth > crate::shell::MAX_DEPTH {
-        return walk.doubt(script, "it is nested too deep");
+        return walk.add_doubt(script, "it is nested too deep");
     }
-    walk.text(script, &inner);
+    walk.collect_text(script, &inner);
 }
 
 /// Parses the options of a shell. Returns `None` if one is unknown or changes how scripts are parsed.
@@ -134,7 +134,7 @@ fn options(args: &[ParsedWord], dialect: ShellDialect) -> Option<ShellInvocation
     let mut start = ShellInvocation::default();
     // ends: each round takes a word
     while let Some(arg) = args.get(start.rest) {
-        let Some(word) = arg.known() else {
+        let Some(word) = arg.known_text() else {
             // Without `-c` the word is a script file. A word that may be an option is not accepted.
             return arg.is_operand().then_some(start);
         };
@@ -165,7 +165,7 @@ fn letters_of(letters: &str, word: &str, args: &[ParsedWord], start: &mut ShellI
             'l' => start.login = true,
             's' if word == "-s" => {}
             'o' => {
-                let name = args.get(start.rest)?.known()?;
+                let name = args.get(start.rest)?.known_text()?;
                 is_harmless_option(name).then_some(())?;
                 start.rest += 1;
             }

@@ -17,7 +17,7 @@ impl fmt::Display for ScriptAnalysis {
 
 impl ScriptCommand {
     /// Formats the command without its wrappers and input.
-    pub fn line(&self) -> String {
+    pub fn command_text(&self) -> String {
         let bare = Self { through: Vec::new(), fed: false, ..self.clone() };
         bare.to_string()
     }
@@ -78,7 +78,7 @@ fn visible(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\'' => out.push_str("\\'"),
             '\\' => out.push_str("\\\\"),
-            _ if c == '\t' || crate::letters::hides(c) => out.extend(c.escape_unicode()),
+            _ if c == '\t' || crate::letters::is_deceptive(c) => out.extend(c.escape_unicode()),
             _ => out.push(c),
         }
     }

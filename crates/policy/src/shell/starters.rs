@@ -1,10 +1,10 @@
 //! Handles wrappers that change the command they start: they add arguments, or pass it to a shell.
 
-use crate::shell::options::{OptionTable, ScannedOptions, parse};
+use crate::shell::options::{OptionTable, ScannedOptions, parse_options};
 use crate::shell::shells;
 use crate::shell::syntax::{ShellDialect, WordSpread, ParsedWord};
 use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector};
-use crate::shell::wrappers::start;
+use crate::shell::wrappers::collect_from;
 
 const XARGS: OptionTable = OptionTable {
     flags: "0oprtx",
@@ -17,13 +17,13 @@ const XARGS: OptionTable = OptionTable {
 
 pub(crate) fn xargs(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse(args, &XARGS)?;
+    let parsed = parse_options(args, &XARGS)?;
     let mut replaced = None;
-    for (name, value) in parsed.given() {
+    for (name, value) in parsed.options_in_order() {
         match (name, value) {
-            ("I", Some(value)) => replaced = Some(value.known()?.to_owned()),
+            ("I", Some(value)) => replaced = Some(value.known_text()?.to_owned()),
             ("i" | "replace", value) => {
-                replaced = Some(value.map_or(Some("{}"), ParsedWord::known)?.to_owned());
+                replaced = Some(value.map_or(Some("{}"), ParsedWord::known_text)?.to_owned());
             }
             // Before the replacement option these are ignored; after it they may take precedence.
             ("L" | "n" | "l" | "max-lines" | "max-args", _) if replaced.is_some() => return None,
@@ -36,21 +36,21 @@ pub(crate) fn xargs(walk: &mut CommandCollector, call: &CommandCall, place: &Com
     }
     let more = call.more || replaced.is_none();
     if let Some(mark) = replaced.filter(|mark| !mark.is_empty()) {
-        words = words.iter().map(|word| replace(word, &mark)).collect();
+        words = words.iter().map(|word| replace_placeholder(word, &mark)).collect();
     }
     if words.is_empty() {
         return None;
     }
-    let mut place = place.through("xargs");
+    let mut place = place.inside_wrapper("xargs");
     // The input of `xargs` is not the input of the command.
     place.fed = false;
-    walk.call(&CommandCall { words, more, by: StartedBy::Program }, &place);
+    walk.collect_call(&CommandCall { words, more, by: StartedBy::Program }, &place);
     Some(())
 }
 
 /// Returns the word with the placeholder `mark` replaced by an unknown value.
-pub(crate) fn replace(word: &ParsedWord, mark: &str) -> ParsedWord {
-    match word.known() {
+pub(crate) fn replace_placeholder(word: &ParsedWord, mark: &str) -> ParsedWord {
+    match word.known_text() {
         Some(text) if !text.contains(mark) => word.clone(),
         known => {
             let mut term = ParsedWord::unknown(word.text(), word.spread);
@@ -73,15 +73,15 @@ const WATCH: OptionTable = OptionTable {
 
 pub(crate) fn watch(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse(args, &WATCH)?;
+    let parsed = parse_options(args, &WATCH)?;
     if parsed.has("x") || parsed.has("exec") {
-        return start(walk, "watch", call, parsed.rest, place);
+        return collect_from(walk, "watch", call, parsed.rest, place);
     }
-    let words: Option<Vec<&str>> = args[parsed.rest..].iter().map(ParsedWord::known).collect();
+    let words: Option<Vec<&str>> = args[parsed.rest..].iter().map(ParsedWord::known_text).collect();
     if call.more {
         return None;
     }
-    shells::start(walk, &words?.join(" "), "watch", ShellDialect::Plain, place);
+    shells::collect_started_shell(walk, &words?.join(" "), "watch", ShellDialect::Plain, place);
     Some(())
 }
 
@@ -96,21 +96,21 @@ const FLOCK: OptionTable = OptionTable {
 
 pub(crate) fn flock(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse(args, &FLOCK)?;
+    let parsed = parse_options(args, &FLOCK)?;
     let file = args.get(parsed.rest);
     if file.is_some_and(|file| !file.spread_is_one()) {
         return None;
     }
-    match args.get(parsed.rest + 1).map(ParsedWord::known) {
+    match args.get(parsed.rest + 1).map(ParsedWord::known_text) {
         Some(None) => None,
         Some(Some("-c" | "--command")) => {
             let [script] = &args[parsed.rest + 2..] else { return None };
-            let text = script.known().filter(|_| !call.more)?;
-            shells::start(walk, text, "flock", ShellDialect::Foreign, place);
+            let text = script.known_text().filter(|_| !call.more)?;
+            shells::collect_started_shell(walk, text, "flock", ShellDialect::Foreign, place);
             Some(())
         }
         Some(Some(word)) if word.starts_with('-') => None,
-        None | Some(Some(_)) => start(walk, "flock", call, parsed.rest + 1, place),
+        None | Some(Some(_)) => collect_from(walk, "flock", call, parsed.rest + 1, place),
     }
 }
 
@@ -136,7 +136,7 @@ const SCRIPT: OptionTable = OptionTable {
 pub(crate) fn script(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let commands = permuted(&call.words[1..], &SCRIPT, 1)?;
     let text = commands.filter(|_| !call.more)?;
-    shells::start(walk, &text, "script", ShellDialect::Foreign, place);
+    shells::collect_started_shell(walk, &text, "script", ShellDialect::Foreign, place);
     Some(())
 }
 
@@ -151,9 +151,9 @@ const SU: OptionTable = OptionTable {
 
 /// Handles `su`, which runs a text in another user's shell.
 pub(crate) fn su(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
-    let args: Vec<ParsedWord> = call.words[1..].iter().filter(|arg| arg.known() != Some("-")).cloned().collect();
+    let args: Vec<ParsedWord> = call.words[1..].iter().filter(|arg| arg.known_text() != Some("-")).cloned().collect();
     let text = permuted(&args, &SU, 1)?.filter(|_| !call.more)?;
-    shells::start(walk, &text, "su", ShellDialect::Foreign, place);
+    shells::collect_started_shell(walk, &text, "su", ShellDialect::Foreign, place);
     Some(())
 }
 
@@ -165,17 +165,17 @@ fn permuted(args: &[ParsedWord], options: &OptionTable, operands: usize) -> Opti
     let take = |parsed: &ScannedOptions, texts: &mut Vec<String>| -> Option<()> {
         for name in ["c", "command", "session-command"] {
             for text in parsed.values(name) {
-                texts.push(text.known()?.to_owned());
+                texts.push(text.known_text()?.to_owned());
             }
         }
         Some(())
     };
     // ends: each round takes options and an operand
     loop {
-        let parsed = parse(&args[at..], options)?;
+        let parsed = parse_options(&args[at..], options)?;
         take(&parsed, &mut texts)?;
         at += parsed.rest;
-        let dashes = at > 0 && args[at - 1].known() == Some("--");
+        let dashes = at > 0 && args[at - 1].known_text() == Some("--");
         let Some(operand) = args.get(at) else { break };
         seen += 1;
         at += 1;

@@ -63,7 +63,7 @@ impl ParsedWord {
     }
 
     /// Returns the word, if it is known.
-    pub(crate) fn known(&self) -> Option<&str> {
+    pub(crate) fn known_text(&self) -> Option<&str> {
         match &self.word {
             ScriptWord::Literal(text) => Some(text),
             ScriptWord::Unknown(_) => None,

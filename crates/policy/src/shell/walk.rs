@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::shell::bomb::CommandRelations;
-use crate::shell::cursor::{ScriptParser, shown};
+use crate::shell::cursor::{ScriptParser, excerpt};
 use crate::shell::names::{NUMBERS, changes_commands};
 use crate::shell::syntax::{
     ShellDialect, VariableFact, WordFindings, CompoundCommand, StepConnector, ValueKind, SyntaxNode, ScriptTree, SimpleCommand, WordSpread, RedirectTarget, ParsedWord,
@@ -66,21 +66,21 @@ pub(crate) struct CommandCollector {
     pub(crate) course: CommandRelations,
 }
 
-pub(crate) fn script(text: &str) -> ScriptAnalysis {
+pub(crate) fn collect_script(text: &str) -> ScriptAnalysis {
     let mut walk = CommandCollector::default();
-    walk.text(text, &CommandContext::top());
+    walk.collect_text(text, &CommandContext::top());
     walk.finish()
 }
 
-pub(crate) fn argv(argv: &[String]) -> ScriptAnalysis {
+pub(crate) fn collect_argv(argv: &[String]) -> ScriptAnalysis {
     let mut walk = CommandCollector::default();
     if argv.is_empty() || argv.iter().any(|word| word.contains('\0')) {
-        walk.doubt("", "it is no command");
+        walk.add_doubt("", "it is no command");
     } else if argv.iter().map(String::len).sum::<usize>() > MAX_SCRIPT {
-        walk.doubt(&argv[0], "it is too long");
+        walk.add_doubt(&argv[0], "it is too long");
     } else {
         let words = argv.iter().map(|word| ParsedWord::literal(word)).collect();
-        walk.call(&CommandCall { words, more: false, by: StartedBy::Program }, &CommandContext::top());
+        walk.collect_call(&CommandCall { words, more: false, by: StartedBy::Program }, &CommandContext::top());
     }
     walk.finish()
 }
@@ -100,7 +100,7 @@ impl CommandContext {
     }
 
     /// Returns the context of a command that the wrapper `name` starts here.
-    pub(crate) fn through(&self, name: &str) -> Self {
+    pub(crate) fn inside_wrapper(&self, name: &str) -> Self {
         let mut place = self.clone();
         place.through.push(name.to_owned());
         place.depth += 1;
@@ -121,31 +121,31 @@ impl CommandContext {
 
 impl CommandCollector {
     /// Records an undecided part.
-    pub(crate) fn doubt(&mut self, text: &str, why: &'static str) {
+    pub(crate) fn add_doubt(&mut self, text: &str, why: &'static str) {
         self.note(text, why, LIMITS.contains(&why));
     }
 
     fn note(&mut self, text: &str, why: &'static str, unread: bool) {
-        let doubt = UndecidedPart { text: shown(text), why, unread };
+        let doubt = UndecidedPart { text: excerpt(text), why, unread };
         if self.out.undecided.len() < MAX_COMMANDS && !self.out.undecided.contains(&doubt) {
             self.out.undecided.push(doubt);
         }
     }
 
     /// Parses `text` as a script and collects its commands.
-    pub(crate) fn text(&mut self, text: &str, place: &CommandContext) {
+    pub(crate) fn collect_text(&mut self, text: &str, place: &CommandContext) {
         if text.len() > MAX_SCRIPT {
-            return self.doubt(text, "it is too long");
+            return self.add_doubt(text, "it is too long");
         }
         // Bash uses the latter two internally.
         if text.contains(['\0', '\u{1}', '\u{7f}']) {
-            return self.doubt(text, "it holds a character that no script needs");
+            return self.add_doubt(text, "it holds a character that no script needs");
         }
         let mut reader = ScriptParser::new(text, place.dialect, place.depth);
-        match reader.whole() {
+        match reader.parse_script() {
             Ok(script) => {
                 for doubt in std::mem::take(&mut reader.doubts) {
-                    self.doubt(&doubt.text, doubt.why);
+                    self.add_doubt(&doubt.text, doubt.why);
                 }
                 self.script(&script, place);
             }
@@ -166,12 +166,12 @@ impl CommandCollector {
             let beside = background.then(|| CommandContext { aside: true, ..place.clone() });
             let place = beside.as_ref().unwrap_or(place);
             first.iter().for_each(|step| self.node(&step.node, place));
-            self.perhaps(|walk| others.iter().for_each(|step| walk.node(&step.node, place)));
+            self.conditionally(|walk| others.iter().for_each(|step| walk.node(&step.node, place)));
         }
     }
 
     /// Runs `what` for a part whose assignments may not take effect: a subshell, or conditional code.
-    pub(crate) fn perhaps<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn conditionally<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
         self.facts.push(VariableFact::Perhaps);
         let done = what(self);
         self.facts.push(VariableFact::End);
@@ -187,7 +187,7 @@ impl CommandCollector {
                 for node in nodes {
                     match nodes.len() {
                         1 => self.node(node, &place),
-                        _ => self.perhaps(|walk| walk.node(node, &place)),
+                        _ => self.conditionally(|walk| walk.node(node, &place)),
                     }
                     place.fed = true;
                     place
@@ -225,26 +225,26 @@ impl CommandCollector {
 
     fn parts(&mut self, group: &CompoundCommand, place: &CommandContext, inside: &CommandContext) {
         let first = self.out.commands.len();
-        self.perhaps(|walk| {
+        self.conditionally(|walk| {
             walk.found(&group.found, place);
             for part in &group.parts {
-                walk.perhaps(|walk| walk.script(part, inside));
+                walk.conditionally(|walk| walk.script(part, inside));
             }
         });
         if group.endless {
-            self.course.endless(first..self.out.commands.len());
+            self.course.mark_endless(first..self.out.commands.len());
         }
     }
 
     /// Lists a redirection without a command.
     fn bare(&mut self, place: &CommandContext) {
         if place.dialect == ShellDialect::Foreign {
-            self.doubt("", "zsh runs a command for a redirection alone");
+            self.add_doubt("", "zsh runs a command for a redirection alone");
         }
         if place.redirects.is_empty() {
             return;
         }
-        self.list(&CommandCall { words: vec![ParsedWord::literal(":")], more: false, by: StartedBy::Shell }, place);
+        self.push_command(&CommandCall { words: vec![ParsedWord::literal(":")], more: false, by: StartedBy::Shell }, place);
     }
 
     /// Handles the variable actions and nested scripts of words.
@@ -268,7 +268,7 @@ impl CommandCollector {
         for inner in &found.inner {
             let mut place = place.clone();
             place.fed |= inner.fed;
-            self.perhaps(|walk| walk.script(&inner.script, &place));
+            self.conditionally(|walk| walk.script(&inner.script, &place));
         }
     }
 
@@ -286,16 +286,16 @@ impl CommandCollector {
         }
         // Words are expanded before the assignments of the command take effect.
         self.expanded(&simple.found);
-        let name = simple.words[0].known();
+        let name = simple.words[0].known_text();
         if name == Some("exec") && simple.words.len() == 1 && simple.targets.iter().any(|target| target.input)
         {
-            self.doubt("exec", "it changes what all that follows reads");
+            self.add_doubt("exec", "it changes what all that follows reads");
         }
         self.facts.push(VariableFact::Perhaps);
         for (variable, word, kind) in &simple.sets {
             // For `read`, `IFS` only affects how the line is split.
             if variable != "IFS" || name != Some("read") {
-                self.given(variable, word, *kind);
+                self.set_variable(variable, word, *kind);
             }
             own.variables.push((variable.clone(), word.clone()));
         }
@@ -303,7 +303,7 @@ impl CommandCollector {
         if simple.sets.is_empty() {
             self.facts.push(VariableFact::End);
         }
-        self.call(&CommandCall { words: simple.words.clone(), more: false, by: StartedBy::Shell }, &own);
+        self.collect_call(&CommandCall { words: simple.words.clone(), more: false, by: StartedBy::Shell }, &own);
         if !simple.sets.is_empty() {
             self.facts.push(VariableFact::End);
         }
@@ -312,96 +312,96 @@ impl CommandCollector {
 
     /// Records an assignment for later commands.
     pub(crate) fn assign(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
-        self.given(name, word, kind);
+        self.set_variable(name, word, kind);
         let set = (name.to_owned(), word.clone());
         if self.out.assigned.len() < MAX_COMMANDS {
             self.out.assigned.push(set);
         } else {
-            self.doubt(name, "it sets too many variables");
+            self.add_doubt(name, "it sets too many variables");
         }
     }
 
     /// Records an assignment, also one for a single command.
-    pub(crate) fn given(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
+    pub(crate) fn set_variable(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
         // The shell evaluates every value assigned to these variables.
         let evaluated = NUMBERS.contains(&name) && kind != ValueKind::Number;
         if evaluated || changes_commands(name, word) {
-            self.doubt(name, "this variable changes how commands are found or run");
+            self.add_doubt(name, "this variable changes how commands are found or run");
         }
         // These variables are read-only.
         if matches!(name, "UID" | "EUID" | "PPID") {
-            self.fails();
+            self.note_possible_error();
         }
         if matches!(word, ScriptWord::Unknown(text) if text.starts_with('(') && !text.starts_with("((")) {
-            self.array(name);
+            self.note_array(name);
         }
         self.facts.push(VariableFact::Set(name.to_owned(), word.clone(), kind));
     }
 
     /// Records an assignment that may not take effect.
-    pub(crate) fn given_perhaps(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
-        self.perhaps(|walk| walk.given(name, word, kind));
+    pub(crate) fn set_variable_conditionally(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
+        self.conditionally(|walk| walk.set_variable(name, word, kind));
     }
 
     /// Records a possible error, after which the rest of the line does not run.
-    pub(crate) fn fails(&mut self) {
+    pub(crate) fn note_possible_error(&mut self) {
         self.facts.push(VariableFact::Fails);
     }
 
     /// Records that a variable must have a value of this kind.
-    pub(crate) fn need(&mut self, name: &str, kind: ValueKind) {
+    pub(crate) fn require_kind(&mut self, name: &str, kind: ValueKind) {
         self.facts.push(VariableFact::Use(name.to_owned(), kind));
     }
 
     /// Accepts a word that is known, or consists of variables that must be plain: then it is one word and not an
     /// option.
-    pub(crate) fn plain(&mut self, term: &ParsedWord) -> bool {
+    pub(crate) fn require_plain(&mut self, term: &ParsedWord) -> bool {
         let Some(names) = &term.names else { return term.kind == ValueKind::Number };
         for name in names {
-            self.need(name, ValueKind::Plain);
+            self.require_kind(name, ValueKind::Plain);
         }
         true
     }
 
     /// Records that a variable may be an array.
-    pub(crate) fn array(&mut self, name: &str) {
+    pub(crate) fn note_array(&mut self, name: &str) {
         self.arrays.insert(name.to_owned());
     }
 
     /// Records a variable declared with an unknown value, which must not be an array.
-    pub(crate) fn declared(&mut self, name: &str) {
+    pub(crate) fn note_declared(&mut self, name: &str) {
         self.declared.push(name.to_owned());
     }
 
-    pub(crate) fn define(&mut self, name: &str) {
+    pub(crate) fn note_definition(&mut self, name: &str) {
         self.out.defined.push(name.to_owned());
     }
 
     /// Lists a command and collects the commands that it starts.
-    pub(crate) fn call(&mut self, call: &CommandCall, place: &CommandContext) {
-        let Some(first) = call.words.first() else { return self.doubt("", "a command is missing") };
+    pub(crate) fn collect_call(&mut self, call: &CommandCall, place: &CommandContext) {
+        let Some(first) = call.words.first() else { return self.add_doubt("", "a command is missing") };
         if place.depth > MAX_DEPTH {
-            return self.doubt(first.text(), "it is nested too deep");
+            return self.add_doubt(first.text(), "it is nested too deep");
         }
-        self.list(call, place);
-        match first.known() {
+        self.push_command(call, place);
+        match first.known_text() {
             None => {
-                self.doubt(first.text(), "the name of a command is not known");
-                self.guess(call, place);
+                self.add_doubt(first.text(), "the name of a command is not known");
+                self.list_likely_commands(call, place);
             }
-            Some(name) if call.by == StartedBy::Shell && builtins::is_one(name) => {
-                builtins::look(self, name, call, place);
+            Some(name) if call.by == StartedBy::Shell && builtins::is_builtin(name) => {
+                builtins::collect_builtin(self, name, call, place);
             }
-            Some(name) => self.perhaps(|walk| wrappers::look(walk, name, call, place)),
+            Some(name) => self.conditionally(|walk| wrappers::collect_wrapped(walk, name, call, place)),
         }
     }
 
     /// Lists a command.
-    pub(crate) fn list(&mut self, call: &CommandCall, place: &CommandContext) {
+    pub(crate) fn push_command(&mut self, call: &CommandCall, place: &CommandContext) {
         if self.out.commands.len() >= MAX_COMMANDS {
-            return self.doubt(call.words[0].text(), "there are too many commands");
+            return self.add_doubt(call.words[0].text(), "there are too many commands");
         }
-        self.course.note(self.out.commands.len(), call, place);
+        self.course.record(self.out.commands.len(), call, place);
         self.out.commands.push(ScriptCommand {
             words: call.words.iter().map(|term| term.word.clone()).collect(),
             more: call.more,
@@ -409,18 +409,18 @@ impl CommandCollector {
             redirects: place.redirects.clone(),
             through: place.through.clone(),
             fed: place.fed,
-            built_in: call.by == StartedBy::Shell && call.words[0].known().is_some_and(builtins::is_one),
+            built_in: call.by == StartedBy::Shell && call.words[0].known_text().is_some_and(builtins::is_builtin),
         });
     }
 
     fn finish(mut self) -> ScriptAnalysis {
         self.check_facts();
         if self.login && self.facts.iter().any(|fact| matches!(fact, VariableFact::Set(name, ..) if name == "HOME")) {
-            self.doubt("HOME", "a login shell runs files from there");
+            self.add_doubt("HOME", "a login shell runs files from there");
         }
-        self.growth();
+        self.find_growth();
         self.feed_functions();
-        self.pass_on();
+        self.list_forwarded_commands();
         self.expand_aliases();
         self.out
     }
@@ -445,7 +445,7 @@ impl CommandCollector {
                 VariableFact::Use(name, wanted) => {
                     let worst = worst.get(name.as_str()).copied().unwrap_or(ValueKind::Number);
                     if fails || !set.contains(&name.as_str()) || worst > *wanted {
-                        self.doubt(name, "the value of this variable might run a command");
+                        self.add_doubt(name, "the value of this variable might run a command");
                     }
                 }
                 VariableFact::Perhaps => begun.push(set.len()),
@@ -456,7 +456,7 @@ impl CommandCollector {
         self.facts = facts;
         for name in std::mem::take(&mut self.declared) {
             if self.arrays.contains(&name) {
-                self.doubt(&name, "the value of this variable might run a command");
+                self.add_doubt(&name, "the value of this variable might run a command");
             }
         }
     }
@@ -485,11 +485,11 @@ impl CommandCollector {
 }
 
 /// Returns the last component of a path.
-pub(crate) fn base(name: &str) -> &str {
+pub(crate) fn file_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
 /// Returns true if a word may become several unknown words.
 pub(crate) fn is_loose(term: &ParsedWord) -> bool {
-    term.known().is_none() && term.spread == WordSpread::Any
+    term.known_text().is_none() && term.spread == WordSpread::Any
 }

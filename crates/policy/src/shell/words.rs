@@ -1,7 +1,7 @@
 //! Parses words: resolves quotes and escapes like bash, and marks expansions as unknown.
 
 use crate::shell::ScriptWord;
-use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop, is_break};
+use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop, is_word_end};
 use crate::shell::syntax::{ShellDialect, NestedScript, StepConnector, ValueKind, SyntaxNode, WordSpread, ParsedWord, kind_of};
 
 /// A word under construction.
@@ -64,7 +64,7 @@ impl WordBuilder {
     }
 
     /// Adds an unknown part that may become `spread` words.
-    pub(crate) fn add(&mut self, part: UnknownPart, spread: WordSpread) {
+    pub(crate) fn add_unknown(&mut self, part: UnknownPart, spread: WordSpread) {
         self.begun = true;
         self.tail |= !self.known;
         self.known = false;
@@ -86,7 +86,7 @@ impl WordBuilder {
     }
 
     /// Returns the text, if all of it is known.
-    pub(crate) fn known(&self) -> Option<&str> {
+    pub(crate) fn known_text(&self) -> Option<&str> {
         self.known.then_some(self.value.as_str())
     }
 
@@ -96,7 +96,7 @@ impl WordBuilder {
         let mut kind = ValueKind::Any;
         if let Some(at) = self.brace.filter(|_| listed) {
             self.value.truncate(at);
-            self.add(UnknownPart::Other, WordSpread::Names);
+            self.add_unknown(UnknownPart::Other, WordSpread::Names);
             if is_number_range(raw) {
                 kind = ValueKind::Number;
             }
@@ -126,7 +126,7 @@ fn is_number_range(raw: &str) -> bool {
 
 impl ScriptParser<'_> {
     /// Parses a word, if one begins here.
-    pub(crate) fn word(&mut self) -> ParseResult<Option<ParsedWord>> {
+    pub(crate) fn parse_word(&mut self) -> ParseResult<Option<ParsedWord>> {
         self.peek();
         let start = self.at;
         let mut build = WordBuilder::default();
@@ -134,7 +134,7 @@ impl ScriptParser<'_> {
         while let Some(next) = self.peek() {
             match next {
                 '<' | '>' if self.peek_second() == Some('(') => self.process(&mut build)?,
-                _ if is_break(next) => break,
+                _ if is_word_end(next) => break,
                 _ => self.piece(next, &mut build)?,
             }
         }
@@ -146,7 +146,7 @@ impl ScriptParser<'_> {
             return Ok(None);
         }
         if build.brace.is_some() && build.bare_dollar {
-            self.doubt(start, "braces may make an expansion of this");
+            self.add_doubt(start, "braces may make an expansion of this");
         }
         Ok(Some(build.finish(raw)))
     }
@@ -156,14 +156,14 @@ impl ScriptParser<'_> {
         match next {
             '\'' => {
                 self.bump();
-                self.single(build)
+                self.parse_single_quoted(build)
             }
             '"' => {
                 self.bump();
-                self.double(build)
+                self.parse_double_quoted(build)
             }
-            '$' => self.dollar(build, false),
-            '`' => self.backtick(build, false),
+            '$' => self.parse_dollar(build, false),
+            '`' => self.parse_backtick(build, false),
             '\\' => {
                 self.bump();
                 let escaped = self.bump_raw().ok_or(ParseStop("it ends with a backslash"))?;
@@ -171,24 +171,24 @@ impl ScriptParser<'_> {
                 Ok(())
             }
             _ => {
-                self.plain(next, build);
+                self.parse_unquoted(next, build);
                 Ok(())
             }
         }
     }
 
     /// Parses an unquoted character.
-    fn plain(&mut self, next: char, build: &mut WordBuilder) {
+    fn parse_unquoted(&mut self, next: char, build: &mut WordBuilder) {
         let at = self.at;
         self.bump();
-        let after_start = !build.begun || build.known().is_some_and(|value| value.ends_with(['=', ':']));
+        let after_start = !build.begun || build.known_text().is_some_and(|value| value.ends_with(['=', ':']));
         match next {
-            '*' | '?' => build.add(UnknownPart::Path, WordSpread::Names),
+            '*' | '?' => build.add_unknown(UnknownPart::Path, WordSpread::Names),
             // A single bracket is the command of that name.
-            '[' if build.begun || !self.at_break() => build.add(UnknownPart::Path, WordSpread::Names),
-            '~' if after_start || build.known().is_none() => build.add(UnknownPart::Path, WordSpread::One),
+            '[' if build.begun || !self.at_word_end() => build.add_unknown(UnknownPart::Path, WordSpread::Names),
+            '~' if after_start || build.known_text().is_none() => build.add_unknown(UnknownPart::Path, WordSpread::One),
             '=' if !build.begun && self.dialect == ShellDialect::Foreign => {
-                self.doubt(at, "zsh replaces this by the path of a program");
+                self.add_doubt(at, "zsh replaces this by the path of a program");
                 build.push(next);
             }
             '{' => {
@@ -197,7 +197,7 @@ impl ScriptParser<'_> {
             }
             _ => {
                 if next.is_control() || (!next.is_ascii() && !next.is_alphanumeric()) {
-                    self.doubt(at, "an unusual character without quotes");
+                    self.add_doubt(at, "an unusual character without quotes");
                 }
                 build.push(next);
             }
@@ -205,7 +205,7 @@ impl ScriptParser<'_> {
     }
 
     /// Parses text in single quotes, after the opening quote.
-    pub(crate) fn single(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
+    pub(crate) fn parse_single_quoted(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
         build.begun = true;
         // ends: each round steps on
         loop {
@@ -218,7 +218,7 @@ impl ScriptParser<'_> {
     }
 
     /// Parses text in double quotes, after the opening quote.
-    pub(crate) fn double(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
+    pub(crate) fn parse_double_quoted(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
         build.begun = true;
         // ends: each round steps on
         loop {
@@ -228,8 +228,8 @@ impl ScriptParser<'_> {
                     self.bump();
                     return Ok(());
                 }
-                Some('$') => self.dollar(build, true)?,
-                Some('`') => self.backtick(build, true)?,
+                Some('$') => self.parse_dollar(build, true)?,
+                Some('`') => self.parse_backtick(build, true)?,
                 Some('\\') => {
                     self.bump();
                     match self.bump_raw() {
@@ -254,20 +254,20 @@ impl ScriptParser<'_> {
         let start = self.at;
         let fed = self.bump() == Some('>');
         self.bump();
-        self.only_bash(start);
-        let script = self.substitution()?;
+        self.doubt_unless_bash(start);
+        let script = self.parse_substitution()?;
         self.found.inner.push(NestedScript { script, fed });
-        build.add(UnknownPart::Path, WordSpread::One);
+        build.add_unknown(UnknownPart::Path, WordSpread::One);
         Ok(())
     }
 
     /// Parses the script of `$(…)` after the opening parenthesis, including the closing one.
-    pub(crate) fn substitution(&mut self) -> ParseResult<crate::shell::syntax::ScriptTree> {
+    pub(crate) fn parse_substitution(&mut self) -> ParseResult<crate::shell::syntax::ScriptTree> {
         let outer = (std::mem::take(&mut self.found), std::mem::take(&mut self.pending));
         let bodies = std::mem::take(&mut self.bodies);
         let start = self.at;
-        let script = self.deeper(|reader| {
-            let mut script = reader.list(&[])?;
+        let script = self.one_level_deeper(|reader| {
+            let mut script = reader.parse_list(&[])?;
             let bodies = std::mem::take(&mut reader.bodies);
             let alone = match script.0.as_slice() {
                 [only] => matches!(only.node, SyntaxNode::Simple(_)),
@@ -276,9 +276,9 @@ impl ScriptParser<'_> {
             };
             // Bash 5.2 regenerates the script before it runs it, and may drop separators.
             if !bodies.is_empty() && !alone {
-                reader.doubt(start, "a here-document among other commands in a substitution");
+                reader.add_doubt(start, "a here-document among other commands in a substitution");
             }
-            crate::shell::grammar::fill(&mut script, &mut bodies.into_iter());
+            crate::shell::grammar::fill_heredocs(&mut script, &mut bodies.into_iter());
             if !reader.pending.is_empty() {
                 return Err(ParseStop("a here-document that begins after its substitution"));
             }
@@ -290,7 +290,7 @@ impl ScriptParser<'_> {
     }
 
     /// Parses a substitution in backticks.
-    pub(crate) fn backtick(&mut self, build: &mut WordBuilder, quoted: bool) -> ParseResult<()> {
+    pub(crate) fn parse_backtick(&mut self, build: &mut WordBuilder, quoted: bool) -> ParseResult<()> {
         self.bump();
         let mut script = String::new();
         // ends: each round steps on
@@ -309,15 +309,15 @@ impl ScriptParser<'_> {
         }
         let script = self.sub_script(&script)?;
         self.found.inner.push(NestedScript { script, fed: false });
-        build.add(UnknownPart::Other, if quoted { WordSpread::One } else { WordSpread::Any });
+        build.add_unknown(UnknownPart::Other, if quoted { WordSpread::One } else { WordSpread::Any });
         Ok(())
     }
 
     /// Parses `text` as a separate script.
     fn sub_script(&mut self, text: &str) -> ParseResult<crate::shell::syntax::ScriptTree> {
-        self.deeper(|outer| {
+        self.one_level_deeper(|outer| {
             let mut reader = ScriptParser::new(text, outer.dialect, outer.depth);
-            let script = reader.whole()?;
+            let script = reader.parse_script()?;
             outer.doubts.append(&mut reader.doubts);
             Ok(script)
         })

@@ -1,9 +1,9 @@
 //! Finds the command in the arguments of wrapper programs.
 
-use crate::shell::options::{OptionTable, parse};
+use crate::shell::options::{OptionTable, parse_options};
 use crate::shell::rows::{WithoutCommand, ROWS, WrapperRow};
 use crate::shell::syntax::{ValueKind, ParsedWord};
-use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector, base};
+use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector, file_name};
 use crate::shell::{ScriptWord, find, git, shells, starters};
 
 /// Wrappers whose arguments are not understood.
@@ -49,17 +49,17 @@ const OPAQUE: &[&str] = &[
 ];
 
 /// Formats the command for display.
-pub(crate) fn shown(call: &CommandCall) -> String {
-    texts(&call.words)
+pub(crate) fn display_text(call: &CommandCall) -> String {
+    word_texts(&call.words)
 }
 
-pub(crate) fn texts(words: &[ParsedWord]) -> String {
+pub(crate) fn word_texts(words: &[ParsedWord]) -> String {
     words.iter().map(ParsedWord::text).collect::<Vec<_>>().join(" ")
 }
 
 /// Collects the commands that the program `name` starts, if it is a wrapper.
-pub(crate) fn look(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) {
-    let name = base(name);
+pub(crate) fn collect_wrapped(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) {
+    let name = file_name(name);
     let fine = match name {
         "env" => env(walk, call, place),
         "sudo" => sudo(walk, call, place),
@@ -69,33 +69,33 @@ pub(crate) fn look(walk: &mut CommandCollector, name: &str, call: &CommandCall, 
         "script" => starters::script(walk, call, place),
         "su" => starters::su(walk, call, place),
         "busybox" => busybox(walk, call, place),
-        "find" => find::look(walk, call, place),
-        "git" => git::look(walk, call, place),
+        "find" => find::collect_find_commands(walk, call, place),
+        "git" => git::collect_git_commands(walk, call, place),
         "command" => command(walk, call, place),
-        _ if shells::is_one(name) => shells::look(walk, name, call, place),
-        _ => match ROWS.iter().find(|row| row.has(name)) {
+        _ if shells::is_shell(name) => shells::collect_shell_script(walk, name, call, place),
+        _ => match ROWS.iter().find(|row| row.has_name(name)) {
             Some(row) => simple(walk, row, name, call, place),
             None => (!OPAQUE.contains(&name) || call.words.len() == 1).then_some(()),
         },
     };
     if fine.is_none() {
-        walk.doubt(&shown(call), "what this starts is not known");
+        walk.add_doubt(&display_text(call), "what this starts is not known");
     }
 }
 
 /// Collects the command that begins at argument `at`.
-pub(crate) fn start(walk: &mut CommandCollector, name: &str, call: &CommandCall, at: usize, place: &CommandContext) -> Option<()> {
+pub(crate) fn collect_from(walk: &mut CommandCollector, name: &str, call: &CommandCall, at: usize, place: &CommandContext) -> Option<()> {
     let words = call.words.get(at + 1..).unwrap_or_default().to_vec();
     if words.is_empty() {
         return (!call.more).then_some(());
     }
-    walk.call(&CommandCall { words, more: call.more, by: StartedBy::Program }, &place.through(name));
+    walk.collect_call(&CommandCall { words, more: call.more, by: StartedBy::Program }, &place.inside_wrapper(name));
     Some(())
 }
 
 fn simple(walk: &mut CommandCollector, row: &WrapperRow, name: &str, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse(args, &row.options)?;
+    let parsed = parse_options(args, &row.options)?;
     // The output may be a pipe to another program.
     let pipes = |value: &ParsedWord| {
         !value.prefix.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_'))
@@ -106,7 +106,7 @@ fn simple(walk: &mut CommandCollector, row: &WrapperRow, name: &str, call: &Comm
     let at = parsed.rest + row.operands;
     // Newer versions need no priority.
     let is_number =
-        |term: &ParsedWord| term.known().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+        |term: &ParsedWord| term.known_text().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
     if name == "chrt" && args.get(parsed.rest).is_some_and(|priority| !is_number(priority)) {
         return None;
     }
@@ -116,7 +116,7 @@ fn simple(walk: &mut CommandCollector, row: &WrapperRow, name: &str, call: &Comm
     if at >= args.len() && row.alone == WithoutCommand::Shell {
         return None;
     }
-    start(walk, name, call, at, place)
+    collect_from(walk, name, call, at, place)
 }
 
 /// Adds the assignments `NAME=value` from position `at` to `place`, and returns their end.
@@ -127,14 +127,14 @@ fn variables(walk: &mut CommandCollector, args: &[ParsedWord], mut at: usize, pl
         if !arg.spread_is_one() {
             return None;
         }
-        let value = match arg.known() {
+        let value = match arg.known_text() {
             Some(_) => ScriptWord::Literal(rest.to_owned()),
             None => ScriptWord::Unknown(
                 arg.text().split_once('=').map_or_else(String::new, |(_, value)| value.to_owned()),
             ),
         };
-        let kind = if arg.known().is_some() { crate::shell::syntax::kind_of(rest) } else { ValueKind::Any };
-        walk.given(name, &value, kind);
+        let kind = if arg.known_text().is_some() { crate::shell::syntax::kind_of(rest) } else { ValueKind::Any };
+        walk.set_variable(name, &value, kind);
         place.variables.push((name.to_owned(), value));
         at += 1;
     }
@@ -152,26 +152,26 @@ const ENV: OptionTable = OptionTable {
 
 fn env(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse(args, &ENV)?;
+    let parsed = parse_options(args, &ENV)?;
     let mut inner = place.clone();
     for name in parsed.values("u").chain(parsed.values("unset")) {
-        walk.given(name.known()?, &ScriptWord::Literal(String::new()), ValueKind::Plain);
+        walk.set_variable(name.known_text()?, &ScriptWord::Literal(String::new()), ValueKind::Plain);
     }
     let split: Vec<&ParsedWord> = parsed.values("S").chain(parsed.values("split-string")).collect();
     if let Some(text) = split.first() {
         // The following words belong to the command, even if they look like options.
-        let is_last = parsed.given().last().is_some_and(|(name, _)| matches!(name, "S" | "split-string"));
-        if !is_last || args[parsed.rest - 1].known() == Some("--") {
+        let is_last = parsed.options_in_order().last().is_some_and(|(name, _)| matches!(name, "S" | "split-string"));
+        if !is_last || args[parsed.rest - 1].known_text() == Some("--") {
             return None;
         }
         return env_split(walk, text, split.len(), &args[parsed.rest..], call, place);
     }
     let mut at = parsed.rest;
-    if args.get(at).and_then(ParsedWord::known) == Some("-") {
+    if args.get(at).and_then(ParsedWord::known_text) == Some("-") {
         at += 1;
     }
     let at = variables(walk, args, at, &mut inner)?;
-    start(walk, "env", call, at, &inner)
+    collect_from(walk, "env", call, at, &inner)
 }
 
 /// Handles `env -S`: splits a text of plain words at spaces, and parses the result like arguments.
@@ -183,7 +183,7 @@ fn env_split(
     call: &CommandCall,
     place: &CommandContext,
 ) -> Option<()> {
-    let text = text.known()?;
+    let text = text.known_text()?;
     let simple = |c: char| {
         c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '=' | '-' | ' ' | ':' | ',' | '+')
     };
@@ -192,13 +192,13 @@ fn env_split(
         return None;
     }
     let words: Vec<ParsedWord> = words.into_iter().map(ParsedWord::literal).chain(rest.iter().cloned()).collect();
-    let mut inner = place.through("env");
+    let mut inner = place.inside_wrapper("env");
     let at = variables(walk, &words, 0, &mut inner)?;
     let words = words.get(at..).unwrap_or_default().to_vec();
     if words.is_empty() {
         return (!call.more).then_some(());
     }
-    walk.call(&CommandCall { words, more: call.more, by: StartedBy::Program }, &inner);
+    walk.collect_call(&CommandCall { words, more: call.more, by: StartedBy::Program }, &inner);
     Some(())
 }
 
@@ -221,20 +221,20 @@ const SUDO: OptionTable = OptionTable {
 
 fn sudo(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse(args, &SUDO)?;
+    let parsed = parse_options(args, &SUDO)?;
     let mut inner = place.clone();
     let at = variables(walk, args, parsed.rest, &mut inner)?;
-    start(walk, "sudo", call, at, &inner)
+    collect_from(walk, "sudo", call, at, &inner)
 }
 
 /// Handles `busybox`, whose applets have other options than the programs of the same name.
 fn busybox(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let Some(applet) = args.first() else { return (!call.more).then_some(()) };
-    let name = applet.known().filter(|name| !name.starts_with('-'))?;
+    let name = applet.known_text().filter(|name| !name.starts_with('-'))?;
     let known_here = matches!(name, "sh" | "ash");
-    let is_wrapper = ROWS.iter().any(|row| row.has(name))
-        || shells::is_one(name)
+    let is_wrapper = ROWS.iter().any(|row| row.has_name(name))
+        || shells::is_shell(name)
         || matches!(
             name,
             "env" | "xargs" | "watch" | "flock" | "script" | "su" | "find" | "busybox" | "sudo"
@@ -242,12 +242,12 @@ fn busybox(walk: &mut CommandCollector, call: &CommandCall, place: &CommandConte
     if is_wrapper && !known_here {
         return None;
     }
-    start(walk, "busybox", call, 0, place)
+    collect_from(walk, "busybox", call, 0, place)
 }
 
 /// Handles the program `command`, which equals the shell built-in.
 fn command(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
-    let parsed = parse(&call.words[1..], &OptionTable { flags: "pvV", ..OptionTable::NONE })?;
+    let parsed = parse_options(&call.words[1..], &OptionTable { flags: "pvV", ..OptionTable::NONE })?;
     if parsed.has("v") || parsed.has("V") {
         return Some(());
     }
@@ -255,6 +255,6 @@ fn command(walk: &mut CommandCollector, call: &CommandCall, place: &CommandConte
     if words.is_empty() {
         return (!call.more).then_some(());
     }
-    walk.call(&CommandCall { words, more: call.more, by: StartedBy::Shell }, &place.through("command"));
+    walk.collect_call(&CommandCall { words, more: call.more, by: StartedBy::Shell }, &place.inside_wrapper("command"));
     Some(())
 }

@@ -61,7 +61,7 @@ pub(super) struct UsedFiles {
 }
 
 /// Returns the files that the well-known command `name` appears to use.
-pub(super) fn of(name: &str, words: &[ScriptWord]) -> UsedFiles {
+pub(super) fn files_used_by(name: &str, words: &[ScriptWord]) -> UsedFiles {
     let habit = HABITS.iter().find(|(names, ..)| lists(names, name));
     let Some(&(_, does, takes, into)) = habit else { return dd(name, words) };
     let mut used = UsedFiles::default();

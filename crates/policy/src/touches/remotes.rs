@@ -15,8 +15,8 @@ const TAKES: &str = "-p -i -o -l -F -J -L -R -D -b -c -m -w -X -H -d -A -e -u -T
     --request --user --output --data-raw --url-query --proxy";
 
 /// Returns the hosts in the arguments of the command `name`.
-pub(super) fn of(name: &str, words: &[ScriptWord]) -> Vec<String> {
-    let mut hosts: Vec<String> = words.iter().filter_map(in_word).collect();
+pub(super) fn hosts_named_by(name: &str, words: &[ScriptWord]) -> Vec<String> {
+    let mut hosts: Vec<String> = words.iter().filter_map(host_in_word).collect();
     let operands = operands(words);
     if lists(TO_HOST, name) {
         let host = operands.first().filter(|_| hosts.is_empty());
@@ -27,7 +27,7 @@ pub(super) fn of(name: &str, words: &[ScriptWord]) -> Vec<String> {
         hosts.extend(paths.filter_map(host_of_path).map(str::to_owned));
     }
     if lists(TO_URL, name) {
-        let bare = operands.iter().filter(|word| in_word(word).is_none());
+        let bare = operands.iter().filter(|word| host_in_word(word).is_none());
         hosts.extend(bare.map(|word| host(word, authority(text(word)))));
     }
     if name == "git" && hosts.is_empty() {
@@ -37,7 +37,7 @@ pub(super) fn of(name: &str, words: &[ScriptWord]) -> Vec<String> {
 }
 
 /// Returns the host of a URL in a word.
-pub(super) fn in_word(word: &ScriptWord) -> Option<String> {
+pub(super) fn host_in_word(word: &ScriptWord) -> Option<String> {
     let (scheme, rest) = text(word).split_once("://")?;
     let scheme = scheme.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or(scheme);
     let whom = authority(rest);
@@ -53,7 +53,7 @@ fn host(word: &ScriptWord, host: &str) -> String {
 }
 
 /// Returns the host of a redirection that bash turns into a connection.
-pub(super) fn in_redirect(redirect: &ScriptRedirect) -> Option<String> {
+pub(super) fn host_in_redirect(redirect: &ScriptRedirect) -> Option<String> {
     let (ScriptRedirect::Read(to) | ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to)) =
         redirect
     else {

@@ -8,11 +8,11 @@ use crate::{CommandAnalysis, CommandLine};
 fn touches(script: &str) -> EffectSummary {
     let argv = ["bash", "-lc", script].map(str::to_owned).to_vec();
     let line = CommandLine { argv, cwd: "/w/p".into(), terminal: false };
-    EffectSummary::of(&CommandAnalysis::of(&line, &RuleSet::default()), &line.cwd)
+    EffectSummary::of_command(&CommandAnalysis::analyse(&line, &RuleSet::default()), &line.cwd)
 }
 
 #[test]
-fn what_commands_read_and_write() {
+fn lists_files_that_commands_read_and_write() {
     for (script, reads, writes) in [
         ("cat a ../b /etc/passwd - <c", "c a /w/b /etc/passwd", ""),
         ("head -n 5 a", "a", ""),
@@ -49,7 +49,7 @@ fn what_commands_read_and_write() {
 }
 
 #[test]
-fn what_commands_start_and_reach() {
+fn lists_programs_started_and_hosts_reached() {
     for (script, starts, reaches) in [
         ("cd x; ls", "bash ls", ""),
         ("env A=1 timeout 5 make", "bash env timeout make", ""),

@@ -41,7 +41,7 @@ fn gate(approval: ApprovalPolicy, sandbox: SandboxPolicy) -> Gate {
     let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let confinement =
         Confinement { writable: vec!["/w".into()], home: Some("/home/me".into()), ..Confinement::default() };
-    Gate::new(reach, sandbox).confined_to(confinement).asking(approval).on(Arc::new(TrustedMachine))
+    Gate::new(reach, sandbox).with_confinement(confinement).with_approval(approval).with_machine(Arc::new(TrustedMachine))
 }
 
 fn script(script: &str) -> Intent {

@@ -10,7 +10,7 @@ use super::{gate, says, script};
 fn ruled(approval: ApprovalPolicy, rules: &[&str]) -> Gate {
     let text: String = rules.iter().map(|rule| format!("[[rule]]\n{rule}\n")).collect();
     let rules = RuleSet::parse(&text, Path::new("/rules.toml"), RuleLayer::User).unwrap();
-    gate(approval, SandboxPolicy::WorkspaceWrite).ruled_by(rules)
+    gate(approval, SandboxPolicy::WorkspaceWrite).with_rules(rules)
 }
 
 const TEST: &str = "pattern = [\"cargo\", [\"test\", \"check\"]]\ndecision = \"allow\"";
@@ -293,7 +293,7 @@ fn only_a_rule_that_says_so_lets_a_command_leave() {
 }
 
 #[test]
-fn rules_for_paths_and_hosts() {
+fn path_and_host_rules_decide_effects() {
     let rules = &[
         "path = \"/out/open\"\ndecision = \"allow\"",
         "path = \"/out/open/closed\"\ndecision = \"forbid\"",
@@ -313,6 +313,6 @@ fn rules_for_paths_and_hosts() {
         (Effect::Network("bad.example.org:80".into()), "allow"),
         (Effect::Network("example.com:443".into()), "ask"),
     ] {
-        assert_eq!(says(&gate.decide("tool", &Intent::of(vec![effect.clone()]))), expected, "{effect:?}");
+        assert_eq!(says(&gate.decide("tool", &Intent::from_effects(vec![effect.clone()]))), expected, "{effect:?}");
     }
 }

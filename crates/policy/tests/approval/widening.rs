@@ -29,7 +29,7 @@ fn asked(question: Option<Box<ApprovalQuestion>>) -> String {
 }
 
 #[test]
-fn the_smallest_thing_that_helps() {
+fn widening_offers_the_smallest_grant() {
     let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::WorkspaceWrite);
     let intent = script("make");
     let permit = permit(&gate, &intent);
@@ -79,7 +79,7 @@ fn each_round_gives_something_new_and_there_are_few() {
 }
 
 #[test]
-fn who_is_asked_after_a_refusal() {
+fn approval_policy_decides_who_is_asked_after_a_denial() {
     let denials = [may_not_write("/out/a")];
     for (approval, expected) in [
         (ApprovalPolicy::Untrusted, true),
@@ -101,7 +101,7 @@ fn who_is_asked_after_a_refusal() {
 #[test]
 fn a_plea_is_heard_when_it_failed_inside() {
     let gate = gate(ApprovalPolicy::OnFailure, SandboxPolicy::WorkspaceWrite);
-    let intent = script("make").escalated(Escalation::Required, Some("why".to_owned()));
+    let intent = script("make").with_escalation(Escalation::Required, Some("why".to_owned()));
     let permit = permit(&gate, &intent);
     assert!(permit.confinement().is_some());
     let asked = gate.widen("t", &intent, &permit, &[], None).unwrap();
@@ -110,7 +110,7 @@ fn a_plea_is_heard_when_it_failed_inside() {
 }
 
 #[test]
-fn what_would_be_saved() {
+fn proposed_rules_are_narrow() {
     for (line, rule) in [
         ("cargo test --all", Some("[\"cargo\", \"test\"]")),
         ("npm run build -- --prod", Some("[\"npm\", \"run\", \"build\"]")),
@@ -158,7 +158,7 @@ fn what_would_be_saved() {
     ] {
         let gate = gate(ApprovalPolicy::Untrusted, SandboxPolicy::WorkspaceWrite);
         let proposed: Vec<String> = proposed.iter().map(|&word| word.to_owned()).collect();
-        let intent = script(line).proposing(Some(proposed.clone()));
+        let intent = script(line).with_prefix_rule(Some(proposed.clone()));
         let Verdict::Ask(question) = gate.decide("shell_command", &intent) else {
             panic!("{line} is asked about, whatever a model proposes")
         };
@@ -168,7 +168,7 @@ fn what_would_be_saved() {
     }
     for (line, proposed) in [("python3 x.py", "python3"), ("rm -rf x", "rm"), ("make a && make b", "make")] {
         let gate = gate(ApprovalPolicy::Untrusted, SandboxPolicy::WorkspaceWrite);
-        let intent = script(line).proposing(Some(vec![proposed.to_owned()]));
+        let intent = script(line).with_prefix_rule(Some(vec![proposed.to_owned()]));
         let Verdict::Ask(question) = gate.decide("shell_command", &intent) else {
             panic!("{line} is asked about")
         };
@@ -213,7 +213,7 @@ fn a_yes_for_the_session_is_for_that_program() {
         }
     }
     let machine = std::sync::Arc::new(ChangingMachine(AtomicBool::new(false)));
-    let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::WorkspaceWrite).on(machine.clone());
+    let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::WorkspaceWrite).with_machine(machine.clone());
     let (danger, plain) = (script("sudo ls"), script("make"));
     let Verdict::Ask(question) = gate.decide("t", &danger) else { panic!("it is asked about") };
     gate.settle(*question, &ReviewDecision::ApprovedForSession);

@@ -1,6 +1,6 @@
 //! Property tests of the command classification over arbitrary words.
 
-use toolgate_policy::{CommandRisk, known, known_partly, stem};
+use toolgate_policy::{CommandRisk, known, classify_words, rule_prefix};
 
 use super::{DANGEROUS, ORDINARY, READ_ONLY, RISKY, XorShift, commands, refs};
 
@@ -22,7 +22,7 @@ fn an_unknown_option_makes_nothing_read_only() {
             for option in UNKNOWN {
                 let mut words = row.clone();
                 words.insert(at, option);
-                assert_ne!(known(&words), CommandRisk::ReadOnly, "{words:?}");
+                assert_ne!(classify_command(&words), CommandRisk::ReadOnly, "{words:?}");
             }
         }
     }
@@ -56,13 +56,13 @@ fn a_word_that_nobody_knows_never_makes_it_better() {
         for at in 0..row.len() {
             let mut words: Vec<_> = refs(&row).into_iter().map(Some).collect();
             words[at] = None;
-            if known_partly(&words) != CommandRisk::ReadOnly {
+            if classify_words(&words) != CommandRisk::ReadOnly {
                 continue;
             }
-            assert_eq!(rank(known(&refs(&row))), 0, "{words:?}");
+            assert_eq!(rank(classify_command(&refs(&row))), 0, "{words:?}");
             for other in others {
                 words[at] = Some(other);
-                assert_eq!(known_partly(&words), CommandRisk::ReadOnly, "{words:?}");
+                assert_eq!(classify_words(&words), CommandRisk::ReadOnly, "{words:?}");
             }
         }
     }
@@ -80,7 +80,7 @@ fn an_abbreviation_is_never_read_only() {
             }
             let short = word.replacen(name, &name[..name.len() - 1], 1);
             words[at] = &short;
-            assert_ne!(known(&words), CommandRisk::ReadOnly, "{words:?}");
+            assert_ne!(classify_command(&words), CommandRisk::ReadOnly, "{words:?}");
         }
     }
 }
@@ -97,18 +97,18 @@ fn no_words_panic() {
     for _ in 0..10_000 {
         let mut words = vec![rows[random.next(rows.len())][0].as_str()];
         for _ in 0..random.next(6) {
-            words.push(if random.next(3) == 0 { random.of(&odd) } else { random.of(&pool) });
+            words.push(if random.next(3) == 0 { random.row_class(&odd) } else { random.row_class(&pool) });
         }
-        known(&words);
-        stem(&words);
+        classify_command(&words);
+        rule_prefix(&words);
         let partly: Vec<_> = words.iter().map(|word| (random.next(4) > 0).then_some(*word)).collect();
-        known_partly(&partly);
+        classify_words(&partly);
     }
     // Deep nesting and long commands terminate.
     for word in ["env", "npx", "find -exec", "a"] {
         let words: Vec<_> = word.split(' ').cycle().take(5_000).collect();
-        known(&words);
-        stem(&words);
+        classify_command(&words);
+        rule_prefix(&words);
     }
 }
 
@@ -122,7 +122,7 @@ fn no_script_panics() {
         for program in
             [["sed", "-n"], ["awk", "-F:"], ["jq", "-r"], ["printf", "--"], ["find", "."], ["[", "x"]]
         {
-            known(&[program[0], program[1], &script]);
+            classify_command(&[program[0], program[1], &script]);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use toolgate_policy::{CommandRisk, known};
 
-use super::observe::ways;
+use super::observe::program_runs;
 use super::{READ_ONLY, XorShift, commands, refs};
 
 /// Words for random commands: options of all programs, listed for the current one or not.
@@ -20,7 +20,7 @@ pub(crate) fn random_rows(each: usize, random: &mut XorShift) -> Vec<Vec<String>
     programs.sort();
     programs.dedup();
     let mut rows = Vec::new();
-    for program in programs.iter().filter(|program| !ways(&[program]).is_empty()) {
+    for program in programs.iter().filter(|program| !program_runs(&[program]).is_empty()) {
         let wanted = rows.len() + each;
         // ends: the number of tries is bounded; fewer results are acceptable.
         for _ in 0..each * 3_000 {
@@ -32,17 +32,17 @@ pub(crate) fn random_rows(each: usize, random: &mut XorShift) -> Vec<Vec<String>
                         (0..=random.next(2)).map(|_| letters[random.next(letters.len())]).collect::<String>()
                     ),
                     1 => {
-                        let option = random.of(&long).trim_end_matches(['=', '?']);
+                        let option = random.row_class(&long).trim_end_matches(['=', '?']);
                         if random.next(2) == 0 {
                             option.to_owned()
                         } else {
-                            format!("{option}={}", random.of(&operands))
+                            format!("{option}={}", random.row_class(&operands))
                         }
                     }
-                    _ => random.of(&operands).replace('*', " "),
+                    _ => random.row_class(&operands).replace('*', " "),
                 });
             }
-            if known(&refs(&row)) == CommandRisk::ReadOnly {
+            if classify_command(&refs(&row)) == CommandRisk::ReadOnly {
                 rows.push(row);
             }
             if rows.len() == wanted {
@@ -185,10 +185,10 @@ pub(crate) fn random_scripts(each: usize, random: &mut XorShift) -> Vec<Vec<Stri
     for (command, pieces) in PIECES {
         let wanted = rows.len() + each;
         for _ in 0..each * 300 {
-            let script: String = (0..=random.next(9)).map(|_| random.of(pieces)).collect();
+            let script: String = (0..=random.next(9)).map(|_| random.row_class(pieces)).collect();
             let mut row: Vec<String> = command.split(' ').map(str::to_owned).collect();
             row.extend([script, "f".to_owned()]);
-            if known(&refs(&row)) == CommandRisk::ReadOnly {
+            if classify_command(&refs(&row)) == CommandRisk::ReadOnly {
                 rows.push(row);
             }
             if rows.len() == wanted {

@@ -50,7 +50,7 @@ impl XorShift {
         usize::try_from(self.0 >> 33).unwrap() % below
     }
 
-    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
+    fn row_class<'a>(&mut self, list: &[&'a str]) -> &'a str {
         list[self.next(list.len())]
     }
 }

@@ -92,7 +92,7 @@ impl ObservedDir {
     }
 
     /// Returns the state of the tree: names, contents and modification times.
-    fn look(&self) -> Vec<String> {
+    fn snapshot_tree(&self) -> Vec<String> {
         let (mut all, mut left) = (Vec::new(), vec![self.tree()]);
         while let Some(at) = left.pop() {
             for entry in fs::read_dir(at).unwrap().map(Result::unwrap) {
@@ -223,7 +223,7 @@ fn faults(log: &str) -> Vec<String> {
 }
 
 /// Returns the command lines for the program: its path, busybox and the shell built-in. Empty if it is not installed.
-pub(crate) fn ways(row: &[&str]) -> Vec<Vec<String>> {
+pub(crate) fn program_runs(row: &[&str]) -> Vec<Vec<String>> {
     let mut ways = Vec::new();
     let at = format!("/usr/bin/{}", row[0]);
     if Path::new(&at).exists() {
@@ -254,8 +254,8 @@ fn observe(name: &str, rows: &[Vec<String>]) -> usize {
     let place = ObservedDir::new(name);
     let mut all = Vec::new();
     for (at, row) in rows.iter().enumerate() {
-        assert_eq!(known(&refs(row)), CommandRisk::ReadOnly, "{row:?} must not be run");
-        let ways = ways(&refs(row));
+        assert_eq!(classify_command(&refs(row)), CommandRisk::ReadOnly, "{row:?} must not be run");
+        let ways = program_runs(&refs(row));
         // Each program of the name is used in some row.
         let chosen =
             if each() > EACH { 0..ways.len() } else { at % ways.len().max(1)..at % ways.len().max(1) + 1 };
@@ -264,9 +264,9 @@ fn observe(name: &str, rows: &[Vec<String>]) -> usize {
     let all: Vec<ProgramRun> =
         all.into_iter().enumerate().map(|(at, (_, argv))| ProgramRun { argv, fed: at % 2 == 0 }).collect();
     for batch in all.chunks(BATCH) {
-        let before = place.look();
+        let before = place.snapshot_tree();
         let wrong = wrong(&place, batch);
-        let after = place.look();
+        let after = place.snapshot_tree();
         assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), batch.len(), wrong.join("\n"));
         assert_eq!(before, after, "{batch:?}");
     }
@@ -307,7 +307,7 @@ fn random_commands_that_are_known_to_read_do_only_that() {
 }
 
 #[test]
-fn what_does_more_than_read_is_noticed() {
+fn side_effects_are_noticed() {
     let place = ObservedDir::new("noticed");
     let commands: [&[&str]; 5] = [
         &["/bin/cat", "f"],
@@ -325,7 +325,7 @@ fn what_does_more_than_read_is_noticed() {
 }
 
 #[test]
-fn what_is_looked_for_in_a_log() {
+fn trace_parser_finds_forbidden_calls() {
     for (line, is_fault) in [
         ("1 openat(AT_FDCWD, \"f\", O_RDONLY) = 3", false),
         ("1 openat(AT_FDCWD, \"/dev/null\", O_WRONLY) = 3", false),

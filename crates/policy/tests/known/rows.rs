@@ -1,33 +1,33 @@
 //! Tests literal rows: commands and their classification.
 
-use toolgate_policy::{CommandRisk, dangerous_variable, is_interpreter, known, known_partly, stem};
+use toolgate_policy::{CommandRisk, dangerous_variable, is_interpreter, known, classify_words, rule_prefix};
 
 use super::{DANGEROUS, ORDINARY, READ_ONLY, RISKY, commands, refs};
 
 fn check(table: &str, fits: fn(CommandRisk) -> bool) {
     let rows = commands(table);
     let wrong: Vec<_> =
-        rows.iter().map(|row| (row, known(&refs(row)))).filter(|(_, is)| !fits(*is)).collect();
+        rows.iter().map(|row| (row, classify_command(&refs(row)))).filter(|(_, is)| !fits(*is)).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
-fn what_only_reads() {
+fn read_only_commands_are_classified() {
     check(READ_ONLY, |is| is == CommandRisk::ReadOnly);
 }
 
 #[test]
-fn what_is_ordinary() {
+fn ordinary_commands_are_classified() {
     check(ORDINARY, |is| is == CommandRisk::Ordinary);
 }
 
 #[test]
-fn what_is_dangerous_if_nothing_confines_it() {
+fn risky_commands_are_classified() {
     check(RISKY, |is| matches!(is, CommandRisk::Risky(_)));
 }
 
 #[test]
-fn what_is_dangerous() {
+fn dangerous_commands_are_classified() {
     check(DANGEROUS, |is| matches!(is, CommandRisk::Dangerous(_)));
 }
 
@@ -42,46 +42,46 @@ fn no_row_is_there_twice() {
 
 #[test]
 fn a_path_counts_by_its_last_part() {
-    assert_eq!(known(&["/usr/bin/ls"]), CommandRisk::ReadOnly);
-    assert_eq!(known(&["./x/rm", "-rf", "y"]), CommandRisk::Dangerous("removes files without asking"));
-    assert_eq!(known(&["ls/"]), CommandRisk::Ordinary);
-    assert_eq!(known(&[]), CommandRisk::Ordinary);
-    assert_eq!(known(&[""]), CommandRisk::Ordinary);
+    assert_eq!(classify_command(&["/usr/bin/ls"]), CommandRisk::ReadOnly);
+    assert_eq!(classify_command(&["./x/rm", "-rf", "y"]), CommandRisk::Dangerous("removes files without asking"));
+    assert_eq!(classify_command(&["ls/"]), CommandRisk::Ordinary);
+    assert_eq!(classify_command(&[]), CommandRisk::Ordinary);
+    assert_eq!(classify_command(&[""]), CommandRisk::Ordinary);
 }
 
 #[test]
 fn characters_that_do_not_show_are_dangerous() {
     for word in ["a\u{1b}[2K", "ls\r", "\u{202e}x", "a\u{200b}", "\u{7}", "\u{0}", "\u{feff}"] {
-        assert!(matches!(known(&["echo", word]), CommandRisk::Dangerous(_)), "{word:?}");
-        assert!(matches!(known(&[word]), CommandRisk::Dangerous(_)), "{word:?}");
+        assert!(matches!(classify_command(&["echo", word]), CommandRisk::Dangerous(_)), "{word:?}");
+        assert!(matches!(classify_command(&[word]), CommandRisk::Dangerous(_)), "{word:?}");
     }
-    assert_eq!(known(&["echo", "a\n\tb", "ä日"]), CommandRisk::ReadOnly);
+    assert_eq!(classify_command(&["echo", "a\n\tb", "ä日"]), CommandRisk::ReadOnly);
 }
 
 #[test]
 fn a_text_of_sed_over_several_lines_is_no_command() {
-    assert_eq!(known(&["sed", "-i", "1i\\\nexport A=1", "f"]), CommandRisk::Ordinary);
-    assert!(matches!(known(&["sed", "w x\\\ne touch PWN", "f"]), CommandRisk::Dangerous(_)));
-    assert_eq!(known(&["sed", "-n", "1p\n3p", "f"]), CommandRisk::ReadOnly);
+    assert_eq!(classify_command(&["sed", "-i", "1i\\\nexport A=1", "f"]), CommandRisk::Ordinary);
+    assert!(matches!(classify_command(&["sed", "w x\\\ne touch PWN", "f"]), CommandRisk::Dangerous(_)));
+    assert_eq!(classify_command(&["sed", "-n", "1p\n3p", "f"]), CommandRisk::ReadOnly);
 }
 
 /// `?` is an unknown word.
 #[test]
-fn words_that_nobody_knows() {
+fn commands_with_unknown_words_are_classified() {
     let read_only = "echo ?|echo a ?|printf %s ?|printf -- %s ? ?|[ -f ? ]|[ ? = x ]|test -n ?|basename -- ?|ls -- ?|ls -l -- ? a|stat -- ?|which -- ?|type -- ?|command -v -- ?|grep -- ? f|tr -- ? ?|true ?|expr ? + 1|test ! -d ?";
     let ordinary = "?|? -rf x|ls ?|ls ? --|cat ?|cat -- ?|head -n ? f|grep ? f|grep -- x ?|rg -- x ?|find ?|find . -name ?|sed -n ? f|sed -n -- ? f|jq -- ? f|uniq -- f ?|uniq -- ?|sort -- ?|printf ?|printf %d ?|test ?|test ? x|test -f ? -a|[ 1 -eq ? ]|[ ? ]|[ -f x ?|date -- ?|xxd ?|awk ? f|git ?|rm ?|docker ?|cp ? ?|make ?|cargo ?|env ? rm -rf x|sudoedit-not ?|tac -- ?|tail -- ?|seq -- ?|cd -- ?";
     let dangerous = "rm -rf ?|rm ? -r|sudo ?|git push ? -f|git clean -f ?|git reset ? --hard|timeout 5 rm -rf ?|xargs rm -rf ?|curl -d ? x|chmod 777 ?|ssh ?|. ?|eval ?|find ? -delete|find ? -exec rm -f ? ;|git -c core.pager=x ?|git config --global x ?|git config core.pager ?|npm publish ?|sed 1ex ?|dd of=/dev/sda ?|env A=1 ? |kill -9 -1 ?";
     for (rows, expected) in [(read_only, "ReadOnly"), (ordinary, "Ordinary"), (dangerous, "Dangerous")] {
         for row in rows.split('|').filter(|row| *row != "env A=1 ? ") {
             let words: Vec<_> = row.split_whitespace().map(|word| (word != "?").then_some(word)).collect();
-            let is = format!("{:?}", known_partly(&words));
+            let is = format!("{:?}", classify_words(&words));
             assert!(is.starts_with(expected), "{row}: {is}");
         }
     }
 }
 
 #[test]
-fn stems() {
+fn rule_prefix_is_the_meaningful_first_words() {
     for (command, expected) in [
         ("cargo test --all", "cargo test"),
         ("cargo build", "cargo build"),
@@ -118,7 +118,7 @@ fn stems() {
         ("shellcheck x.sh", "shellcheck"),
     ] {
         let words: Vec<_> = command.split(' ').collect();
-        assert_eq!(stem(&words).map(|stem| stem.join(" ")).as_deref(), Some(expected), "{command}");
+        assert_eq!(rule_prefix(&words).map(|stem| stem.join(" ")).as_deref(), Some(expected), "{command}");
     }
     for command in [
         "",
@@ -225,12 +225,12 @@ fn stems() {
         "my-own-tool",
     ] {
         let words: Vec<_> = command.split_whitespace().collect();
-        assert_eq!(stem(&words), None, "{command}");
+        assert_eq!(rule_prefix(&words), None, "{command}");
     }
 }
 
 #[test]
-fn interpreters() {
+fn recognizes_interpreters() {
     for name in [
         "bash",
         "sh",
@@ -258,7 +258,7 @@ fn interpreters() {
 }
 
 #[test]
-fn variables() {
+fn recognizes_dangerous_variables() {
     let dangerous = "
         LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES GIT_SSH_COMMAND GIT_CONFIG_COUNT GIT_CONFIG_KEY_0
         GIT_CONFIG_VALUE_0 GIT_CONFIG_GLOBAL GIT_EXEC_PATH GIT_EXTERNAL_DIFF GIT_ASKPASS GIT_TRACE GIT_TEMPLATE_DIR

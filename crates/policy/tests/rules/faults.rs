@@ -7,7 +7,7 @@ use toolgate_policy::rules::RuleLayer;
 
 const ALLOW_LS: &str = "pattern = [\"ls\"]\ndecision = \"allow\"\n";
 
-fn told(texts: &[&str], layer: RuleLayer) -> String {
+fn fault_text(texts: &[&str], layer: RuleLayer) -> String {
     let mut told = String::new();
     for text in texts {
         let fault = parse(text, layer).map(|_| ()).unwrap_err().to_string();
@@ -19,12 +19,12 @@ fn told(texts: &[&str], layer: RuleLayer) -> String {
 /// Returns the faults of texts that are one rule; line 1 is `[[rule]]`.
 fn rules(texts: &[&str], layer: RuleLayer) -> String {
     let texts: Vec<String> = texts.iter().map(|text| format!("[[rule]]\n{text}")).collect();
-    told(&texts.iter().map(String::as_str).collect::<Vec<_>>(), layer)
+    fault_text(&texts.iter().map(String::as_str).collect::<Vec<_>>(), layer)
 }
 
 #[test]
-fn files() {
-    insta::assert_snapshot!(told(&["[[rule]", "rule = 1", "[rule]\n", "rule = [1]", "\n[rules]\n", "x = \"\u{1}\"", "a = 1\na = 2"], RuleLayer::User), @r"
+fn faults_of_whole_files() {
+    insta::assert_snapshot!(fault_text(&["[[rule]", "rule = 1", "[rule]\n", "rule = [1]", "\n[rules]\n", "x = \"\u{1}\"", "a = 1\na = 2"], RuleLayer::User), @r"
     rules.toml:1:8: unclosed array table, expected `]`
     rules.toml:1:1: a rule begins with `[[rule]]`, with two brackets
     rules.toml:1:2: a rule begins with `[[rule]]`, with two brackets
@@ -34,11 +34,11 @@ fn files() {
     rules.toml:2:1: duplicate key
     ");
     let long = format!("#{}", "x".repeat(1 << 20));
-    insta::assert_snapshot!(told(&[&long], RuleLayer::User), @"rules.toml: longer than 1048576 bytes");
+    insta::assert_snapshot!(fault_text(&[&long], RuleLayer::User), @"rules.toml: longer than 1048576 bytes");
 }
 
 #[test]
-fn keys_and_decisions() {
+fn faults_in_keys_and_decisions() {
     let texts = [
         "patern = [\"ls\"]\ndecision = \"allow\"",
         "colour = 1\ndecision = \"allow\"",
@@ -74,7 +74,7 @@ fn keys_and_decisions() {
 }
 
 #[test]
-fn patterns() {
+fn faults_in_patterns() {
     let many = format!("decision = \"ask\"\npattern = [{}]", "\"a\",".repeat(101));
     let texts = [
         "decision = \"ask\"\npattern = \"git push\"",
@@ -109,7 +109,7 @@ fn patterns() {
 }
 
 #[test]
-fn paths_tools_and_hosts() {
+fn faults_in_paths_tools_and_hosts() {
     let path = |path: &str| format!("decision = \"ask\"\npath = {path}");
     let texts = [
         path("\"\""),
@@ -172,7 +172,7 @@ fn a_project_may_only_tighten() {
 }
 
 #[test]
-fn examples() {
+fn faults_in_examples() {
     let git = "pattern = [\"git\", \"push\"]\ndecision = \"ask\"\n";
     let texts = [
         "match = [\"git push\", \"git pull\"]",

@@ -5,17 +5,17 @@ use std::time::{Duration, Instant};
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
-use toolgate_policy::rules::import::{ImportedRules, claude, codex};
+use toolgate_policy::rules::import::{ImportedRules, import_claude, import_codex};
 use toolgate_policy::rules::{RuleLayer, RuleFault, RuleSet};
 
 use super::read;
 
 fn of_codex(text: &str) -> Result<ImportedRules, RuleFault> {
-    codex(text, Path::new("default.rules"))
+    import_codex(text, Path::new("default.rules"))
 }
 
 fn of_claude(text: &str) -> Result<ImportedRules, RuleFault> {
-    claude(text, Path::new("settings.json"))
+    import_claude(text, Path::new("settings.json"))
 }
 
 /// Returns the imported text without its constant header, after parsing it.
@@ -30,7 +30,7 @@ fn checked(imported: &ImportedRules) -> String {
 }
 
 #[test]
-fn rules_of_codex() {
+fn codex_rules_are_converted() {
     let text = r##"
 # Made by hand.
 prefix_rule(pattern=["git", "push"], decision="prompt", match=["git push origin", ["git", "push"]], not_match=["git pull"],)
@@ -83,7 +83,7 @@ network_rule(host="evil.example", protocol="http", decision="deny", justificatio
 }
 
 #[test]
-fn what_is_not_carried_over_of_codex() {
+fn unsupported_codex_rules_are_noted() {
     let text = r#"
 host_executable(name="git", paths=["/usr/bin/git"])
 GIT = ["git"]
@@ -163,7 +163,7 @@ prefix_rule(pattern=["s
 }
 
 #[test]
-fn permissions_of_claude() {
+fn claude_permissions_are_converted() {
     let text = r#"{
       "model": "x", "hooks": {},
       "permissions": {
@@ -279,7 +279,7 @@ fn permissions_of_claude() {
 }
 
 #[test]
-fn what_is_not_carried_over_of_claude() {
+fn unsupported_claude_permissions_are_noted() {
     let text = r#"{
       "permissions": {
         "defaultMode": "acceptEdits",

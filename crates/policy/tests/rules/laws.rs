@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use proptest::{prop_assert, prop_assert_eq};
-use toolgate_policy::rules::{RuleAddition, RuleDecision, RuleLayer, NewRule, RuleSubject, RuleSet, add};
+use toolgate_policy::rules::{RuleAddition, RuleDecision, RuleLayer, NewRule, RuleSubject, RuleSet, add_rule};
 use toolgate_policy::shell::ScriptWord;
 
 /// Generates program names and unexpected words.
@@ -95,7 +95,7 @@ proptest! {
     fn what_is_saved_is_what_is_read(rules in vec(rule(), 1..4)) {
         let mut text = String::from("# mine\n");
         for rule in &rules {
-            match add(&text, Path::new("x"), rule).unwrap() {
+            match add_rule(&text, Path::new("x"), rule).unwrap() {
                 RuleAddition::There { .. } => {}
                 RuleAddition::Text { text: longer, .. } => {
                     prop_assert!(longer.starts_with(&text));
@@ -122,7 +122,7 @@ proptest! {
         let on = RuleSubject::Command { pattern: pattern.clone(), exact };
         let new = NewRule { on, decision: RuleDecision::Ask, reason: None, unsandboxed: false, example: None };
         let rules = RuleSet::parse(&new.to_string(), Path::new("x"), RuleLayer::User).unwrap();
-        let found = rules.command(&words, more);
+        let found = rules.rules_for_command(&words, more);
         // A certain match holds for any value of the unknown words: also if they are empty, or a word that matches
         // nothing.
         let without: Vec<ScriptWord> = words.iter().filter(|word| matches!(word, ScriptWord::Literal(_))).cloned().collect();

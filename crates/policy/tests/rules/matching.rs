@@ -22,7 +22,7 @@ fn command(text: &str) -> (Vec<ScriptWord>, bool) {
 fn fit(rule: &str, text: &str) -> &'static str {
     let rules = read(&format!("[[rule]]\n{rule}\ndecision = \"ask\"\n"));
     let (words, more) = command(text);
-    let found = rules.command(&words, more);
+    let found = rules.rules_for_command(&words, more);
     let by = |matched: &[MatchedRule<'_>]| matched.first().map(|one| one.by_name);
     assert!(found.certain.len() + found.possible.len() <= 1);
     match (by(&found.certain), by(&found.possible)) {
@@ -35,7 +35,7 @@ fn fit(rule: &str, text: &str) -> &'static str {
 }
 
 #[test]
-fn prefixes() {
+fn patterns_match_prefixes() {
     let rule = r#"pattern = ["git", ["push", "fetch"], "origin"]"#;
     for (text, expected) in [
         ("git push origin", "yes"),
@@ -72,7 +72,7 @@ fn prefixes() {
 }
 
 #[test]
-fn exact_patterns() {
+fn exact_patterns_match_all_words() {
     let rule = "pattern = [\"a\", [\"b\", \"c\"], \"d\"]\nexact = true";
     for (text, expected) in [
         ("a b d", "yes"),
@@ -105,7 +105,7 @@ fn exact_patterns() {
 }
 
 #[test]
-fn programs_by_path() {
+fn rules_match_programs_given_by_path() {
     for (rule, text, expected) in [
         (r#"pattern = ["/usr/bin/git"]"#, "/usr/bin/git push", "yes"),
         (r#"pattern = ["/usr/bin/git"]"#, "git push", "no"),
@@ -144,7 +144,7 @@ fn the_strictest_wins_and_the_longest_gives_the_reason() {
     );
     let reason = |text: &str| {
         let (words, more) = command(text);
-        let found = rules.command(&words, more);
+        let found = rules.rules_for_command(&words, more);
         let one = strictest(&found.certain).unwrap();
         (found.certain.len(), one.rule.reason.clone().unwrap_or_default())
     };
@@ -154,13 +154,13 @@ fn the_strictest_wins_and_the_longest_gives_the_reason() {
 }
 
 #[test]
-fn layers_stand_side_by_side() {
+fn layers_are_merged() {
     let one = read("[[rule]]\npattern = [\"ls\"]\ndecision = \"allow\"\n");
     let other = "[[rule]]\npattern = [[\"ls\", \"cat\"]]\ndecision = \"forbid\"\n";
     let all = one.merge(super::parse(other, super::RuleLayer::Project).unwrap());
     assert_eq!((all.len(), all.iter().count(), all.is_empty()), (2, 2, false));
     let (words, more) = command("ls");
-    let found = all.command(&words, more);
+    let found = all.rules_for_command(&words, more);
     assert_eq!(found.certain.len(), 2);
     assert_eq!(strictest(&found.certain).unwrap().rule.layer, super::RuleLayer::Project);
 }

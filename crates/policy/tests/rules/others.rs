@@ -13,7 +13,7 @@ fn paths_are_from_the_root_the_home_or_the_project() {
     let text =
         "[[rule]]\npath = [\"/a/../b/\", \"~/c/./d\", \"docs\", \"../x\", \".\"]\ndecision = \"forbid\"\n";
     let rules = parse(text, RuleLayer::Project).unwrap();
-    let Some(PolicyRule { on: RuleSubject::Path { paths, access }, .. }) = rules.paths().next() else { panic!() };
+    let Some(PolicyRule { on: RuleSubject::Path { paths, access }, .. }) = rules.path_rules().next() else { panic!() };
     assert_eq!(*access, PathAccess::Write);
     let at = |path: &str| RulePath::At(PathBuf::from(path));
     assert_eq!(*paths, [at("/b"), RulePath::Home("c/d".into()), at("/w/docs"), at("/x"), at("/w")]);
@@ -27,9 +27,9 @@ fn a_path_is_a_pattern_to_deny() {
     let text =
         "[[rule]]\npath = [\"/a\", \"~/c\", \"*.p{e,f}m\"]\naccess = \"read\"\ndecision = \"forbid\"\n";
     let rules = read(text);
-    let Some(PolicyRule { on: RuleSubject::Path { paths, .. }, .. }) = rules.paths().next() else { panic!() };
+    let Some(PolicyRule { on: RuleSubject::Path { paths, .. }, .. }) = rules.path_rules().next() else { panic!() };
     let here = RulePath::At(PathBuf::from("/q[1]/x"));
-    let patterns = paths.iter().chain([&here]).map(RulePath::pattern);
+    let patterns = paths.iter().chain([&here]).map(RulePath::deny_read_pattern);
     let deny = DenyRead::new(patterns, Some(Path::new("/home/me"))).unwrap();
     for (path, denied) in [
         ("/a/b", true),
@@ -40,12 +40,12 @@ fn a_path_is_a_pattern_to_deny() {
         ("/q[1]/x/y", true),
         ("/q1/x", false),
     ] {
-        assert_eq!(deny.denies(Path::new(path)).is_some(), denied, "{path}");
+        assert_eq!(deny.denying_pattern(Path::new(path)).is_some(), denied, "{path}");
     }
 }
 
 #[test]
-fn tools_and_hosts() {
+fn rules_match_tools_and_hosts() {
     let rules = read(
         r#"
         [[rule]]
@@ -59,14 +59,14 @@ fn tools_and_hosts() {
         decision = "allow"
         "#,
     );
-    let strictest = |name: &str| rules.tool(name).iter().map(|rule| rule.decision).max();
+    let strictest = |name: &str| rules.rules_for_tool(name).iter().map(|rule| rule.decision).max();
     assert_eq!(strictest("shell_command"), Some(RuleDecision::Ask));
     assert_eq!(strictest("mcp__github__get_issue"), Some(RuleDecision::Ask));
     assert_eq!(strictest("mcp__github__delete_repo"), Some(RuleDecision::Forbid));
     assert_eq!(strictest("read_file"), None);
-    assert_eq!(rules.host("WWW.example.org", 443)[0].line, 8);
-    assert_eq!(rules.host("www.example.org", 80).len(), 0);
-    assert_eq!(rules.host("192.0.2.1", 80).len(), 1);
+    assert_eq!(rules.rules_for_host("WWW.example.org", 443)[0].line, 8);
+    assert_eq!(rules.rules_for_host("www.example.org", 80).len(), 0);
+    assert_eq!(rules.rules_for_host("192.0.2.1", 80).len(), 1);
 }
 
 #[test]
@@ -79,7 +79,7 @@ match = ["git push", "git pull", "git push $x", ["/usr/bin/git", "push"], "sudo 
 not_match = ["git pull"]
 "#;
     let mut told = String::new();
-    for tried in RuleSet::examples(text, Path::new("r.toml"), RuleLayer::User).unwrap() {
+    for tried in RuleSet::run_examples(text, Path::new("r.toml"), RuleLayer::User).unwrap() {
         let fault = tried.fault.as_deref().unwrap_or("holds");
         let _infallible = writeln!(
             told,
@@ -98,7 +98,7 @@ not_match = ["git pull"]
 }
 
 #[test]
-fn what_rules_open() {
+fn broad_allow_rules_give_warnings() {
     let commands = [
         r#"["python3"]"#,
         r#"["bash", "-c"]"#,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolgate_policy::rules::{PathAccess, RuleAddition, RuleDecision, NewRule, RuleSubject, RuleFault, RulePath, add};
+use toolgate_policy::rules::{PathAccess, RuleAddition, RuleDecision, NewRule, RuleSubject, RuleFault, RulePath, add_rule};
 
 fn command(words: &[&str]) -> NewRule {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
@@ -12,7 +12,7 @@ fn command(words: &[&str]) -> NewRule {
 }
 
 fn added(text: &str, rule: &NewRule) -> Result<RuleAddition, RuleFault> {
-    add(text, Path::new("/c/rules.toml"), rule)
+    add_rule(text, Path::new("/c/rules.toml"), rule)
 }
 
 fn text(text: &str, rule: &NewRule) -> String {
@@ -23,7 +23,7 @@ fn text(text: &str, rule: &NewRule) -> String {
 }
 
 #[test]
-fn rules_of_all_kinds() {
+fn every_kind_of_rule_is_written() {
     let rule = |on| NewRule { on, ..command(&[]) };
     let one = NewRule {
         on: RuleSubject::Command {
@@ -70,7 +70,7 @@ fn rules_of_all_kinds() {
 }
 
 #[test]
-fn what_is_there_stays_as_it_is() {
+fn existing_text_is_kept() {
     let rule = command(&["cargo", "test"]);
     for before in ["", "# mine", "# mine\r\n\r\n", "\n\n", "[[rule]] # x\npattern=['ls']\ndecision='ask'"] {
         let after = text(before, &rule);
@@ -84,7 +84,7 @@ fn what_is_there_stays_as_it_is() {
 }
 
 #[test]
-fn what_cannot_be_added() {
+fn invalid_rules_are_refused() {
     let rule = command(&["cargo", "test"]);
     let told = |text: &str, rule: &NewRule| added(text, rule).unwrap_err().to_string();
     insta::assert_snapshot!(told("[[rule]]\ndecision = 1", &rule), @"/c/rules.toml:1:1: the rule is about nothing: it needs `pattern`, `path`, `tool` or `host`");

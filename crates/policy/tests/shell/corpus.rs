@@ -16,7 +16,7 @@ fn the_corpus_is_understood_as_before() {
             continue;
         }
         let shown =
-            format!("{}\n", toolgate_policy::shell::analyse(&std::fs::read_to_string(&path).unwrap()));
+            format!("{}\n", toolgate_policy::shell::analyse_script(&std::fs::read_to_string(&path).unwrap()));
         let expected = path.with_extension("txt");
         if std::env::var_os(BLESS).is_some() {
             std::fs::write(&expected, &shown).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::seeds;
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, proptest};
-use toolgate_policy::shell::{ScriptRedirect, ScriptWord, analyse, analyse_argv, patch};
+use toolgate_policy::shell::{ScriptRedirect, ScriptWord, analyse_script, analyse_argv, find_patch};
 
 /// Generates script fragments in any order.
 fn soup() -> impl Strategy<Value = String> {
@@ -13,7 +13,7 @@ fn soup() -> impl Strategy<Value = String> {
 }
 
 fn only(script: &str) -> Vec<ScriptWord> {
-    let analysis = analyse(script);
+    let analysis = analyse_script(script);
     assert!(analysis.undecided.is_empty(), "{script:?}: {analysis}");
     assert_eq!(analysis.commands.len(), 1, "{script:?}: {analysis}");
     analysis.commands[0].words.clone()
@@ -23,15 +23,15 @@ proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        let _shown = analyse(&text).to_string();
+        let _shown = analyse_script(&text).to_string();
         let argv = ["bash".to_owned(), "-lc".to_owned(), text];
         let _shown = analyse_argv(&argv).to_string();
-        let _patch = patch(&argv);
+        let _patch = find_patch(&argv);
     }
 
     #[test]
     fn no_pieces_make_it_panic(script in soup()) {
-        let analysis = analyse(&script);
+        let analysis = analyse_script(&script);
         prop_assert!(analysis.commands.iter().all(|command| !command.words.is_empty()));
         prop_assert!(analysis.commands.len() <= 256);
         let _shown = analysis.to_string();
@@ -59,7 +59,7 @@ proptest! {
         prop_assert_eq!(&only(&double)[1], &ScriptWord::Literal(text.clone()));
         let body = format!("alpha <<'END of it'\n{text}\nEND of it\n");
         if !text.lines().any(|line| line == "END of it") {
-            let commands = analyse(&body).commands;
+            let commands = analyse_script(&body).commands;
             prop_assert_eq!(&commands[0].redirects, &vec![ScriptRedirect::Text(ScriptWord::Literal(format!("{text}\n")))]);
         }
     }
@@ -67,7 +67,7 @@ proptest! {
     #[test]
     fn what_follows_is_never_lost(script in soup()) {
         // After any script, a command on its own line is listed, or a part is undecided.
-        let analysis = analyse(&format!("{script}\nomega"));
+        let analysis = analyse_script(&format!("{script}\nomega"));
         let listed = analysis.commands.iter().any(|command| command.words[0] == ScriptWord::Literal("omega".to_owned()));
         let as_text = script.contains("<<") || script.contains(['\'', '"', '#', '\\']);
         prop_assert!(listed || as_text || !analysis.undecided.is_empty(), "{analysis}");
@@ -76,7 +76,7 @@ proptest! {
 
 #[test]
 fn limits_are_kept() {
-    let undecided = |script: &str| !analyse(script).undecided.is_empty();
+    let undecided = |script: &str| !analyse_script(script).undecided.is_empty();
     assert!(undecided(&"a;".repeat(257)));
     assert!(!undecided(&"a;".repeat(256)));
     assert!(undecided(&format!("a {}", "x".repeat(64 * 1024))));
@@ -96,7 +96,7 @@ fn nothing_takes_long() {
         "a=b ", ">f ", "x", "#\n", "a&",
     ] {
         let start = std::time::Instant::now();
-        let _analysis = analyse(&piece.repeat(long / piece.len()));
+        let _analysis = analyse_script(&piece.repeat(long / piece.len()));
         assert!(start.elapsed().as_secs() < 5, "{piece:?} took {:?}", start.elapsed());
     }
 }

@@ -1,9 +1,9 @@
 //! Tests which commands only apply a patch.
 
-use toolgate_policy::shell::{PatchCommand, patch};
+use toolgate_policy::shell::{PatchCommand, find_patch};
 
-fn of(argv: &[&str]) -> Option<PatchCommand> {
-    patch(&argv.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+fn patch_text(argv: &[&str]) -> Option<PatchCommand> {
+    find_patch(&argv.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
 }
 
 fn found(directory: Option<&str>, text: &str) -> Option<PatchCommand> {
@@ -14,8 +14,8 @@ const TEXT: &str = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n";
 
 #[test]
 fn a_patch_and_nothing_else_is_found() {
-    assert_eq!(of(&["apply_patch", TEXT]), found(None, TEXT));
-    assert_eq!(of(&["applypatch", TEXT]), found(None, TEXT));
+    assert_eq!(patch_text(&["apply_patch", TEXT]), found(None, TEXT));
+    assert_eq!(patch_text(&["applypatch", TEXT]), found(None, TEXT));
     for (script, directory) in [
         (format!("apply_patch <<'EOF'\n{TEXT}EOF\n"), None),
         (format!("apply_patch <<'EOF'\n{TEXT}EOF"), None),
@@ -28,11 +28,11 @@ fn a_patch_and_nothing_else_is_found() {
         (format!("cd 'a b/c' && apply_patch <<'EOF'\n{TEXT}EOF\n"), Some("a b/c")),
     ] {
         for shell in [["bash", "-lc"], ["/bin/bash", "-c"], ["sh", "-c"], ["zsh", "-lc"]] {
-            assert_eq!(of(&[shell[0], shell[1], &script]), found(directory, TEXT), "{script}");
+            assert_eq!(patch_text(&[shell[0], shell[1], &script]), found(directory, TEXT), "{script}");
         }
     }
     let odd = "+$(x) `y` \\z\n";
-    assert_eq!(of(&["bash", "-c", &format!("apply_patch <<'E'\n{odd}E")]), found(None, odd));
+    assert_eq!(patch_text(&["bash", "-c", &format!("apply_patch <<'E'\n{odd}E")]), found(None, odd));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn anything_besides_makes_it_a_command() {
         "apply_patch \"$x\"".to_owned(),
         "apply_patch".to_owned(),
     ] {
-        assert_eq!(of(&["bash", "-lc", &script]), None, "{script}");
+        assert_eq!(patch_text(&["bash", "-lc", &script]), None, "{script}");
     }
     for argv in [
         &["apply_patch"][..],
@@ -73,6 +73,6 @@ fn anything_besides_makes_it_a_command() {
         &["python3", "-c", "apply_patch x"],
         &[],
     ] {
-        assert_eq!(of(argv), None, "{argv:?}");
+        assert_eq!(patch_text(argv), None, "{argv:?}");
     }
 }

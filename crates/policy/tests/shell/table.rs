@@ -430,7 +430,7 @@ const TABLE: &[(&str, &str)] = &[
 #[test]
 fn scripts_are_understood_as_bash_understands_them() {
     for (script, expected) in TABLE {
-        let shown = toolgate_policy::shell::analyse(script).to_string().replace('\n', " ¶ ");
+        let shown = toolgate_policy::shell::analyse_script(script).to_string().replace('\n', " ¶ ");
         assert_eq!(shown, *expected, "{script}");
     }
 }

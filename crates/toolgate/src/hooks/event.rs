@@ -79,7 +79,7 @@ mod tests {
 
     fn shown(payload: ToolPayload, effects: Vec<Effect>) -> Value {
         let call = ToolCall { id: "c1".into(), name: "alias".to_owned(), payload };
-        let intent = Intent::of(effects).escalated(Escalation::Required, Some("why".to_owned()));
+        let intent = Intent::from_effects(effects).with_escalation(Escalation::Required, Some("why".to_owned()));
         let place = WorkingDir { cwd: "/w".into() };
         before(PlannedCall { tool: "shell", call: &call, intent: &intent, place: &place })
     }

@@ -56,7 +56,7 @@ impl TurnDiffTracker {
     fn taking_effect(&self, changed: &[ChangedFile]) -> String {
         let sentence = |changed: &ChangedFile| {
             let file = self.gate.host_file(&self.root.join(changed.path()))?;
-            changed.differs().then(|| format!("# {}\n", file.sentence(&changed.path().to_string_lossy())))
+            changed.differs().then(|| format!("# {}\n", file.describe_change(&changed.path().to_string_lossy())))
         };
         changed.iter().filter_map(sentence).take(MAX_SENTENCES).collect()
     }

@@ -1,6 +1,6 @@
 //! Compares the executed programs of a script with the static analysis.
 
-use policy::shell::{ScriptAnalysis, ScriptCommand, ScriptWord, analyse, analyse_argv};
+use policy::shell::{ScriptAnalysis, ScriptCommand, ScriptWord, analyse_script, analyse_argv};
 
 use crate::lab::{ScriptCase, TracedRunner, TracedShell};
 use crate::trace::ExecEvent;
@@ -8,7 +8,7 @@ use crate::trace::ExecEvent;
 /// Returns the analysis of `case`.
 pub(crate) fn foresee(case: &ScriptCase) -> ScriptAnalysis {
     match case.shell {
-        TracedShell::Bash => analyse(&case.script),
+        TracedShell::Bash => analyse_script(&case.script),
         TracedShell::Dash | TracedShell::Posix | TracedShell::Ash => {
             analyse_argv(&[case.shell.name().to_owned(), "-c".to_owned(), case.script.clone()])
         }

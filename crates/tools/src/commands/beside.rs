@@ -20,9 +20,9 @@ pub(crate) fn left_beside(session: &ProcessSession, workspace: &Path) -> Vec<Str
     let Some(reach) = session.reach().filter(|_| !lacks_own_places(&session.enforcement())) else {
         return Vec::new();
     };
-    let own = workspace.ancestors().skip(1).take_while(|above| reach.own_place(above).is_some());
+    let own = workspace.ancestors().skip(1).take_while(|above| reach.replaced_place(above).is_some());
     let left: Vec<String> = own
-        .flat_map(|above| changed_within(&reach.real(above), session.wall_time() + SLACK, SHOWN))
+        .flat_map(|above| changed_within(&reach.real_path(above), session.wall_time() + SLACK, SHOWN))
         .map(|path| path.to_string_lossy().into_owned())
         .collect();
     PrivateFiles::of(left.iter().map(String::as_str), &reach).told()

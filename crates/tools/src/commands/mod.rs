@@ -89,7 +89,7 @@ impl EscalationRequest<'_> {
             }
         };
         let proposed = self.prefix_rule.filter(|words| !words.is_empty()).map(<[String]>::to_vec);
-        intent.escalated(escalation, self.justification.map(str::to_owned)).proposing(proposed)
+        intent.with_escalation(escalation, self.justification.map(str::to_owned)).with_prefix_rule(proposed)
     }
 }
 

@@ -87,15 +87,15 @@ impl DenialGuesser<'_> {
     /// Finds a line that reports a read-only file system or a missing permission, and names a path that the policy
     /// protects from writing or reading.
     fn refused(&self, output: &str) -> Option<Denial> {
-        let deny = self.reach.deny();
+        let deny = self.reach.deny_read();
         let closed = |path: &PathBuf| {
-            deny.denies(path).is_some()
+            deny.denying_pattern(path).is_some()
                 || !self.confinement.may_write(path) && !self.is_no_file_of_the_host(path)
         };
         let path = self.named(output, &REFUSED, closed)?;
-        Some(match deny.denies(&path).map(str::to_owned) {
+        Some(match deny.denying_pattern(&path).map(str::to_owned) {
             Some(rule) => Denial::DenyRead { path, rule },
-            None => self.confinement.refusal_of_write(path),
+            None => self.confinement.write_denial(path),
         })
     }
 
@@ -104,7 +104,7 @@ impl DenialGuesser<'_> {
         if !self.has_own_places {
             return None;
         }
-        let path = self.named(output, &MISSING, |path| self.reach.own_place(path).is_some())?;
+        let path = self.named(output, &MISSING, |path| self.reach.replaced_place(path).is_some())?;
         Some(format!("`{}`: {}", path.display(), not_the_hosts(self.reach, &path)?))
     }
 
@@ -116,7 +116,7 @@ impl DenialGuesser<'_> {
             let (at, word) = words.iter().find_map(|word| Some((line.find(word)?, word)))?;
             // The path next to the words is meant, else the last path of the line: the program itself is named first.
             let next = beside(&line[..at], &line[at + word.len()..])
-                .map(|path| policy::normal(&self.workdir.join(path)));
+                .map(|path| policy::normalize_path(&self.workdir.join(path)));
             next.filter(&fits).or_else(|| paths(line, self.workdir).filter(&fits).last())
         })
     }
@@ -124,7 +124,7 @@ impl DenialGuesser<'_> {
     /// Returns true for a device, a kernel file, or a path in a private directory of the session.
     fn is_no_file_of_the_host(&self, path: &Path) -> bool {
         let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
-        is_device || path.starts_with("/proc") || self.has_own_places && self.reach.own_place(path).is_some()
+        is_device || path.starts_with("/proc") || self.has_own_places && self.reach.replaced_place(path).is_some()
     }
 }
 
@@ -151,7 +151,7 @@ fn paths(line: &str, workdir: &Path) -> impl Iterator<Item = PathBuf> {
     let words = words.enumerate().filter(|(at, word)| *at > 0 || !word.ends_with(':')).map(|(_, word)| word);
     let words = words.map(|word| word.trim_end_matches([':', '.']));
     let is_path = |word: &&str| word.len() > 1 && word.contains('/') && !word.contains("://");
-    words.filter(is_path).map(|word| policy::normal(&workdir.join(word)))
+    words.filter(is_path).map(|word| policy::normalize_path(&workdir.join(word)))
 }
 
 #[cfg(test)]
@@ -161,12 +161,12 @@ mod tests {
     use super::*;
 
     fn reach(workspace: &str, deny: &[&str]) -> ReadScope {
-        let own = |place: &str| ReadRoot::new(format!("/tmp/s{place}")).spelled(place).unlisted();
+        let own = |place: &str| ReadRoot::new(format!("/tmp/s{place}")).with_spelling(place).unlisted();
         let home = || ["/tmp/home".into()];
         let roots = vec![
             ReadRoot::new(workspace),
-            own("/tmp").in_place_of_the_hosts(home()),
-            own("/var/tmp").in_place_of_the_hosts(home()),
+            own("/tmp").replacing_host_directory(home()),
+            own("/var/tmp").replacing_host_directory(home()),
         ];
         ReadScope::new(roots, DenyRead::new(deny, Some(Path::new("/home/u"))).unwrap())
     }

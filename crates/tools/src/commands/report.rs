@@ -332,7 +332,7 @@ impl CommandReport {
         let words = |denials: &[Denial]| denials.iter().map(ToString::to_string).collect::<Vec<_>>();
         json!({
             "enforcement": enforcement.as_str(),
-            "gaps": enforcement.gaps(),
+            "gaps": enforcement.gap_sentences(),
             "refused": words(&self.refusals.told),
             "perhaps_refused": words(self.refusals.guessed.as_slice()),
         })

@@ -35,7 +35,7 @@ impl ToolHandler for FsWriteTool {
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         given(args.text.as_deref(), args.base64.as_deref())?;
-        Ok(Intent::of(vec![Effect::Write(place.path("path", &args.path)?)]))
+        Ok(Intent::from_effects(vec![Effect::Write(place.path("path", &args.path)?)]))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
@@ -45,7 +45,7 @@ impl ToolHandler for FsWriteTool {
         let (args, edits, permit, place) =
             (args.clone(), Arc::clone(&self.0), permit.clone(), cx.place().clone());
         cx.blocking(move |_| {
-            let real = permit.reach().real(&path).to_string_lossy().into_owned();
+            let real = permit.read_scope().real_path(&path).to_string_lossy().into_owned();
             let (disk, denied) = writable(&place, &permit)?;
             let found = disk.file_version(&real).map(|(_, stamp)| stamp);
             if args.new && found.is_some() {
@@ -65,7 +65,7 @@ impl ToolHandler for FsWriteTool {
             }
             let data = json!({ "created": found.is_none(), "size": size });
             let mut text = format!("{size} bytes written to `{}`", args.path);
-            for line in PrivateFiles::of(std::iter::once(real.as_str()), permit.reach()).told() {
+            for line in PrivateFiles::of(std::iter::once(real.as_str()), permit.read_scope()).told() {
                 text = format!("{text}\n{line}");
             }
             Ok(answer(text, data))

@@ -65,7 +65,7 @@ impl ToolHandler for ProcessStartTool {
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         let intent = Intent::run(self.argv(args)?, &workdir(args.cwd.as_deref(), place)?);
-        Ok(intent.in_terminal(args.tty.is_some()))
+        Ok(intent.with_terminal(args.tty.is_some()))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {

@@ -33,7 +33,7 @@ impl ToolHandler for ProcessWriteTool {
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         let session = find(&self.0, args.process_id)?;
         let (into, confined) = (session.origin().command.clone(), session.confinement().is_some());
-        Ok(Intent::of(vec![Effect::Type(ProgramInput { into, text: args.text.clone(), confined })]))
+        Ok(Intent::from_effects(vec![Effect::Type(ProgramInput { into, text: args.text.clone(), confined })]))
     }
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {

@@ -74,10 +74,10 @@ impl PatchWorkspace {
         };
         let rules = rules.replace("WORK", root.to_str().unwrap());
         let gate = Gate::new(ReadScope::new(vec![ReadRoot::new(&root)], deny), sandbox)
-            .confined_to(Confinement { writable, ..Confinement::default() })
-            .on(Arc::new(ThisMachine::new("/usr/bin", vec![root.clone()])))
-            .asking(approval)
-            .ruled_by(RuleSet::parse(&rules, "/rules.toml".as_ref(), RuleLayer::User).unwrap());
+            .with_confinement(Confinement { writable, ..Confinement::default() })
+            .with_machine(Arc::new(ThisMachine::new("/usr/bin", vec![root.clone()])))
+            .with_approval(approval)
+            .with_rules(RuleSet::parse(&rules, "/rules.toml".as_ref(), RuleLayer::User).unwrap());
         let edits = Arc::new(EditTracker::recorded_in(w.outside().join("../records")));
         let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &edits).unwrap();
         let registry = tools.into_iter().fold(ToolRegistry::builder(), |all, tool| all.erased(tool));

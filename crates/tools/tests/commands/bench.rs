@@ -90,7 +90,7 @@ pub(crate) fn router(workspace: &TestWorkspace, commands: &Arc<CommandRunner>) -
     // Some of the scripts fork repeatedly, and no approver is there to allow that.
     let allowed = "[[rule]]\ntool = [\"shell\", \"shell_command\", \"exec_command\"]\ndecision = \"allow\"\n";
     let rules = RuleSet::parse(allowed, "/rules.toml".as_ref(), RuleLayer::User).unwrap();
-    let gate = Gate::new(ReadScope::new(vec![ReadRoot::new(&root)], deny), SandboxPolicy::FullAccess).ruled_by(rules);
+    let gate = Gate::new(ReadScope::new(vec![ReadRoot::new(&root)], deny), SandboxPolicy::FullAccess).with_rules(rules);
     let tools = tools(commands).into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.erased(tool));
     ToolRouter::new(tools.build().unwrap(), gate, WorkingDir { cwd: root })
 }

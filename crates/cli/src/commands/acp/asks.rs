@@ -75,7 +75,7 @@ impl EditorApprover {
 /// Lists the reasons for the question and the consequences of a yes, in Markdown.
 fn reasons(question: &ApprovalQuestion) -> String {
     let mut lines: Vec<String> =
-        question.why.iter().map(|why| format!("- {}", to_one_line(&why.for_user()))).collect();
+        question.why.iter().map(|why| format!("- {}", to_one_line(&why.describe_for_user()))).collect();
     if let Some(why) = &question.intent.justification {
         lines.push(format!("- the model says: {}", to_one_line(why)));
     }

@@ -1,6 +1,6 @@
 //! Sanitizes the text of a server's question: only our own styles reach the terminal unescaped.
 
-use toolgate::invisible;
+use toolgate::is_invisible;
 
 /// The styles of our own pages. None of them hides a character.
 const STYLES: &[&str] =
@@ -15,7 +15,7 @@ pub(super) fn sanitize(text: &str) -> String {
         let style = STYLES.iter().find(|style| rest.starts_with(**style));
         match style {
             Some(style) => out.push_str(style),
-            None if invisible(letter) => out.extend(letter.escape_unicode()),
+            None if is_invisible(letter) => out.extend(letter.escape_unicode()),
             None => out.push(letter),
         }
         rest = &rest[style.map_or(letter.len_utf8(), |style| style.len())..];
@@ -35,7 +35,7 @@ mod tests {
     fn our_own_pages_are_shown_as_they_are() {
         let size = ScreenSize { width: 80, height: 10 };
         let why = Some("Because.\u{1b}[8m".to_owned());
-        let hidden = script_intent("rm -rf \u{202e}x \"$y\"").escalated(Escalation::Required, why);
+        let hidden = script_intent("rm -rf \u{202e}x \"$y\"").with_escalation(Escalation::Required, why);
         for question in [
             question_for(ApprovalPolicy::OnRequest, &hidden),
             question_for(ApprovalPolicy::Untrusted, &script_intent("apply_patch <<'E'\n*** Begin Patch\n-a\n+b\n@@\nE\n")),

@@ -74,7 +74,7 @@ impl Approver for DemoApprover {
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let Some(person) = &self.person else {
-                let why: Vec<String> = question.why.iter().map(toolgate::ApprovalReason::for_user).collect();
+                let why: Vec<String> = question.why.iter().map(toolgate::ApprovalReason::describe_for_user).collect();
                 let why = screen::to_one_line(&why.join("; "));
                 screen::print_stderr(&format!(
                     "{NAME}?{NAME:#} {why} {FAINT}(nobody is there to ask: the demo says yes){FAINT:#}"

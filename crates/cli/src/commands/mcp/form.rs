@@ -164,7 +164,7 @@ mod tests {
     fn a_form_that_had_to_be_cut_takes_no_yes() {
         let long = format!("rm -rf build\n{}touch payload\n", "echo an ordinary step\n".repeat(400));
         let why = Some("It builds.".to_owned());
-        let question = question_for(ApprovalPolicy::OnRequest, &script_intent(&long).escalated(Escalation::Required, why));
+        let question = question_for(ApprovalPolicy::OnRequest, &script_intent(&long).with_escalation(Escalation::Required, why));
         let form = ApprovalForm::for_question(&question);
         let ClientInput::Form { message, schema } = form.request() else { panic!("no form") };
         let head: Vec<&str> = message.lines().take_while(|line| !line.contains("an ordinary step")).collect();

@@ -7,7 +7,7 @@ use ::mcp::serve::{HostCall, ToolHost, HostIdentity, HostTool, RunningCall};
 use tokio::time::Instant;
 use toolgate::{
     Approver, CallObserver, ToolCall, ToolCallRuntime, ToolRouter, ToolSource, Toolgate, Value,
-    is_in_configuration,
+    is_inside_configuration,
 };
 
 use super::catalogue;
@@ -71,7 +71,7 @@ impl HostEnvironment {
             // Configuration directories of git and agents are no working directories, because a working
             // directory is writable.
             let open = |allowed: &PathBuf, real: &Path| {
-                real.starts_with(allowed) && !is_in_configuration(allowed, real)
+                real.starts_with(allowed) && !is_inside_configuration(allowed, real)
             };
             let below = |real: &PathBuf| self.allowed.iter().any(|allowed| open(allowed, real));
             match real.ok().filter(below) {

@@ -142,7 +142,7 @@ fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
         Effect::Type(typing) => Some(json!({ "into": typing.into, "text": typing.text })),
         _ => None,
     });
-    let patch = run.and_then(|line| toolgate::shell::patch(&line.argv)).map(|patch| patch.text);
+    let patch = run.and_then(|line| toolgate::shell::find_patch(&line.argv)).map(|patch| patch.text);
     let parts: Vec<Value> = command_classes(question)
         .into_iter()
         .map(|(command, class, why)| json!({ "command": command, "class": class, "why": why }))
@@ -155,7 +155,7 @@ fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
             .map(|doubt| json!({ "text": doubt.text, "why": doubt.why }))
             .collect::<Vec<_>>()
     });
-    let touches = question.touches();
+    let touches = question.effect_summary();
     let mut answers: Vec<&str> = approval_choices(question).into_iter().map(|choice| choice.decision_name()).collect();
     answers.dedup();
     let proposal = question.proposal.as_ref();
@@ -163,7 +163,7 @@ fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
         "type": "toolgate.question",
         "call_id": call.as_str(),
         "tool": question.tool,
-        "why": question.why.iter().map(toolgate::ApprovalReason::for_user).collect::<Vec<_>>(),
+        "why": question.why.iter().map(toolgate::ApprovalReason::describe_for_user).collect::<Vec<_>>(),
         "command": command,
         "argv": run.map(|line| &line.argv),
         "cwd": run.map(|line| line.cwd.display().to_string()),
@@ -181,7 +181,7 @@ fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
         "again": question.again,
         "justification": question.intent.justification,
         "diff": question.intent.diff.clone().or(patch),
-        "takes_effect": question.takes_effect(),
+        "takes_effect": question.host_file_warnings(),
         "rule": proposal.map(|proposal| proposal.rule.to_string()),
         "rule_allows": proposal.map(|proposal| proposal.allows.clone()).unwrap_or_default(),
         "choices": answers,

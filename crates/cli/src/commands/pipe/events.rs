@@ -78,7 +78,7 @@ pub(crate) fn event_line(call: &CallId, event: &CallEvent) -> Option<Value> {
             }
             if let Some(enforcement) = enforcement {
                 line["enforcement"] = json!(enforcement.as_str());
-                line["gaps"] = json!(enforcement.gaps());
+                line["gaps"] = json!(enforcement.gap_sentences());
             }
             line
         }

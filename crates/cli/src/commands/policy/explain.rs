@@ -75,7 +75,7 @@ fn describe_verdict(verdict: &Verdict) -> (&'static str, Vec<String>) {
             let gives = permit.grants().iter().map(|grant| format!("a rule or an answer lets it {grant}"));
             ("allow", gives.collect())
         }
-        Verdict::Ask(question) => ("ask", question.why.iter().map(toolgate::ApprovalReason::for_user).collect()),
+        Verdict::Ask(question) => ("ask", question.why.iter().map(toolgate::ApprovalReason::describe_for_user).collect()),
         Verdict::Forbid(denial) => ("forbid", vec![denial.to_string()]),
     }
 }
@@ -117,7 +117,7 @@ fn text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>, cwd: 
             let line = format!("{may}{decision} by {place}{reason}");
             let _ = writeln!(out, "      {}", screen::escape_invisible(&line));
         }
-        if let Some((_, word)) = part.uncovered() {
+        if let Some((_, word)) = part.uncovered_word() {
             let line = format!("the rule does not cover `{word}`: it changes what runs, or where it writes");
             let _ = writeln!(out, "      {}", screen::escape_invisible(&line));
         }
@@ -188,14 +188,14 @@ fn part(part: &ClassifiedCommand) -> Value {
     }).collect();
     let program = part.program.as_ref().filter(|program| !program.path.as_os_str().is_empty());
     json!({
-        "command": part.command.line(),
+        "command": part.command.command_text(),
         "through": part.command.through,
         "fed": part.command.fed,
         "class": class.replace(' ', "_"),
         "why": why,
         "decision": part.decision().map(toolgate::rules::RuleDecision::as_str),
         "rules": rules,
-        "not_covered": part.uncovered().map(|(_, word)| word),
+        "not_covered": part.uncovered_word().map(|(_, word)| word),
         "program": program.map(|program| program.path.display().to_string()),
         "trusted": part.program.as_ref().map(|program| program.trusted),
         "built_in": part.command.built_in,

@@ -17,8 +17,8 @@ use crate::screen;
 pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, CliFault> {
     let text = read(&args.file)?;
     let imported = match args.from {
-        ForeignRuleFormat::Codex => import::codex(&text, &args.file),
-        ForeignRuleFormat::Claude => import::claude(&text, &args.file),
+        ForeignRuleFormat::Codex => import::import_codex(&text, &args.file),
+        ForeignRuleFormat::Claude => import::import_claude(&text, &args.file),
     };
     let imported = imported.map_err(|fault| CliFault::usage(fault.to_string()))?;
     let out = args.out.as_deref().unwrap_or(Path::new("rules.toml"));

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
 /// Runs the examples of a file. Returns `None` if the file does not exist.
 fn tried(page: &RuleFileText) -> Option<Result<Vec<ExampleResult>, RuleFault>> {
     match &page.text {
-        Ok(text) => Some(RuleSet::examples(text.as_ref()?, &page.file, page.layer)),
+        Ok(text) => Some(RuleSet::run_examples(text.as_ref()?, &page.file, page.layer)),
         Err(fault) => Some(Err(fault.clone())),
     }
 }

@@ -74,7 +74,7 @@ fn answered(call: &ToolCall, output: &ToolOutput) -> Value {
     });
     if let Some(enforcement) = &output.facts.enforcement {
         line["enforcement"] = json!(enforcement.as_str());
-        line["gaps"] = json!(enforcement.gaps());
+        line["gaps"] = json!(enforcement.gap_sentences());
     }
     line
 }

@@ -107,7 +107,7 @@ impl<'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> EntryVisits<'w, 'a, V> {
         let (name, kind) = names.get(index);
         self.whole.truncate(here.base);
         self.whole.extend_from_slice(name);
-        if self.walk.deny.denies_entry(Path::new(sys::file_name(&self.whole))).is_some() {
+        if self.walk.deny.denying_entry_pattern(Path::new(sys::file_name(&self.whole))).is_some() {
             self.walk.denied.fetch_add(1, Ordering::Relaxed);
             return None;
         }

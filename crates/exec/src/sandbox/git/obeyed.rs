@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::{HostFile, MissingConfigAction, normal};
+use policy::{HostFile, MissingConfigAction, normalize_path};
 use rustix::fs::{CWD, FileType};
 
 use super::settings::{GitSettings, GitValue, expand_path, dotdot_directories};
@@ -278,7 +278,7 @@ impl GitInputs {
 /// Returns the target of the link at `path`, if it is one.
 fn link(path: &Path) -> Option<PathBuf> {
     let to = rustix::fs::readlinkat(CWD, path, Vec::new()).ok()?;
-    Some(normal(&path.parent()?.join(path_from_bytes(to.into_bytes()))))
+    Some(normalize_path(&path.parent()?.join(path_from_bytes(to.into_bytes()))))
 }
 
 /// Returns the symlinks that lead from `path` to its real location.
@@ -291,7 +291,7 @@ fn links_on_the_way(path: &Path) -> Vec<PathBuf> {
         let first = ways.into_iter().find_map(|way| Some((way.to_owned(), link(way)?)));
         let Some((way, to)) = first else { break };
         let Ok(rest) = path.strip_prefix(&way) else { break };
-        path = normal(&to.join(rest));
+        path = normalize_path(&to.join(rest));
         links.push(way);
     }
     links

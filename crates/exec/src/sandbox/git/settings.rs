@@ -213,7 +213,7 @@ pub(super) fn expand_path(value: &[u8], base: &Path, home: Option<&Path>) -> Opt
         None if is_at_home => return None,
         None => base.join(OsStr::from_bytes(value)),
     };
-    Some(policy::normal(&path))
+    Some(policy::normalize_path(&path))
 }
 
 /// Returns the home directory of a user of this machine.

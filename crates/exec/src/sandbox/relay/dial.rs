@@ -33,7 +33,7 @@ pub(super) fn dial(hosts: &HostRules, host: &str, port: u16) -> Result<TcpStream
 }
 
 fn may_dial(hosts: &HostRules, host: &str, at: SocketAddr) -> bool {
-    hosts.may_reach_at(host, at) && (hosts.lists(host, at) || !is_this_machine(at))
+    hosts.may_reach_address(host, at) && (hosts.allows_address(host, at) || !is_this_machine(at))
 }
 
 /// Returns true if an address, even a public one, belongs to this machine: then it equals the local address of the

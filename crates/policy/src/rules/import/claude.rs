@@ -21,7 +21,7 @@ const COMMANDS: [&str; 3] = ["shell", "shell_command", "exec_command"];
 const READERS: [&str; 4] = ["read_file", "list_dir", "grep_files", "view_image"];
 
 /// Converts `text`, a `settings.json`. Permissions without a counterpart are noted with their position.
-pub fn claude(text: &str, file: &Path) -> Result<ImportedRules, RuleFault> {
+pub fn import_claude(text: &str, file: &Path) -> Result<ImportedRules, RuleFault> {
     check_length(text, file)?;
     let settings: Value = serde_json::from_str(text).map_err(|error| {
         let place = (error.line(), error.column());
@@ -29,16 +29,16 @@ pub fn claude(text: &str, file: &Path) -> Result<ImportedRules, RuleFault> {
         // Removes the position from the message, since it is given separately.
         let why = why.rsplit_once(" at line ").map_or(why.as_str(), |(why, _)| why);
         let codex = "; it looks like Codex's rules: try `toolgate policy import codex`";
-        let other = if super::codex::is_of_codex(text) { codex } else { "" };
+        let other = if super::codex::is_codex_rules(text) { codex } else { "" };
         RuleFault::at(file, place, format!("not JSON: {why}{other}"))
     })?;
     let Some(settings) = settings.as_object() else {
-        return Err(RuleFault::whole(file, "it holds no settings: a `settings.json` is an object"));
+        return Err(RuleFault::in_file(file, "it holds no settings: a `settings.json` is an object"));
     };
     let mut page = ImportBuilder::default();
     match settings.get("permissions") {
         Some(Value::Object(permissions)) => permissions_of(&mut page, permissions),
-        Some(_) => return Err(RuleFault::whole(file, "`permissions` must be an object")),
+        Some(_) => return Err(RuleFault::in_file(file, "`permissions` must be an object")),
         None => page.note("permissions", "there are none"),
     }
     let others: Vec<&str> = settings.keys().map(String::as_str).filter(|key| *key != "permissions").collect();
@@ -145,7 +145,7 @@ fn command(page: &mut ImportBuilder, at: &str, text: &str, what: &str, decision:
     if words.contains('*') {
         return lost(page, at, text, decision, "a `*` may only stand for all words at the end");
     }
-    match crate::rules::example::simple(words) {
+    match crate::rules::example::single_command_words(words) {
         Ok(words) => {
             let word = |word| match word {
                 ScriptWord::Literal(word) | ScriptWord::Unknown(word) => vec![word],
@@ -161,9 +161,9 @@ fn paths(page: &mut ImportBuilder, at: &str, text: &str, (what, access): (&str, 
     if access == PathAccess::Read && decision == RuleDecision::Ask {
         return lost(page, at, text, decision, "nobody is asked about reading a path");
     }
-    match claude_path::carry(what, access, decision) {
+    match claude_path::convert_path(what, access, decision) {
         Ok(ConvertedPath { path, note }) => {
-            let path = match RulePath::read(&path, None, access, decision) {
+            let path = match RulePath::parse(&path, None, access, decision) {
                 Ok(path) => path,
                 Err(why) => return lost(page, at, text, decision, &why),
             };

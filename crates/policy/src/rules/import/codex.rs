@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::starlark::{StarlarkCall, StarlarkStatement, StarlarkValue, statements};
+use super::starlark::{StarlarkCall, StarlarkStatement, StarlarkValue, parse_statements};
 use super::{RuleExamples, ImportedRules, ImportBuilder, check_length, shlex};
 use crate::HostPattern;
 use crate::rules::{RuleDecision, NewRule, RuleSubject, RuleFault};
@@ -20,17 +20,17 @@ const SHOWN: usize = 80;
 const CALLS: [&str; 3] = ["prefix_rule", "network_rule", "host_executable"];
 
 /// Converts `text`, a Codex rule file. Statements other than calls with literal arguments are noted with their line.
-pub fn codex(text: &str, file: &Path) -> Result<ImportedRules, RuleFault> {
+pub fn import_codex(text: &str, file: &Path) -> Result<ImportedRules, RuleFault> {
     check_length(text, file)?;
     if text.trim_start().starts_with('{') {
         let why = "it looks like JSON, as Claude Code's settings are: try `toolgate policy import claude`";
-        return Err(RuleFault::whole(file, why));
+        return Err(RuleFault::in_file(file, why));
     }
     let mut page = ImportBuilder::default();
-    let statements = statements(text, &CALLS);
+    let statements = parse_statements(text, &CALLS);
     if let Some((line, name)) = statements.iter().find_map(redefined) {
         let why = format!("line {line} gives `{name}` another meaning, so its calls cannot be understood");
-        return Err(RuleFault::whole(file, why));
+        return Err(RuleFault::in_file(file, why));
     }
     let mut hosts = CodexHostRules::default();
     for statement in &statements {
@@ -59,9 +59,9 @@ pub fn codex(text: &str, file: &Path) -> Result<ImportedRules, RuleFault> {
 }
 
 /// Returns true if `text` contains a Codex rule.
-pub(super) fn is_of_codex(text: &str) -> bool {
+pub(super) fn is_codex_rules(text: &str) -> bool {
     let is_rule = |statement: &StarlarkStatement| matches!(statement, StarlarkStatement::Call(call) if CALLS.contains(&call.name.as_str()));
-    statements(text, &CALLS).iter().any(is_rule)
+    parse_statements(text, &CALLS).iter().any(is_rule)
 }
 
 /// Returns the position and name if a statement redefines a known name.
@@ -221,7 +221,7 @@ fn examples(page: &mut ImportBuilder, at: &str, value: Option<&StarlarkValue>) -
     };
     let mut found = Vec::new();
     for example in list {
-        match text(example).map_or_else(|| texts(example), shlex::split) {
+        match text(example).map_or_else(|| texts(example), shlex::split_words) {
             Some(words) => found.push(words),
             None => page.note(at, "an example was left out: it is neither a command nor a list of words"),
         }

@@ -6,13 +6,13 @@ mod codex;
 mod shlex;
 mod starlark;
 
-pub use claude::claude;
-pub use codex::codex;
+pub use claude::import_claude;
+pub use codex::import_codex;
 
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::write::list;
+use super::write::toml_list;
 use super::{RuleLayer, MAX_BYTES, NewRule, RuleFault, RuleSet};
 
 /// Maximum number of notes.
@@ -91,10 +91,10 @@ impl ImportBuilder {
             };
             format!("{}{}", line("match", matching), line("not_match", other))
         };
-        let written = |examples: &[Vec<String>]| examples.iter().map(|words| list(words)).collect::<Vec<_>>();
+        let written = |examples: &[Vec<String>]| examples.iter().map(|words| toml_list(words)).collect::<Vec<_>>();
         let (mut matching, mut other) = (written(&examples.matching), written(&examples.other));
         let all = format!("{rule}{}", lines(&matching, &other));
-        let tried = match RuleSet::examples(&all, Path::new("rules.toml"), RuleLayer::User) {
+        let tried = match RuleSet::run_examples(&all, Path::new("rules.toml"), RuleLayer::User) {
             Ok(tried) => tried,
             Err(fault) => {
                 self.note(at, format!("the examples were left out: {}", fault.why));
@@ -120,7 +120,7 @@ impl ImportBuilder {
             let line = format!("# - {}: {}", note.at, note.what);
             text.extend(
                 line.chars()
-                    .map(|letter| if crate::letters::hides(letter) || letter == '\n' { ' ' } else { letter }),
+                    .map(|letter| if crate::letters::is_deceptive(letter) || letter == '\n' { ' ' } else { letter }),
             );
             text.push('\n');
         }
@@ -135,7 +135,7 @@ impl ImportBuilder {
 /// Rejects a text that is too long for a rule file.
 fn check_length(text: &str, file: &Path) -> Result<(), RuleFault> {
     if text.len() > MAX_BYTES {
-        return Err(RuleFault::whole(file, format!("longer than {MAX_BYTES} bytes")));
+        return Err(RuleFault::in_file(file, format!("longer than {MAX_BYTES} bytes")));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Splits a text into words like Python's `shlex.split`: quotes and escapes, but no other shell syntax.
+//! Splits a text into words like Python's `shlex.split_words`: quotes and escapes, but no other shell syntax.
 
 /// Splits `text` into words; `None` if a quote is not closed.
-pub(super) fn split(text: &str) -> Option<Vec<String>> {
+pub(super) fn split_words(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word): (Vec<String>, Option<String>) = (Vec::new(), None);
     let mut letters = text.chars();
     // ends: each round takes a letter
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words() {
+    fn splits_like_python_shlex() {
         for (text, expected) in [
             ("git push origin", Some(vec!["git", "push", "origin"])),
             ("  a\tb\nc ", Some(vec!["a", "b", "c"])),
@@ -63,7 +63,7 @@ mod tests {
             ("a\\", None),
         ] {
             let expected = expected.map(|words| words.into_iter().map(str::to_owned).collect::<Vec<_>>());
-            assert_eq!(split(text), expected, "{text}");
+            assert_eq!(split_words(text), expected, "{text}");
         }
     }
 }

@@ -53,7 +53,7 @@ struct StarlarkToken {
 }
 
 /// Parses the statements of `text`; `known` are the names of known functions.
-pub(super) fn statements(text: &str, known: &[&'static str]) -> Vec<StarlarkStatement> {
+pub(super) fn parse_statements(text: &str, known: &[&'static str]) -> Vec<StarlarkStatement> {
     let tokens = tokens(text);
     let lines: Vec<&str> = text.split('\n').collect();
     let mut rest = tokens.as_slice();
