@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fault::{RpcErrorCode, RpcFault};
 use crate::frames::{IncomingFrame, FrameRead, FrameWrite, MessageTransport, DisconnectProbe};
-use crate::message::{RequestId, MAX_MESSAGE, RpcMessage, InvalidMessage, response};
+use crate::message::{RequestId, MAX_MESSAGE, RpcMessage, InvalidMessage, encode_response};
 use crate::peer::Peer;
 
 /// Limits of one connection.
@@ -51,18 +51,18 @@ pub trait RpcHost: Send + Sync + 'static {
     fn answer(self: Arc<Self>, asked: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>>;
 
     /// Handles a notification other than a cancellation. Unknown notifications are ignored, as the protocol requires.
-    fn told(&self, _peer: &Peer, _method: &str, _params: Value) {}
+    fn on_notification(&self, _peer: &Peer, _method: &str, _params: Value) {}
 
     /// Returns the notification by which either side cancels a request.
-    fn take_back(&self) -> CancelNotification {
+    fn cancel_notification(&self) -> CancelNotification {
         CancelNotification::default()
     }
 
     /// Handles the half-close of the peer; its pending requests are still answered.
-    fn silent(&self, _peer: &Peer) {}
+    fn on_half_close(&self, _peer: &Peer) {}
 
     /// Handles the end of a connection.
-    fn left(&self, _peer: &Peer) {}
+    fn on_disconnect(&self, _peer: &Peer) {}
 }
 
 /// The notification that cancels a request.
@@ -81,10 +81,10 @@ impl Default for CancelNotification {
 }
 
 /// Serves one connection until either side closes it.
-pub async fn serve(host: Arc<dyn RpcHost>, mut frames: impl MessageTransport, limits: ConnectionLimits) {
+pub async fn serve_connection(host: Arc<dyn RpcHost>, mut frames: impl MessageTransport, limits: ConnectionLimits) {
     let probe = frames.probe();
     let (mut read, mut write) = frames.split();
-    let peer = Peer::new(host.take_back());
+    let peer = Peer::new(host.cancel_notification());
     let writing = async {
         // ends: when the connection is closed, or a write fails or stalls
         while let Some(message) = peer.outbox().next().await {
@@ -115,13 +115,13 @@ pub async fn serve(host: Arc<dyn RpcHost>, mut frames: impl MessageTransport, li
         }
         // A client that half-closed the connection still gets its answers. Our own requests to it cannot be answered
         // any more.
-        peer.falls_silent();
-        desk.host.silent(&peer);
+        peer.mark_half_closed();
+        desk.host.on_half_close(&peer);
         // The host is informed before our pending requests fail.
-        peer.forget_asked();
+        peer.drop_pending();
         tokio::select! {
-            () = desk.settled() => {}
-            () = gone(probe) => {}
+            () = desk.wait_until_settled() => {}
+            () = wait_for_disconnect(probe) => {}
         }
     };
     tokio::pin!(writing);
@@ -135,14 +135,14 @@ pub async fn serve(host: Arc<dyn RpcHost>, mut frames: impl MessageTransport, li
         }
     }
     desk.close();
-    host.left(&peer);
+    host.on_disconnect(&peer);
 }
 
 /// Polling interval of the probe for a half-closed peer.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Resolves when the peer has disconnected completely; never without a probe.
-async fn gone(probe: Option<DisconnectProbe>) {
+async fn wait_for_disconnect(probe: Option<DisconnectProbe>) {
     let Some(probe) = probe else { return std::future::pending().await };
     // ends: when the peer disconnects
     while !probe() {
@@ -182,7 +182,7 @@ impl OpenRequests {
     }
 
     /// Records that one more answer is queued.
-    fn said(&self) {
+    fn answer_queued(&self) {
         self.unsaid.fetch_sub(1, Ordering::SeqCst);
         self.fewer.notify_waiters();
     }
@@ -194,13 +194,13 @@ impl OpenRequests {
 
 impl MessageDispatcher {
     async fn take(&self, bytes: &[u8]) {
-        match RpcMessage::read(bytes) {
+        match RpcMessage::parse(bytes) {
             None => {}
             Some(Ok(RpcMessage::Request { id, method, params })) => self.request(id, method, params).await,
-            Some(Ok(RpcMessage::Notification { method, params })) => self.told(&method, params),
+            Some(Ok(RpcMessage::Notification { method, params })) => self.handle_notification(&method, params),
             Some(Ok(RpcMessage::Response { id, answer })) => {
                 // Late and duplicate answers are ignored.
-                let _nobody_waits = self.peer.answered(&id, answer);
+                let _nobody_waits = self.peer.complete_request(&id, answer);
             }
             Some(Err(InvalidMessage { id, fault })) => self.respond(id.as_ref(), Err(fault)).await,
         }
@@ -228,7 +228,7 @@ impl MessageDispatcher {
         match first_step(&mut answering) {
             Poll::Ready(answer) => {
                 self.open.remove(&id);
-                self.respond(Some(&id), caught(answer)).await;
+                self.respond(Some(&id), or_internal_error(answer)).await;
             }
             Poll::Pending => {
                 let (peer, open) = (self.peer.clone(), Arc::clone(&self.open));
@@ -238,20 +238,20 @@ impl MessageDispatcher {
                     reason = "no call of a tool: a request, which ends with its connection"
                 )]
                 tokio::spawn(async move {
-                    let answer = caught(answering.await);
+                    let answer = or_internal_error(answering.await);
                     open.remove(&id);
-                    peer.outbox().send(response(Some(&id), &answer)).await;
-                    open.said();
+                    peer.outbox().send(encode_response(Some(&id), &answer)).await;
+                    open.answer_queued();
                 });
             }
         }
     }
 
     /// Handles a notification.
-    fn told(&self, method: &str, params: Value) {
-        let CancelNotification { method: take_back, id } = self.host.take_back();
+    fn handle_notification(&self, method: &str, params: Value) {
+        let CancelNotification { method: take_back, id } = self.host.cancel_notification();
         if method != take_back {
-            let told = || self.host.told(&self.peer, method, params);
+            let told = || self.host.on_notification(&self.peer, method, params);
             if std::panic::catch_unwind(AssertUnwindSafe(told)).is_err() {
                 tracing::error!(method, "the host stumbled over what it was told; its other work goes on");
             }
@@ -267,11 +267,11 @@ impl MessageDispatcher {
     }
 
     async fn respond(&self, id: Option<&RequestId>, answer: Result<Value, RpcFault>) {
-        self.peer.outbox().send(response(id, &answer)).await;
+        self.peer.outbox().send(encode_response(id, &answer)).await;
     }
 
     /// Waits until every request is answered.
-    async fn settled(&self) {
+    async fn wait_until_settled(&self) {
         // ends: no more requests arrive, and each of them ends
         loop {
             let fewer = self.open.fewer.notified();
@@ -285,7 +285,7 @@ impl MessageDispatcher {
     }
 
     fn close(&self) {
-        self.peer.leave();
+        self.peer.disconnect();
         self.open.lock().clear();
     }
 }
@@ -299,11 +299,11 @@ fn first_step(answering: &mut AnswerFuture) -> Poll<std::thread::Result<Result<V
     answering.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
-fn caught(answer: std::thread::Result<Result<Value, RpcFault>>) -> Result<Value, RpcFault> {
+fn or_internal_error(answer: std::thread::Result<Result<Value, RpcFault>>) -> Result<Value, RpcFault> {
     answer.unwrap_or_else(|_| {
         Err(RpcErrorCode::Internal
             .fault("the server stumbled over this request; its other work goes on")
-            .with(json!({})))
+            .with_data(json!({})))
     })
 }
 
@@ -330,25 +330,25 @@ mod tests {
             })
         }
 
-        fn told(&self, _: &Peer, method: &str, params: Value) {
+        fn on_notification(&self, _: &Peer, method: &str, params: Value) {
             self.0.lock().unwrap().push(format!("{method} {params}"));
         }
 
-        fn take_back(&self) -> CancelNotification {
+        fn cancel_notification(&self) -> CancelNotification {
             CancelNotification { method: "$/undo", id: "which" }
         }
 
-        fn silent(&self, peer: &Peer) {
-            self.0.lock().unwrap().push(format!("silent {}", peer.is_silent()));
+        fn on_half_close(&self, peer: &Peer) {
+            self.0.lock().unwrap().push(format!("silent {}", peer.is_half_closed()));
         }
     }
 
     /// Sends these lines as a client that then half-closes the connection and reads in small pieces. Returns the lines
     /// of the host, and the notifications that it recorded.
-    async fn said(lines: &str) -> (Vec<String>, Vec<String>) {
+    async fn exchange_lines(lines: &str) -> (Vec<String>, Vec<String>) {
         let (host, (ours, theirs)) = (Arc::<AskingHost>::default(), tokio::io::duplex(16));
         let (read, write) = tokio::io::split(theirs);
-        let serving = serve(Arc::clone(&host) as Arc<dyn RpcHost>, LineTransport(read, write), ConnectionLimits::default());
+        let serving = serve_connection(Arc::clone(&host) as Arc<dyn RpcHost>, LineTransport(read, write), ConnectionLimits::default());
         let asking = async {
             let (mut from, mut to) = tokio::io::split(ours);
             to.write_all(lines.as_bytes()).await.unwrap();
@@ -369,8 +369,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_falls_silent_is_asked_in_vain_and_still_answered() {
-        let (said, told) = said("{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":null}\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\"}\n").await;
+    async fn half_closed_client_is_still_answered_but_cannot_be_asked() {
+        let (said, told) = exchange_lines("{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":null}\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\"}\n").await;
         let answer: Value = serde_json::from_str(said.last().unwrap()).unwrap();
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(RpcErrorCode::Peer.number())));
         assert_eq!(told, ["x {}", "silent true"]);
@@ -378,7 +378,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_is_taken_back_as_the_host_says() {
-        let (said, _) = said("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\"}\n{\"jsonrpc\":\"2.0\",\"method\":\"$/undo\",\"params\":{\"which\":7}}\n").await;
+        let (said, _) = exchange_lines("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\"}\n{\"jsonrpc\":\"2.0\",\"method\":\"$/undo\",\"params\":{\"which\":7}}\n").await;
         assert!(said.contains(&r#"{"id":7,"jsonrpc":"2.0","result":"taken back"}"#.to_owned()), "{said:?}");
         assert!(
             said.iter().any(|line| line.contains(r#""method":"$/undo""#) && line.contains("which")),
@@ -387,12 +387,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_does_not_read_is_cut_off() {
+    async fn client_that_does_not_read_is_disconnected() {
         let (ours, theirs) = tokio::io::duplex(16);
         let (read, write) = tokio::io::split(theirs);
         let host = Arc::<AskingHost>::default();
         let limits = ConnectionLimits { stalled: Duration::from_millis(50), ..ConnectionLimits::default() };
-        let serving = serve(Arc::clone(&host) as Arc<dyn RpcHost>, LineTransport(read, write), limits);
+        let serving = serve_connection(Arc::clone(&host) as Arc<dyn RpcHost>, LineTransport(read, write), limits);
         let (_unread, mut to) = tokio::io::split(ours);
         let asking = async {
             // Sends more requests than it reads; the connection stays open.

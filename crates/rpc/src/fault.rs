@@ -105,13 +105,13 @@ impl RpcErrorCode {
 impl RpcFault {
     /// Adds data for programs.
     #[must_use]
-    pub fn with(mut self, data: Value) -> Self {
+    pub fn with_data(mut self, data: Value) -> Self {
         self.data = Some(data);
         self
     }
 
     /// Returns whether the error has this code.
-    pub fn is(&self, code: RpcErrorCode) -> bool {
+    pub fn has_code(&self, code: RpcErrorCode) -> bool {
         self.code == code.number()
     }
 }

@@ -198,7 +198,7 @@ impl HandshakeHeaders<'_> {
     }
 
     /// Returns whether header `name` is present.
-    pub fn has(&self, name: &str) -> bool {
+    pub fn contains(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 }

@@ -15,7 +15,7 @@ mod outbox;
 mod peer;
 pub mod protocol;
 
-pub use connection::{IncomingRequest, RpcHost, ConnectionLimits, CancelNotification, serve};
+pub use connection::{IncomingRequest, RpcHost, ConnectionLimits, CancelNotification, serve_connection};
 pub use fault::{RpcErrorCode, RpcFault};
 pub use frames::{
     IncomingFrame, FrameRead, FrameWrite, MessageTransport, HandshakeHeaders, LineReader, LineWriter, LineTransport, DisconnectProbe, ProbedTransport, WebSocketTransport,
@@ -23,5 +23,5 @@ pub use frames::{
 };
 pub use message::{RequestId, MAX_MESSAGE, RpcMessage};
 pub use methods::{Call, Method, fitting, method, reply};
-pub use openrpc::openrpc;
+pub use openrpc::openrpc_document;
 pub use peer::Peer;

@@ -57,13 +57,13 @@ pub(crate) struct InvalidMessage {
 
 impl RpcMessage {
     /// Parses one message; `None` for blank input.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Result<Self, InvalidMessage>> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Result<Self, InvalidMessage>> {
         if bytes.trim_ascii().is_empty() {
             return None;
         }
         let wrong = |code: RpcErrorCode, why: String| InvalidMessage { id: None, fault: code.fault(why) };
         Some(match serde_json::from_slice::<Value>(bytes) {
-            Ok(Value::Object(members)) => Self::of(members),
+            Ok(Value::Object(members)) => Self::from_members(members),
             Ok(Value::Array(_)) => {
                 Err(wrong(RpcErrorCode::Request, "batches are not taken; send one message at a time".to_owned()))
             }
@@ -72,7 +72,7 @@ impl RpcMessage {
         })
     }
 
-    fn of(mut members: Map<String, Value>) -> Result<Self, InvalidMessage> {
+    fn from_members(mut members: Map<String, Value>) -> Result<Self, InvalidMessage> {
         let id = match members.remove("id") {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if text.len() <= MAX_NAME => Ok(Some(RequestId::Text(text))),
@@ -117,7 +117,7 @@ impl RpcMessage {
 }
 
 /// Encodes the response to a request.
-pub(crate) fn response(id: Option<&RequestId>, answer: &Result<Value, RpcFault>) -> String {
+pub(crate) fn encode_response(id: Option<&RequestId>, answer: &Result<Value, RpcFault>) -> String {
     match answer {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
         Err(fault) => json!({ "jsonrpc": "2.0", "id": id, "error": fault }),
@@ -126,12 +126,12 @@ pub(crate) fn response(id: Option<&RequestId>, answer: &Result<Value, RpcFault>)
 }
 
 /// Encodes a request.
-pub(crate) fn request(id: i64, method: &str, params: &Value) -> String {
+pub(crate) fn encode_request(id: i64, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
 /// Encodes a notification; `params` is JSON text.
-pub(crate) fn notification(method: &str, params: &str) -> String {
+pub(crate) fn encode_notification(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
 }
 
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<Result<RpcMessage, InvalidMessage>> {
-        RpcMessage::read(text.as_bytes())
+        RpcMessage::parse(text.as_bytes())
     }
 
     #[test]
@@ -178,14 +178,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_is_sent_is_too_much(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            let _read = RpcMessage::read(&bytes);
+        fn any_bytes_are_parsed_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+            let _read = RpcMessage::parse(&bytes);
         }
 
         #[test]
-        fn what_is_written_is_read(id in any::<i64>(), method in "[a-z/]{1,20}", text in ".{0,40}") {
+        fn encoded_request_is_parsed_back(id in any::<i64>(), method in "[a-z/]{1,20}", text in ".{0,40}") {
             let params = json!({ "text": text });
-            let read = RpcMessage::read(request(id, &method, &params).as_bytes()).unwrap().unwrap();
+            let read = RpcMessage::parse(encode_request(id, &method, &params).as_bytes()).unwrap().unwrap();
             prop_assert_eq!(read, RpcMessage::Request { id: RequestId::Number(id), method, params });
         }
     }

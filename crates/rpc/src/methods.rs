@@ -141,11 +141,11 @@ pub fn reply<M: Method>(given: Result<M::Result, RpcFault>) -> Result<Value, Rpc
 /// # Errors
 /// If they do not match; the error contains the path.
 pub fn fitting<T: DeserializeOwned>(params: Value) -> Result<T, RpcFault> {
-    read(params).map_err(|why| RpcErrorCode::Params.fault(format!("the params do not fit{why}")))
+    parse_value(params).map_err(|why| RpcErrorCode::Params.fault(format!("the params do not fit{why}")))
 }
 
 /// Deserialises `value`; the error text begins with the path.
-pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+pub(crate) fn parse_value<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let at = if path == "." { String::new() } else { format!(" at `{path}`") };
@@ -166,7 +166,7 @@ fn unknown(name: &str) -> RpcFault {
     let shown: String = name.chars().filter(|char| !char.is_control()).take(64).collect();
     RpcErrorCode::Method
         .fault(format!("there is no method `{shown}`{hint}"))
-        .with(serde_json::json!({ "nearest": near }))
+        .with_data(serde_json::json!({ "nearest": near }))
 }
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_read_or_it_is_said_what_is_wrong_and_where() {
+    fn bad_request_is_refused_with_the_path() {
         let call = Call::read("session/interrupt", json!({"session_id": "a"})).unwrap();
         assert_eq!(call, Call::SessionInterrupt(p::SessionRef { session_id: "a".to_owned() }));
         let rows = [

@@ -8,7 +8,7 @@ use crate::methods::{ROWS, Row, Side};
 use crate::protocol::PROTOCOL;
 
 /// Returns the OpenRPC document. A test compares it with `docs/openrpc.json`.
-pub fn openrpc() -> Value {
+pub fn openrpc_document() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
@@ -41,7 +41,7 @@ pub fn openrpc() -> Value {
 }
 
 fn method(row: &Row, params: &Value, result: &Value, definitions: &Map<String, Value>) -> Value {
-    let described = named(params, definitions);
+    let described = resolve_reference(params, definitions);
     let required = described["required"].as_array().cloned().unwrap_or_default();
     let mut members = described["properties"].as_object().cloned().unwrap_or_default();
     // Members that only some variants have are optional.
@@ -74,7 +74,7 @@ fn method(row: &Row, params: &Value, result: &Value, definitions: &Map<String, V
 }
 
 /// Resolves a schema reference.
-fn named<'a>(schema: &'a Value, definitions: &'a Map<String, Value>) -> &'a Value {
+fn resolve_reference<'a>(schema: &'a Value, definitions: &'a Map<String, Value>) -> &'a Value {
     let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
     name.and_then(|name| definitions.get(name)).unwrap_or(schema)
 }

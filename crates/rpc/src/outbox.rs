@@ -42,7 +42,7 @@ impl Outbox {
             let emptied = self.emptied.notified();
             tokio::pin!(emptied);
             emptied.as_mut().enable();
-            match self.put(&mut message, ROOM) {
+            match self.try_enqueue(&mut message, ROOM) {
                 Some(done) => return done,
                 None => emptied.await,
             }
@@ -50,17 +50,17 @@ impl Outbox {
     }
 
     /// Queues an optional message if the queue is short.
-    pub(crate) fn offer(&self, message: String) -> bool {
-        self.put(&mut Some(message), ROOM_FOR_LESS).unwrap_or(false)
+    pub(crate) fn try_send(&self, message: String) -> bool {
+        self.try_enqueue(&mut Some(message), ROOM_FOR_LESS).unwrap_or(false)
     }
 
     /// Queues a message regardless of the queue length.
-    pub(crate) fn push(&self, message: String) -> bool {
-        self.put(&mut Some(message), usize::MAX).unwrap_or(false)
+    pub(crate) fn send_unbounded(&self, message: String) -> bool {
+        self.try_enqueue(&mut Some(message), usize::MAX).unwrap_or(false)
     }
 
     /// Returns whether the message was queued; `None` if there is no room. An empty queue always has room.
-    fn put(&self, message: &mut Option<String>, room: usize) -> Option<bool> {
+    fn try_enqueue(&self, message: &mut Option<String>, room: usize) -> Option<bool> {
         let mut queue = self.lock();
         if queue.is_closed {
             return Some(false);
@@ -122,11 +122,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_sends_more_than_is_read_waits_and_what_may_be_left_out_is() {
+    async fn full_outbox_makes_send_wait_and_try_send_fail() {
         let outbox = Arc::new(Outbox::default());
         let long = "x".repeat(ROOM);
         assert!(outbox.send(long.clone()).await);
-        assert!(!outbox.offer("left out".to_owned()));
+        assert!(!outbox.try_send("left out".to_owned()));
         let mut waiting = std::pin::pin!(outbox.send("next".to_owned()));
         assert!(tokio::time::timeout(Duration::from_millis(10), &mut waiting).await.is_err());
         assert_eq!(outbox.next().await, Some(long));

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::CancelNotification;
 use crate::fault::{RpcErrorCode, RpcFault};
 use crate::message::{self, RequestId};
-use crate::methods::{Method, read};
+use crate::methods::{Method, parse_value};
 use crate::outbox::Outbox;
 
 static PEERS: AtomicU64 = AtomicU64::new(1);
@@ -54,41 +54,41 @@ impl Peer {
     }
 
     /// Returns a token that is cancelled when the connection ends.
-    pub fn gone(&self) -> &CancellationToken {
+    pub fn disconnected(&self) -> &CancellationToken {
         &self.shared.gone
     }
 
     /// Returns whether the peer has half-closed the connection, so it answers no requests. It may still read
     /// notifications.
-    pub fn is_silent(&self) -> bool {
+    pub fn is_half_closed(&self) -> bool {
         self.shared.silent.load(Ordering::SeqCst)
     }
 
     /// Sends a notification as soon as the outbox has room; `params` is JSON text. Returns `false` if the connection is
     /// closed.
-    pub async fn tell(&self, method: &str, params: &str) -> bool {
-        self.shared.outbox.send(message::notification(method, params)).await
+    pub async fn notify(&self, method: &str, params: &str) -> bool {
+        self.shared.outbox.send(message::encode_notification(method, params)).await
     }
 
     /// Sends an optional notification if the outbox has room.
-    pub fn mention(&self, method: &str, params: &Value) -> bool {
-        self.shared.outbox.offer(message::notification(method, &params.to_string()))
+    pub fn try_notify(&self, method: &str, params: &Value) -> bool {
+        self.shared.outbox.try_send(message::encode_notification(method, &params.to_string()))
     }
 
     /// Sends a notification at once, in order, regardless of the outbox limit. Only for data that is bounded elsewhere,
     /// such as the output of a model. Returns `false` if the connection is closed.
-    pub fn say(&self, method: &str, params: &Value) -> bool {
-        self.shared.outbox.push(message::notification(method, &params.to_string()))
+    pub fn notify_unbounded(&self, method: &str, params: &Value) -> bool {
+        self.shared.outbox.send_unbounded(message::encode_notification(method, &params.to_string()))
     }
 
     /// Sends a request and waits for its result. Dropping the future cancels the request and notifies the peer.
     ///
     /// # Errors
     /// If the peer returns an error, disconnects, or returns an invalid result.
-    pub async fn ask<M: Method>(&self, params: &M::Params) -> Result<M::Result, RpcFault> {
+    pub async fn call<M: Method>(&self, params: &M::Params) -> Result<M::Result, RpcFault> {
         let params = serde_json::to_value(params).map_err(|error| RpcErrorCode::Internal.fault(error.to_string()))?;
         let answer = self.request(M::NAME, &params).await?;
-        read(answer).map_err(|why| {
+        parse_value(answer).map_err(|why| {
             RpcErrorCode::Peer.fault(format!("the client's answer to `{}` cannot be read{why}", M::NAME))
         })
     }
@@ -105,10 +105,10 @@ impl Peer {
         let left = || RpcErrorCode::Peer.fault("the client left before it answered");
         // The flag is set before the list is cleared. A request that enters the list is therefore cleared, or sees the
         // flag here.
-        if self.is_silent() {
+        if self.is_half_closed() {
             return Err(left());
         }
-        if !self.shared.outbox.send(message::request(id, method, params)).await {
+        if !self.shared.outbox.send(message::encode_request(id, method, params)).await {
             return Err(left());
         }
         let answer = answered.await.map_err(|_| left());
@@ -121,7 +121,7 @@ impl Peer {
     }
 
     /// Delivers an answer; returns `false` if no request waits for it.
-    pub(crate) fn answered(&self, id: &RequestId, answer: Result<Value, RpcFault>) -> bool {
+    pub(crate) fn complete_request(&self, id: &RequestId, answer: Result<Value, RpcFault>) -> bool {
         let RequestId::Number(id) = id else { return false };
         let asked = self.asked().remove(id);
         asked.is_some_and(|asked| asked.send(answer).is_ok())
@@ -132,20 +132,20 @@ impl Peer {
     }
 
     /// Marks the peer as half-closed: later requests fail at once.
-    pub(crate) fn falls_silent(&self) {
+    pub(crate) fn mark_half_closed(&self) {
         self.shared.silent.store(true, Ordering::SeqCst);
     }
 
     /// Fails all pending requests.
-    pub(crate) fn forget_asked(&self) {
+    pub(crate) fn drop_pending(&self) {
         self.asked().clear();
     }
 
     /// Closes the connection and fails all pending requests.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn disconnect(&self) {
         self.shared.gone.cancel();
         self.shared.outbox.close();
-        self.forget_asked();
+        self.drop_pending();
     }
 }
 
@@ -173,7 +173,7 @@ impl Drop for PendingRequestGuard<'_> {
         self.peer.asked().remove(&self.id);
         if self.is_open {
             let CancelNotification { method, id } = self.peer.shared.take_back;
-            self.peer.mention(method, &serde_json::json!({ id: self.id }));
+            self.peer.try_notify(method, &serde_json::json!({ id: self.id }));
         }
     }
 }

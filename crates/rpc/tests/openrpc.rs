@@ -9,7 +9,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openrpc.json
 
 #[test]
 fn the_description_is_that_of_the_types() {
-    let made = serde_json::to_string_pretty(&toolgate_rpc::openrpc()).unwrap() + "\n";
+    let made = serde_json::to_string_pretty(&toolgate_rpc::openrpc_document()).unwrap() + "\n";
     if std::env::var_os("TOOLGATE_BLESS").is_some() {
         std::fs::write(FILE, &made).unwrap();
     }
@@ -22,7 +22,7 @@ fn the_description_is_that_of_the_types() {
 
 #[test]
 fn every_method_says_what_it_is_for_and_every_reference_leads_somewhere() {
-    let made = toolgate_rpc::openrpc();
+    let made = toolgate_rpc::openrpc_document();
     for method in made["methods"].as_array().unwrap() {
         assert!(method["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{method}");
     }

@@ -35,7 +35,7 @@ impl Approver for EditorApprover {
                 Ok(answer) => decision(answer, question),
                 // The editor closed its side of the connection, so the user did not refuse the call: abort
                 // it.
-                Err(_) if self.peer.is_silent() => ReviewDecision::Abort,
+                Err(_) if self.peer.is_half_closed() => ReviewDecision::Abort,
                 Err(fault) => denied(&format!("the editor could not be asked: {fault}")),
             }
         })

@@ -183,7 +183,7 @@ impl RpcHost for AcpServer {
         })
     }
 
-    fn told(&self, _: &Peer, method: &str, params: Value) {
+    fn on_notification(&self, _: &Peer, method: &str, params: Value) {
         if method != "session/cancel" {
             return;
         }
@@ -193,16 +193,16 @@ impl RpcHost for AcpServer {
         }
     }
 
-    fn take_back(&self) -> CancelNotification {
+    fn cancel_notification(&self) -> CancelNotification {
         CancelNotification { method: "$/cancel_request", id: "requestId" }
     }
 
     /// Cancels all turns when the editor closes its side of the connection: it will not see further results.
-    fn silent(&self, _: &Peer) {
+    fn on_half_close(&self, _: &Peer) {
         self.all().iter().for_each(|live| live.cancel());
     }
 
-    fn left(&self, peer: &Peer) {
-        self.silent(peer);
+    fn on_disconnect(&self, peer: &Peer) {
+        self.on_half_close(peer);
     }
 }

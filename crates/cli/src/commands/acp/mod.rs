@@ -35,7 +35,7 @@ pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, CliFault> {
     super::block_on(async {
         let house = Arc::new(AcpServer::new(args, UserDirs::from_env()?));
         let host = Arc::clone(&house) as Arc<dyn rpc::RpcHost>;
-        let serving = rpc::serve(host, LineTransport(tokio::io::stdin(), tokio::io::stdout()), ConnectionLimits::default());
+        let serving = rpc::serve_connection(host, LineTransport(tokio::io::stdin(), tokio::io::stdout()), ConnectionLimits::default());
         let ended = tokio::select! {
             () = serving => Ok(ExitCode::SUCCESS),
             signalled = ended::wait_for_signal() => Ok(ExitCode::from(signalled?)),

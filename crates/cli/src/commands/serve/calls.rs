@@ -125,7 +125,7 @@ impl HostedSession {
             return tokio::select! {
                 answer = &mut answer => answer,
                 // The client is gone and cannot get the answer; the journal records it anyway.
-                () = peer.gone().cancelled() => {
+                () = peer.disconnected().cancelled() => {
                     cancel.cancel();
                     answer.await
                 }
@@ -323,7 +323,7 @@ pub(super) fn refusal_fault(answer: &p::ToolCallResult) -> RpcFault {
         Some(kind) if kind == ToolErrorKind::Cancelled.as_str() => RpcErrorCode::Cancelled,
         _ => RpcErrorCode::Refused,
     };
-    code.fault(joined_text(&answer.content_items)).with(serde_json::json!(answer))
+    code.fault(joined_text(&answer.content_items)).with_data(serde_json::json!(answer))
 }
 
 /// Converts the output of a call into the answer for a client.

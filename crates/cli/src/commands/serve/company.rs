@@ -66,7 +66,7 @@ impl Subscribers {
 
     /// Adds a follower, or replaces the previous subscription of the same peer.
     pub(super) fn subscribe(&self, peer: &Peer, capabilities: ClientCapabilities) -> Subscription {
-        let (stop, told) = (peer.gone().child_token(), CancellationToken::new());
+        let (stop, told) = (peer.disconnected().child_token(), CancellationToken::new());
         let mut before = None;
         let mut followers = self.lock();
         followers.retain(|one| {
@@ -139,7 +139,7 @@ impl Subscribers {
             for peer in here.into_iter().filter(|peer| !asked.contains(&peer.number())).collect::<Vec<_>>() {
                 asked.push(peer.number());
                 let params = params.clone();
-                answers.spawn(async move { peer.ask::<M>(&params).await });
+                answers.spawn(async move { peer.call::<M>(&params).await });
             }
             if answers.is_empty() && back.is_none() {
                 return None;

@@ -36,7 +36,7 @@ impl DeltaSender {
         let delta = json!(SessionDeltaParams { session_id: self.session.clone(), happening });
         for peer in followers {
             // A slow reader gets the result with the event, at the end.
-            let _left_out = peer.mention("session/delta", &delta);
+            let _left_out = peer.try_notify("session/delta", &delta);
         }
     }
 }

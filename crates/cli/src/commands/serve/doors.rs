@@ -34,7 +34,7 @@ pub(super) async fn serve_stdio(hall: &Arc<SessionServer>) -> Result<(), CliFaul
     let host = Arc::clone(hall) as Arc<dyn rpc::RpcHost>;
     let frames = LineTransport(tokio::io::stdin(), tokio::io::stdout());
     let probe = probe(rustix::io::dup(rustix::stdio::stdout()).map_err(io::Error::from)?);
-    rpc::serve(host, ProbedTransport::new(frames, probe), ConnectionLimits::default()).await;
+    rpc::serve_connection(host, ProbedTransport::new(frames, probe), ConnectionLimits::default()).await;
     Ok(())
 }
 
@@ -60,7 +60,7 @@ pub(super) async fn serve_socket(hall: &Arc<SessionServer>, path: &Path) -> Resu
                     match probe {
                         Ok(probe) => {
                             let frames = ProbedTransport::new(LineTransport(read, write), probe);
-                            open.spawn(rpc::serve(host, frames, ConnectionLimits::default()));
+                            open.spawn(rpc::serve_connection(host, frames, ConnectionLimits::default()));
                         }
                         Err(error) => tracing::warn!(%error, "a connection could not be kept"),
                     }
@@ -167,7 +167,7 @@ pub(super) async fn serve_websocket(
                     open.spawn(async move {
                         let accepting = WebSocketTransport::accept(stream, |headers| admits(&entry, headers));
                         match tokio::time::timeout(HANDSHAKE, accepting).await {
-                            Ok(Ok(socket)) => rpc::serve(host, socket, ConnectionLimits::default()).await,
+                            Ok(Ok(socket)) => rpc::serve_connection(host, socket, ConnectionLimits::default()).await,
                             Ok(Err(error)) => tracing::warn!(%error, "somebody was not let in"),
                             Err(_) => tracing::warn!("a handshake took too long"),
                         }
@@ -187,5 +187,5 @@ pub(super) async fn serve_websocket(
 /// rejected.
 fn admits(entry: &AccessRequirement, headers: &rpc::HandshakeHeaders<'_>) -> bool {
     let bearer = headers.get("authorization").and_then(|value| value.strip_prefix("Bearer "));
-    !headers.has("origin") && entry.admits(bearer.unwrap_or_default().trim().as_bytes())
+    !headers.contains("origin") && entry.admits(bearer.unwrap_or_default().trim().as_bytes())
 }

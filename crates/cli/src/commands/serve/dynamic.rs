@@ -161,7 +161,7 @@ impl ClientToolHandler {
         // A client that reconnected may have registered the tool again.
         let owner = all.lock().get(&self.name).map_or_else(|| self.owner.clone(), |now| now.owner.clone());
         let name = &self.name;
-        if owner.gone().is_cancelled() {
+        if owner.disconnected().is_cancelled() {
             return Err(ToolError::io(format!(
                 "the program that answers for `{name}` is not connected; go on without it"
             )));
@@ -173,10 +173,10 @@ impl ClientToolHandler {
             tool: name.clone(),
             arguments,
         };
-        let asking = owner.ask::<method::ToolInvoke>(&params);
+        let asking = owner.call::<method::ToolInvoke>(&params);
         let answer = tokio::select! {
             answer = tokio::time::timeout(self.timeout, asking) => answer,
-            () = owner.gone().cancelled() => {
+            () = owner.disconnected().cancelled() => {
                 let why = format!("the program that answers for `{name}` left before it answered; what it did is not known");
                 return Err(ToolError::io(why));
             }

@@ -255,12 +255,12 @@ impl RpcHost for SessionServer {
         })
     }
 
-    fn silent(&self, peer: &Peer) {
+    fn on_half_close(&self, peer: &Peer) {
         let all: Vec<Arc<HostedSession>> = self.live().values().cloned().collect();
         all.iter().for_each(|live| live.peer_silent(peer));
     }
 
-    fn left(&self, peer: &Peer) {
+    fn on_disconnect(&self, peer: &Peer) {
         self.guests().remove(&peer.number());
         let all: Vec<Arc<HostedSession>> = self.live().values().cloned().collect();
         all.iter().for_each(|live| live.peer_left(peer));

@@ -78,7 +78,7 @@ pub(super) fn resume(hall: &SessionServer, id: &str, start: p::SessionStartParam
     }
     let calls = ClientCalls::from_records(&reading.records);
     live(hall, start, id, Some(calls)).map_err(|mut fault| {
-        if !is_known && fault.is(RpcErrorCode::Unusable) {
+        if !is_known && fault.has_code(RpcErrorCode::Unusable) {
             fault
                 .message
                 .push_str("; `start.model` says where the model is, which the journal does not know");

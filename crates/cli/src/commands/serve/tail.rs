@@ -52,7 +52,7 @@ impl JournalTail {
                     for line in lines {
                         self.lines += 1;
                         if self.lines > cursor
-                            && !peer.tell("session/event", &params(&session, self.lines, &line)).await
+                            && !peer.notify("session/event", &params(&session, self.lines, &line)).await
                         {
                             return;
                         }
