@@ -54,8 +54,8 @@ fn through_codex() {
     );
     let server = format!("mcp_servers.t={{command={},args=[\"mcp\"]}}", json!(SERVER));
     let settings = ["model_provider=fake", "model=gpt-5", &provider, &server];
-    let ran = Command::new(testkit::node::node())
-        .arg(testkit::node::codex())
+    let ran = Command::new(testkit::node::node_binary())
+        .arg(testkit::node::codex_script())
         .args(["exec", "--skip-git-repo-check", "--sandbox", "read-only", "--json"])
         .args(settings.iter().flat_map(|setting| ["-c", setting]))
         .arg("measure")

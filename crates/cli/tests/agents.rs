@@ -189,13 +189,13 @@ fn read_only_agent_cannot_change_anything() {
 fn an_agent_in_a_worktree_changes_nothing_here_and_its_diff_can_be_applied() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let root = workspace.path();
-    workspace.file("a.txt", "one\ntwo\n");
-    workspace.file("plans/next.txt", "K=secret\n");
+    workspace.write_file("a.txt", "one\ntwo\n");
+    workspace.write_file("plans/next.txt", "K=secret\n");
     commit(&root);
     // A file that is unreadable here is unreadable there and is not copied; an excluded file stays excluded.
-    workspace.file(".env", "K=secret\n");
+    workspace.write_file(".env", "K=secret\n");
     let plans = root.join("plans");
-    workspace.file(
+    workspace.write_file(
         "toolgate.toml",
         format!("[tools]\nwithout = [\"view_image\"]\n[files]\ndeny_read = [\"{}\"]\n", plans.display()),
     );
@@ -253,8 +253,8 @@ fn resumed_agent_finds_its_worktree_and_a_long_diff_is_in_a_file() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let root = workspace.path();
     // An unreadable file is skipped, and does not affect the others.
-    workspace.file(".env", "K=secret\n");
-    workspace.file("a.txt", "one\n");
+    workspace.write_file(".env", "K=secret\n");
+    workspace.write_file("a.txt", "one\n");
     commit(&root);
     let start = json!({"message": "in its own tree", "workspace": "worktree"});
     let wait = || turn(PROMPT, &[call("wait", &json!({"ids": ["a1"], "timeout_ms": 60_000}))]);
@@ -307,7 +307,7 @@ fn resumed_agent_finds_its_worktree_and_a_long_diff_is_in_a_file() {
 fn an_agent_below_the_top_of_a_repository_comes_back_with_paths_from_there() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     // Not below a directory that is private in the sandbox.
-    let outside = testkit::seen_tempdir();
+    let outside = testkit::visible_tempdir();
     let root = outside.path().canonicalize().unwrap();
     let sub = root.join("sub");
     fs::create_dir(&sub).unwrap();
@@ -336,11 +336,11 @@ fn an_agent_below_the_top_of_a_repository_comes_back_with_paths_from_there() {
 fn git_is_not_taken_from_where_a_model_may_write() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let root = workspace.path();
-    workspace.file("a.txt", "one\n");
+    workspace.write_file("a.txt", "one\n");
     commit(&root);
     // A virtual environment of the project is often on the PATH.
     let ran = home.path().join("ran");
-    workspace.file("bin/git", format!("#!/bin/sh\ntouch {}\nexec /usr/bin/git \"$@\"\n", ran.display()));
+    workspace.write_file("bin/git", format!("#!/bin/sh\ntouch {}\nexec /usr/bin/git \"$@\"\n", ran.display()));
     fs::set_permissions(root.join("bin/git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let script = home.path().join("script.jsonl");
     let start = turn(PROMPT, &[call("spawn_agent", &json!({"message": "look", "workspace": "worktree"}))]);
@@ -363,7 +363,7 @@ fn git_is_not_taken_from_where_a_model_may_write() {
 fn worktree_of_a_killed_session_is_removed_by_the_next() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let root = workspace.path();
-    workspace.file("a.txt", "one\n");
+    workspace.write_file("a.txt", "one\n");
     commit(&root);
     let script = home.path().join("script.jsonl");
     let start = turn(PROMPT, &[call("spawn_agent", &json!({"message": "sleep", "workspace": "worktree"}))]);
@@ -396,7 +396,7 @@ fn worktree_content_runs_nothing_outside_the_sandbox() {
     let root = workspace.path();
     let victim = home.path().join("victim");
     fs::create_dir(&victim).unwrap();
-    workspace.file("sub/a.txt", "one\n");
+    workspace.write_file("sub/a.txt", "one\n");
     commit(&root);
     // A repository of the agent's own, with a filter that git would run.
     let ran = home.path().join("ran");
@@ -422,7 +422,7 @@ fn worktree_content_runs_nothing_outside_the_sandbox() {
     // The commit decides which of the user's filters run; they run confined.
     let smudge = format!("touch {}; cat", ran.display());
     git(&root, &["config", "filter.x.smudge", &smudge]);
-    workspace.file(".gitattributes", "* filter=x\n");
+    workspace.write_file(".gitattributes", "* filter=x\n");
     git(&root, &["add", "-A"]);
     git(&root, &["commit", "-qm", "attributes"]);
     // A directory that is laid out like a repository is not used as one, even where a patch could create it.

@@ -18,7 +18,7 @@ struct CommandFixture {
 impl CommandFixture {
     fn new() -> Self {
         let workspace = TestWorkspace::new();
-        workspace.file("a.txt", "one\ntwo\n");
+        workspace.write_file("a.txt", "one\ntwo\n");
         Self { home: Home::new(), workspace }
     }
 
@@ -29,7 +29,7 @@ impl CommandFixture {
     fn fed(&self, args: &[&str], stdin: &str) -> Ran {
         let ran = self.home.run(&self.workspace.path(), args, stdin);
         let home = self.home.path().to_str().unwrap();
-        let normal = |text: &str| self.workspace.normal(text).replace(home, "$HOME");
+        let normal = |text: &str| self.workspace.normalize(text).replace(home, "$HOME");
         Ran { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
     }
 
@@ -95,7 +95,7 @@ fn a_call_answers_on_stdout_and_fails_on_stderr() {
 #[test]
 fn arguments_come_from_a_file_or_from_stdin() {
     let shell = CommandFixture::new();
-    shell.workspace.file("args.json", r#"{"path": "a.txt", "end_line": 1}"#);
+    shell.workspace.write_file("args.json", r#"{"path": "a.txt", "end_line": 1}"#);
     let expected = shell.run(&["call", "read_file", "--json", r#"{"path": "a.txt", "end_line": 1}"#]).out;
     assert_eq!(shell.run(&["call", "read_file", "--input", "args.json"]).out, expected);
     assert_eq!(
@@ -125,27 +125,27 @@ fn call_prints_json() {
 #[test]
 fn what_may_be_read_is_widened_only_by_the_user() {
     let shell = CommandFixture::new();
-    let secret = shell.workspace.outside().join("secret.txt");
+    let secret = shell.workspace.outside_dir().join("secret.txt");
     let arguments = serde_json::json!({ "path": secret }).to_string();
     let read = |more: &[&str]| shell.run(&[&["call", "read_file", "--json", &arguments], more].concat());
     assert_eq!(read(&[]).code, Some(1));
-    let outside = shell.workspace.outside();
+    let outside = shell.workspace.outside_dir();
     let outside = outside.to_str().unwrap();
     assert_eq!(read(&["--read-root", outside]).out, "1| SECRET\n");
 
-    shell.workspace.file("toolgate.toml", format!("[files]\nread_roots = [\"{outside}\"]\n"));
+    shell.workspace.write_file("toolgate.toml", format!("[files]\nread_roots = [\"{outside}\"]\n"));
     let refused = read(&[]);
     assert_eq!(refused.code, Some(2));
     assert_snapshot!(refused.err, @"
     error: $DIR/toolgate.toml:2:15: a project may narrow what tools can do, not widen it: `files.read_roots` belongs in your own file ($HOME/.config/toolgate/config.toml)
     hint: `toolgate config --help` says what can be set
     ");
-    shell.workspace.file("toolgate.toml", "[files]\ndeny_read_defaults = false\n");
+    shell.workspace.write_file("toolgate.toml", "[files]\ndeny_read_defaults = false\n");
     assert_snapshot!(read(&[]).err, @"
     error: $DIR/toolgate.toml:2:22: a project may narrow what tools can do, not widen it: `files.deny_read_defaults` belongs in your own file ($HOME/.config/toolgate/config.toml)
     hint: `toolgate config --help` says what can be set
     ");
-    shell.workspace.file("toolgate.toml", "[files]\ndeny_read = [\"a.*\"]\n");
+    shell.workspace.write_file("toolgate.toml", "[files]\ndeny_read = [\"a.*\"]\n");
     assert_snapshot!(shell.run(&["call", "read_file", "--json", r#"{"path": "a.txt"}"#]).err, @"error: forbidden by policy: `$DIR/a.txt` may not be read: the deny-read rule `a.*` covers it");
 
     shell.configure(&format!("[files]\nread_roots = [\"{outside}\"]\n"));
@@ -156,7 +156,7 @@ fn what_may_be_read_is_widened_only_by_the_user() {
 fn what_commands_may_do_is_widened_only_by_the_user() {
     let shell = CommandFixture::new();
     let refused = |text: &str| {
-        shell.workspace.file("toolgate.toml", text);
+        shell.workspace.write_file("toolgate.toml", text);
         let ran = shell.run(&["tools"]);
         assert_eq!(ran.code, Some(2), "{text}");
         ran.err.lines().next().unwrap().to_owned()
@@ -170,8 +170,8 @@ fn what_commands_may_do_is_widened_only_by_the_user() {
     assert_snapshot!(refused("[commands]\nshell = \"/bin/sh\"\n"), @"error: $DIR/toolgate.toml:2:9: a project may narrow what tools can do, not widen it: `commands.shell` belongs in your own file ($HOME/.config/toolgate/config.toml)");
 
     shell.configure("sandbox = \"danger-full-access\"\n[commands]\ninherit = \"all\"\nsessions = 8\n");
-    shell.workspace.file("toolgate.toml", "[commands]\ninherit = \"core\"\nsessions = 9\n");
-    shell.workspace.file("sub/toolgate.toml", "sandbox = \"read-only\"\ncommands.inherit = \"none\"\n");
+    shell.workspace.write_file("toolgate.toml", "[commands]\ninherit = \"core\"\nsessions = 9\n");
+    shell.workspace.write_file("sub/toolgate.toml", "sandbox = \"read-only\"\ncommands.inherit = \"none\"\n");
     let rows = |args: &[&str]| {
         let out = shell.run(&[&["config"], args].concat()).out;
         let own = ["sandbox", "commands.inherit", "commands.sessions"];
@@ -207,7 +207,7 @@ fn the_configuration_says_where_each_value_comes_from() {
     let commands = "[commands]\npass = [\"CI\"]\nset.A = \"1\"\nset.\"a.b\" = \"\"\nshell = \"/bin/sh\"\n";
     let own = "model = \"gpt-5\"\n[limits]\nparallel = 4\n[files]\nread_roots = [\"/usr/include\"]\n";
     shell.configure(&format!("{own}{commands}"));
-    shell.workspace.file("toolgate.toml", "[tools]\nwithout = [\"view_image\"]\n\n[limits]\nparallel = 2\n");
+    shell.workspace.write_file("toolgate.toml", "[tools]\nwithout = [\"view_image\"]\n\n[limits]\nparallel = 2\n");
     let rows = shell.run(&["config", "--model", "claude-opus-4"]).out;
     let own: Vec<&str> = rows.lines().filter(|row| !row.contains("built in")).collect();
     assert_snapshot!(own.join("\n"), @r#"
@@ -262,7 +262,7 @@ fn the_configuration_says_where_each_value_comes_from() {
 fn a_bad_file_is_refused_with_its_place() {
     let shell = CommandFixture::new();
     let fault = |text: &str| {
-        shell.workspace.file("toolgate.toml", text);
+        shell.workspace.write_file("toolgate.toml", text);
         let ran = shell.run(&["tools"]);
         assert_eq!(ran.code, Some(2));
         ran.err.lines().next().unwrap().to_owned()
@@ -299,7 +299,7 @@ fn the_example_in_the_help_is_a_configuration() {
 fn a_project_may_lower_limits_and_not_raise_them() {
     let shell = CommandFixture::new();
     shell.configure("[limits]\noutput_tokens = 500\nparallel = 4\n");
-    shell.workspace.file("toolgate.toml", "[limits]\noutput_tokens = 900\nparallel = 2\n");
+    shell.workspace.write_file("toolgate.toml", "[limits]\noutput_tokens = 900\nparallel = 2\n");
     let rows = shell.run(&["config"]).out;
     let limits: Vec<&str> =
         rows.lines().filter(|row| row.starts_with("limits") && !row.contains("built in")).collect();
@@ -312,21 +312,21 @@ fn a_project_may_lower_limits_and_not_raise_them() {
 #[test]
 fn a_project_file_holds_for_all_that_is_below_it() {
     let shell = CommandFixture::new();
-    shell.workspace.file("toolgate.toml", "[files]\ndeny_read = [\"*.secret\"]\n");
-    shell.workspace.file("sub/a.secret", "key\n").file("sub/toolgate.toml", "model = \"gpt-5\"\n");
+    shell.workspace.write_file("toolgate.toml", "[files]\ndeny_read = [\"*.secret\"]\n");
+    shell.workspace.write_file("sub/a.secret", "key\n").write_file("sub/toolgate.toml", "model = \"gpt-5\"\n");
     let read = || shell.run(&["call", "read_file", "--cwd", "sub", "--json", r#"{"path": "a.secret"}"#]).code;
     assert_eq!(read(), Some(1));
     // Inside a repository, its top ends the search.
-    shell.workspace.file(".git/HEAD", "");
+    shell.workspace.write_file(".git/HEAD", "");
     assert_eq!(read(), Some(1));
-    shell.workspace.file("sub/.git/HEAD", "");
+    shell.workspace.write_file("sub/.git/HEAD", "");
     assert_eq!(read(), Some(0));
 }
 
 #[test]
 fn text_from_outside_is_passed_on_as_it_is_when_nobody_reads_it_on_a_terminal() {
     let shell = CommandFixture::new();
-    shell.workspace.file("esc", "\u{1b}[31mred\n");
+    shell.workspace.write_file("esc", "\u{1b}[31mred\n");
     let out = shell.run(&["call", "read_file", "--json", r#"{"path": "esc"}"#]).out;
     assert_eq!(out, "1| \u{1b}[31mred\n");
 }
@@ -370,7 +370,7 @@ fn invalid_pipe_lines_are_reported() {
 #[test]
 fn a_raw_stream_of_events_may_be_piped() {
     let shell = CommandFixture::new();
-    shell.workspace.file("a.txt", "one\n");
+    shell.workspace.write_file("a.txt", "one\n");
     let chunk = |delta: &str| format!(r#"{{"choices":[{{"index":0,"delta":{delta}}}]}}"#);
     let call = chunk(
         r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"read_file","arguments":"{\"path\":\"a.txt\"}"}}]}"#,
@@ -415,7 +415,7 @@ fn in_chat_pictures_stand_behind_all_answers() {
     // The smallest GIF: one transparent pixel.
     let gif =
         b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
-    shell.workspace.file("p.gif", gif);
+    shell.workspace.write_file("p.gif", gif);
     let call = |id: &str, name: &str, path: &str| {
         let arguments = serde_json::json!({ "path": path }).to_string();
         serde_json::json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
@@ -454,11 +454,11 @@ fn special_project_file_neither_hangs_nor_leaks() {
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
     assert_snapshot!(shell.run(&["tools"]).err, @"error: $DIR/toolgate.toml: it is not a file");
     rustix::fs::unlink(&path).unwrap();
-    shell.workspace.link("toolgate.toml", shell.workspace.outside().join("secret.txt"));
+    shell.workspace.symlink("toolgate.toml", shell.workspace.outside_dir().join("secret.txt"));
     assert_snapshot!(shell.run(&["tools"]).err, @"error: $DIR/toolgate.toml: it is a link; a project's configuration must be a file");
     rustix::fs::unlink(&path).unwrap();
     let braces = "{".repeat(100_000);
-    shell.workspace.file("toolgate.toml", format!("[files]\ndeny_read = [\"{braces}\"]\n"));
+    shell.workspace.write_file("toolgate.toml", format!("[files]\ndeny_read = [\"{braces}\"]\n"));
     assert_eq!(shell.run(&["tools"]).code, Some(2));
 }
 

@@ -43,9 +43,9 @@ fn git(workspace: &TestWorkspace, args: &[&str], diff: &str) {
 #[test]
 fn what_a_command_changed_is_shown() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
-    workspace.file("a.txt", "one\ntwo\n");
-    workspace.file("moved.sh", "echo\n");
-    workspace.file(".gitignore", "hidden\n");
+    workspace.write_file("a.txt", "one\ntwo\n");
+    workspace.write_file("moved.sh", "echo\n");
+    workspace.write_file(".gitignore", "hidden\n");
     let none = home.run(&workspace.path(), &["diff"], "");
     assert_eq!((none.code, none.out.as_str()), (Some(0), ""));
     assert!(none.err.contains("no turn has changed anything"), "{}", none.err);
@@ -87,7 +87,7 @@ fn shown_diff_can_be_reversed() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     let files = ["a.txt", "b/c.txt", "gone.txt"];
     for name in files {
-        workspace.file(name, format!("{name}\nsecond\nno newline at the end"));
+        workspace.write_file(name, format!("{name}\nsecond\nno newline at the end"));
     }
     turn(
         &home,
@@ -105,9 +105,9 @@ fn shown_diff_can_be_reversed() {
 /// Creates a file and links to it.
 fn linked() -> TestWorkspace {
     let workspace = TestWorkspace::new();
-    workspace.file("a.txt", "a\n").file("file", "f\n");
+    workspace.write_file("a.txt", "a\n").write_file("file", "f\n");
     for name in ["gone", "turned", "moved", "link"] {
-        workspace.link(name, "a.txt");
+        workspace.symlink(name, "a.txt");
     }
     workspace
 }
@@ -191,7 +191,7 @@ fn symlinks_are_shown_as_git_shows_them() {
 #[test]
 fn a_session_tells_what_each_turn_changed() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
-    workspace.file("a.txt", "one\ntwo\n");
+    workspace.write_file("a.txt", "one\ntwo\n");
     let patch = "*** Begin Patch\n*** Update File: a.txt\n-one\n+uno\n*** End Patch";
     let calls = [
         json!({"type": "custom_tool_call", "call_id": "1", "name": "apply_patch", "input": patch}),

@@ -34,7 +34,7 @@ impl HookFixture {
     fn who(user: Option<u32>) -> Self {
         testkit::restore_signals();
         let directory = tempfile::tempdir().unwrap();
-        let copy = |user| (user, WorldExecutableCopy::of(TOOLGATE));
+        let copy = |user| (user, WorldExecutableCopy::new(TOOLGATE));
         let person = Self { directory, user: user.map(copy) };
         for name in ["", "home", "project", "own"] {
             let path = person.path(name);

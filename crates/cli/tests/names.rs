@@ -58,7 +58,7 @@ fn actions() -> Vec<(Value, &'static str)> {
 
 fn workspace() -> TestWorkspace {
     let workspace = TestWorkspace::new();
-    workspace.file("sub/a.txt", "one\n");
+    workspace.write_file("sub/a.txt", "one\n");
     workspace
 }
 
@@ -290,7 +290,7 @@ fn tools_have_the_form_that_a_family_of_models_takes() {
         assert_eq!(forms(&home, &workspace, model), (vec![shell.to_owned()], patch.to_owned()), "{model}");
     }
     // A project cannot choose the form.
-    workspace.file("toolgate.toml", "[tools]\nshell_type = \"local\"\n");
+    workspace.write_file("toolgate.toml", "[tools]\nshell_type = \"local\"\n");
     let ran = home.run(&workspace.path(), &["tools"], "");
     assert!(ran.err.contains("`tools.shell_type` belongs in your own file"), "{}", ran.err);
 }
@@ -426,7 +426,7 @@ fn what_is_wrong_with_write_file_is_said_in_its_own_words() {
     call(json!({"path": "n.txt", "content": "1\n"}));
     let said = call(json!({"path": "n.txt", "content": "1\n"}));
     assert!(said.contains("n.txt has this content already"), "{said}");
-    workspace.file("toolgate.toml", "[tools]\nwithout = [\"write_file\"]\n");
+    workspace.write_file("toolgate.toml", "[tools]\nwithout = [\"write_file\"]\n");
     let said = call(json!({"path": "n.txt", "content": "1\n"}));
     assert!(said.contains("there is no tool `write_file`; did you mean `apply_patch`?"), "{said}");
 }

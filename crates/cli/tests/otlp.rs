@@ -121,7 +121,7 @@ impl OtlpFixture {
 
     /// Runs a session with two successful calls and one failing call, in two requests.
     fn session(&self, env: &[(&str, &str)]) -> OtlpRun {
-        self.workspace.file("hunter2.txt", "hunter2\n");
+        self.workspace.write_file("hunter2.txt", "hunter2\n");
         let call = |name: &str, arguments: Value| json!({"type": "function_call", "name": name, "arguments": arguments});
         let turns = [
             json!({"delay_ms": 30, "items": [

@@ -34,7 +34,7 @@ impl PolicyFixture {
     fn fed(&self, args: &[&str], stdin: &str) -> Ran {
         let ran = self.home.run(&self.workspace.path(), &[&["policy"], args].concat(), stdin);
         let home = self.home.path().to_str().unwrap();
-        let normal = |text: &str| self.workspace.normal(text).replace(home, "$HOME");
+        let normal = |text: &str| self.workspace.normalize(text).replace(home, "$HOME");
         Ran { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
     }
 
@@ -122,8 +122,8 @@ fn check_tells_of_every_file_in_force() {
     -- err
     ");
     shell.own(&format!("{ASK_GIT}{ALLOW_PYTHON}"));
-    shell.workspace.file(".toolgate/rules.toml", ASK_GIT);
-    shell.workspace.file("sub/.toolgate/rules.toml", ASK_GIT);
+    shell.workspace.write_file(".toolgate/rules.toml", ASK_GIT);
+    shell.workspace.write_file("sub/.toolgate/rules.toml", ASK_GIT);
     assert_snapshot!(shell.transcript(&["check", "--cwd", "sub"]), @"
     0
     -- out
@@ -134,7 +134,7 @@ fn check_tells_of_every_file_in_force() {
     $DIR/sub/.toolgate/rules.toml: 1 rule, the project's
     -- err
     ");
-    shell.workspace.file("sub/.toolgate/rules.toml", ALLOW_PYTHON);
+    shell.workspace.write_file("sub/.toolgate/rules.toml", ALLOW_PYTHON);
     assert_snapshot!(shell.transcript(&["check", "--cwd", "sub"]), @"
     1
     -- out
@@ -156,8 +156,8 @@ fn check_tells_of_every_file_in_force() {
 #[test]
 fn check_of_files_that_are_named() {
     let shell = PolicyFixture::new();
-    shell.workspace.file("a.toml", ALLOW_PYTHON);
-    shell.workspace.file(".toolgate/rules.toml", ALLOW_PYTHON);
+    shell.workspace.write_file("a.toml", ALLOW_PYTHON);
+    shell.workspace.write_file(".toolgate/rules.toml", ALLOW_PYTHON);
     assert_snapshot!(shell.transcript(&["check", "a.toml", ".toolgate/rules.toml"]), @"
     1
     -- out
@@ -179,7 +179,7 @@ fn check_of_files_that_are_named() {
 #[test]
 fn a_project_cannot_point_elsewhere() {
     let shell = PolicyFixture::new();
-    let outside = shell.workspace.outside();
+    let outside = shell.workspace.outside_dir();
     symlink(&outside, shell.workspace.path().join(".toolgate")).unwrap();
     fs::write(outside.join("rules.toml"), ASK_GIT).unwrap();
     assert_snapshot!(shell.transcript(&["check"]), @"
@@ -214,7 +214,7 @@ fn test_tells_of_every_example() {
     assert_eq!(json["hold"], false);
     assert_snapshot!(json["files"][0]["examples"][2], @r#"{"column":26,"example":"git push x","holds":false,"line":5,"list":"not_match","rule":1,"why":"`git push x` is in `not_match`, but the rule matches it"}"#);
     shell.own(ASK_GIT);
-    shell.workspace.file(".toolgate/rules.toml", ALLOW_PYTHON);
+    shell.workspace.write_file(".toolgate/rules.toml", ALLOW_PYTHON);
     assert_snapshot!(shell.transcript(&["test"]), @"
     1
     -- out
@@ -227,7 +227,7 @@ fn test_tells_of_every_example() {
 #[test]
 fn imported_rules_are_rules() {
     let shell = PolicyFixture::new();
-    shell.workspace.file("a.rules", "prefix_rule(pattern=[\"git\", \"push\"], decision=\"prompt\")\nx = 1\n");
+    shell.workspace.write_file("a.rules", "prefix_rule(pattern=[\"git\", \"push\"], decision=\"prompt\")\nx = 1\n");
     assert_snapshot!(shell.transcript(&["import", "codex", "a.rules"]), @r#"
     0
     -- out
@@ -269,7 +269,7 @@ fn imported_rules_are_rules() {
     -- err
     error: a.rules:1:1: not JSON: expected value; it looks like Codex's rules: try `toolgate policy import codex`
     ");
-    shell.workspace.file("settings.json", settings);
+    shell.workspace.write_file("settings.json", settings);
     assert_snapshot!(shell.transcript(&["import", "codex", "settings.json"]), @"
     2
     -- out
@@ -331,7 +331,7 @@ fn other_words_and_keys_in_files_and_a_project_still_only_narrows() {
     fs::create_dir_all(&dir).unwrap();
     let told = |own: &str, project: &str| {
         fs::write(dir.join("config.toml"), own).unwrap();
-        shell.workspace.file("toolgate.toml", project);
+        shell.workspace.write_file("toolgate.toml", project);
         let ran = shell.run(&["explain", "--json", "--script", "ls"]);
         match serde_json::from_str::<Value>(&ran.out) {
             Ok(told) => format!("{} {}", told["approval"], told["sandbox"]).replace('"', ""),
@@ -363,9 +363,9 @@ fn other_words_and_keys_in_files_and_a_project_still_only_narrows() {
 #[test]
 fn a_rule_that_asks_about_a_path_is_named_as_the_reason() {
     let shell = PolicyFixture::new();
-    shell.workspace.file("migrations/1.sql", "select 1;\n");
+    shell.workspace.write_file("migrations/1.sql", "select 1;\n");
     let rule = "[[rule]]\npath = \"migrations\"\ndecision = \"ask\"\n";
-    shell.workspace.file(".toolgate/rules.toml", rule);
+    shell.workspace.write_file(".toolgate/rules.toml", rule);
     let patch = json!({"path": "migrations/1.sql", "content": "select 2;\n"}).to_string();
     let command = json!({"command": "echo 2 > migrations/1.sql"}).to_string();
     for (tool, arguments) in [("write_file", &patch), ("shell_command", &command)] {

@@ -42,7 +42,7 @@ fn names(directory: &Path) -> Vec<String> {
 /// Creates temporary directories in which another file has the name of the private directory.
 fn taken() -> Vec<(&'static str, TempDir)> {
     let make = |what: &'static str, take: &dyn Fn(PathBuf)| {
-        let directory = testkit::seen_tempdir();
+        let directory = testkit::visible_tempdir();
         take(directory.path().join(known_name()));
         (what, directory)
     };

@@ -76,7 +76,7 @@ fn a_model_works_in_every_dialect() {
     let patch = "*** Begin Patch\n*** Add File: made.txt\n+by a patch\n*** End Patch\n";
     for wire in ["responses", "chat", "anthropic"] {
         let (home, workspace) = (Home::new(), TestWorkspace::new());
-        workspace.file("a.txt", "one\n");
+        workspace.write_file("a.txt", "one\n");
         let turns = [
             turn(&[
                 json!({"type": "message", "text": "Looking."}),
@@ -331,7 +331,7 @@ fn unwritable_journal_stops_the_run() {
 #[test]
 fn a_projects_own_words_reach_the_model_and_a_link_out_of_it_does_not() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
-    workspace.file("AGENTS.md", "Use tabs here.\n");
+    workspace.write_file("AGENTS.md", "Use tabs here.\n");
     let served = Served::start(home.path(), &[say("Done.")]);
     assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
     assert!(served.requests()[0]["instructions"].as_str().unwrap().contains("Use tabs here."));
@@ -479,7 +479,7 @@ fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twic
 #[test]
 fn a_session_is_replayed_from_where_it_began_and_what_differs_is_told() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
-    workspace.file("a.txt", "one\n");
+    workspace.write_file("a.txt", "one\n");
     let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch\n";
     let turns = [
         turn(&[

@@ -42,7 +42,7 @@ impl SearchFixture {
     fn search(&self, arguments: &Value) -> String {
         let ran = self.run(&["call", "web_search", "--json", &arguments.to_string()], "");
         let text = format!("{:?} {}{}", ran.code, ran.out, ran.err);
-        self.w.normal(&text).replace(self.home.path().to_str().unwrap(), "$HOME")
+        self.w.normalize(&text).replace(self.home.path().to_str().unwrap(), "$HOME")
     }
 }
 
@@ -189,7 +189,7 @@ print(json.dumps([{"title": said, "url": "https://example.org/"}]))
 fn a_search_by_a_command_is_confined_and_reaches_whom_it_was_given() {
     let (port, _asked) = engine("200 OK");
     let desk = SearchFixture::new("");
-    desk.w.file("search.py", COMMAND);
+    desk.w.write_file("search.py", COMMAND);
     let command = |words: &[&str]| {
         let python = python::interpreter();
         let script = desk.w.path().join("search.py");
@@ -247,7 +247,7 @@ for line in sys.stdin:
 #[test]
 fn a_search_by_a_tool_of_a_server_is_a_call_of_that_tool() {
     let desk = SearchFixture::new("");
-    desk.w.file("server.py", SERVER);
+    desk.w.write_file("server.py", SERVER);
     let python = json!(python::interpreter().to_str().unwrap());
     let config = |more: &str| {
         format!(
@@ -277,7 +277,7 @@ fn a_search_by_a_tool_of_a_server_is_a_call_of_that_tool() {
 #[test]
 fn a_rule_or_a_hook_about_searches_counts_whatever_answers_them() {
     let desk = SearchFixture::new("");
-    desk.w.file("server.py", SERVER);
+    desk.w.write_file("server.py", SERVER);
     let python = json!(python::interpreter().to_str().unwrap());
     let config = format!(
         "[tools.web_search]\ntool = \"searx/search\"\nquery_argument = \"q\"\n[mcp_servers.searx]\ncommand = {python}\nargs = [\"server.py\"]\n"
@@ -298,12 +298,12 @@ fn a_rule_or_a_hook_about_searches_counts_whatever_answers_them() {
 #[test]
 fn a_project_chooses_no_search() {
     let desk = SearchFixture::new("");
-    desk.w.file("toolgate.toml", "[tools.web_search]\nurl = \"https://evil.example\"\n");
+    desk.w.write_file("toolgate.toml", "[tools.web_search]\nurl = \"https://evil.example\"\n");
     assert_snapshot!(desk.search(&json!({"query": "x"})), @r#"
     Some(2) error: $DIR/toolgate.toml:1:1: a project may narrow what tools can do, not widen it: `tools.web_search` belongs in your own file ($HOME/.config/toolgate/config.toml)
     hint: `toolgate config --help` says what can be set
     "#);
-    desk.w.file("toolgate.toml", "[tools]\nweb_search_request = true\n");
+    desk.w.write_file("toolgate.toml", "[tools]\nweb_search_request = true\n");
     let said = desk.search(&json!({"query": "x"}));
     assert!(said.contains("a project may narrow what tools can do"), "{said}");
 }

@@ -199,7 +199,7 @@ fn numbers(events: &[Value]) -> Vec<u64> {
 #[test]
 fn a_program_at_a_pipe_uses_tools_without_a_model() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
-    workspace.file("a.txt", "one\ntwo\n");
+    workspace.write_file("a.txt", "one\ntwo\n");
     let mut child = command(&home, &workspace.path(), &["serve"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -360,7 +360,7 @@ fn a_tool_of_the_client_answers_the_model_and_a_client_that_does_not_is_no_disas
 fn questions_go_to_attached_clients_or_are_refused() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
-    workspace.file("precious.txt", "");
+    workspace.write_file("precious.txt", "");
     let (mut one, mut other) = (server.client(), server.client());
     let id = one.start(&workspace, &json!({"approval": "on-request"}));
     other.ok("session/attach", &json!({"session_id": id}));
@@ -606,7 +606,7 @@ fn a_key_is_for_one_call_whatever_it_looks_like() {
 #[test]
 fn unknown_fields_are_rejected_and_a_failed_start_leaves_nothing() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
-    workspace.file("a.txt", "old");
+    workspace.write_file("a.txt", "old");
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let journals =
@@ -726,7 +726,7 @@ fn a_websocket_wants_the_token_and_no_page_gets_in() {
 fn the_example_for_node_runs_as_it_stands() {
     let home = Home::new();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/node/example.mjs");
-    let ran = Command::new(testkit::node::node())
+    let ran = Command::new(testkit::node::node_binary())
         .arg(example)
         .env("TOOLGATE", env!("CARGO_BIN_EXE_toolgate"))
         .env("TOOLGATE_HOME", home.path())
@@ -739,7 +739,7 @@ fn the_example_for_node_runs_as_it_stands() {
 #[test]
 fn the_models_questions_and_those_of_its_agents_reach_the_client() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
-    workspace.file("precious.txt", "");
+    workspace.write_file("precious.txt", "");
     let server = SocketServer::start(&home, "s");
     let prompt = "the first prompt";
     let when = |when: &str, items: Value| json!({"when": when, "items": items});
@@ -772,11 +772,11 @@ fn the_models_questions_and_those_of_its_agents_reach_the_client() {
 #[test]
 fn a_client_may_bring_servers_and_choose_tools() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
-    workspace.file("a.txt", "from the server\n");
+    workspace.write_file("a.txt", "from the server\n");
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     // A confined server can reach it there, wherever the checkout lies.
-    let toolgate = testkit::WorldExecutableCopy::of(env!("CARGO_BIN_EXE_toolgate"));
+    let toolgate = testkit::WorldExecutableCopy::new(env!("CARGO_BIN_EXE_toolgate"));
     let servers = json!({"other": {"command": toolgate.path(), "args": ["mcp"], "approval": "allow"}});
     let id = client.start(
         &workspace,

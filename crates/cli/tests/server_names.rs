@@ -62,7 +62,7 @@ impl ServerNamesFixture {
     /// Configures the server as the founding documents do, and `more`.
     fn new(more: &str) -> Self {
         let desk = Self { home: Home::new(), w: TestWorkspace::new() };
-        desk.w.file("server.py", SERVER);
+        desk.w.write_file("server.py", SERVER);
         let python = json!(python::interpreter().to_str().unwrap());
         let server = format!(
             "[mcp_servers.filesystem]\ncommand = {python}\nargs = [\"server.py\"]\nenv = {{ \"MCP_ROOT\" = \"/workspace\" }}\ntimeout_seconds = 30\n"
@@ -84,7 +84,7 @@ impl ServerNamesFixture {
     fn call(&self, name: &str, arguments: &Value) -> String {
         let ran = self.run(&["call", name, "--json", &arguments.to_string()], "");
         let text = format!("{:?} {}{}", ran.code, ran.out, ran.err);
-        self.w.normal(&text).replace(self.home.path().to_str().unwrap(), "$HOME")
+        self.w.normalize(&text).replace(self.home.path().to_str().unwrap(), "$HOME")
     }
 }
 
@@ -146,7 +146,7 @@ fn every_name_works_in_a_run_of_a_model() {
         .iter()
         .map(|(name, arguments, _)| json!({"type": "function_call", "name": name, "arguments": arguments}))
         .collect();
-    desk.w.file(
+    desk.w.write_file(
         "script.jsonl",
         format!("{}\n{}\n", json!({"items": items}), json!({"items": [{"type": "message", "text": "done"}]})),
     );
@@ -159,7 +159,7 @@ fn every_name_works_in_a_run_of_a_model() {
 
 /// Writes a script of one turn, and returns its path.
 fn scripted(desk: &ServerNamesFixture, items: &Value) -> &'static str {
-    desk.w.file("script.jsonl", format!("{}\n", json!({ "items": items })));
+    desk.w.write_file("script.jsonl", format!("{}\n", json!({ "items": items })));
     "script.jsonl"
 }
 

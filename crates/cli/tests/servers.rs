@@ -53,7 +53,7 @@ impl ServersFixture {
     fn run(&self, args: &[&str]) -> Ran {
         let ran = self.home.run(&self.w.path(), args, "");
         let home = self.home.path().to_str().unwrap();
-        let normal = |text: &str| self.w.normal(text).replace(home, "$HOME");
+        let normal = |text: &str| self.w.normalize(text).replace(home, "$HOME");
         Ran { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
     }
 
@@ -70,7 +70,7 @@ impl ServersFixture {
 
 fn of_node(script: &str, args: &[&str]) -> Vec<String> {
     let mut words =
-        vec![node::node().to_str().unwrap().to_owned(), node::script(script).to_str().unwrap().to_owned()];
+        vec![node::node_binary().to_str().unwrap().to_owned(), node::package_script(script).to_str().unwrap().to_owned()];
     words.extend(args.iter().map(|&arg| arg.to_owned()));
     words
 }
@@ -80,7 +80,7 @@ fn of_python(module: &str) -> Vec<String> {
 }
 
 fn hostile(mode: &str) -> Vec<String> {
-    let script = testkit::seen_file(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/hostile/server.py"));
+    let script = testkit::visible_file(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/hostile/server.py"));
     [python::interpreter().to_str().unwrap(), script.to_str().unwrap(), mode].map(str::to_owned).to_vec()
 }
 
@@ -208,7 +208,7 @@ fn what_cannot_be_a_server_is_not_added() {
 #[test]
 fn a_project_names_no_servers() {
     let desk = ServersFixture::new();
-    desk.w.file("toolgate.toml", "[mcp_servers.x]\ncommand = \"x\"\n");
+    desk.w.write_file("toolgate.toml", "[mcp_servers.x]\ncommand = \"x\"\n");
     assert_snapshot!(desk.transcript(&["mcp", "list"]), @"
     2
     -- out
@@ -290,7 +290,7 @@ fn a_server_is_confined_as_a_command_is() {
         ("inside", "approval = \"allow\"", of_node(FILES, &["."])),
         ("reads", "approval = \"allow\"\nsandbox = \"read-only\"", of_node(FILES, &["."])),
     ]);
-    desk.w.file("a.txt", "one\n");
+    desk.w.write_file("a.txt", "one\n");
     let write = |server: &str, name: &str| {
         let path = desk.w.path().join(name);
         let ran = desk.call(&format!("mcp__{server}__write_file"), &json!({"path": path, "content": "new"}));
@@ -552,7 +552,7 @@ for line in sys.stdin:
 
 fn runner(more: &str) -> ServersFixture {
     let desk = ServersFixture::new();
-    desk.w.file("runner.py", RUNNER);
+    desk.w.write_file("runner.py", RUNNER);
     let command = json!(python::interpreter().to_str().unwrap());
     desk.write(&format!(
         "{more}\n[mcp_servers.r]\ncommand = {command}\nargs = [\"runner.py\"]\napproval = \"allow\"\ntool_timeout_sec = 20\n"
@@ -566,7 +566,7 @@ fn a_server_is_held_to_what_commands_are_held_to() {
     let private = desk.home.path().join("private");
     fs::create_dir(&private).unwrap();
     fs::write(private.join("s"), "PRIVATE").unwrap();
-    desk.w.file("keep/f", "kept\n").file("toolgate.toml", "approval = \"untrusted\"\n");
+    desk.w.write_file("keep/f", "kept\n").write_file("toolgate.toml", "approval = \"untrusted\"\n");
     let text = fs::read_to_string(desk.config()).unwrap();
     let keep = json!(desk.w.path().join("keep"));
     let more = format!(
@@ -590,13 +590,13 @@ fn a_server_is_held_to_what_commands_are_held_to() {
 #[test]
 fn secrets_saved_while_a_server_runs_are_hidden() {
     let desk = runner("");
-    desk.w.file(".env", "OLD=1\n");
+    desk.w.write_file(".env", "OLD=1\n");
     let mut talk = PipeConversation::with(&desk);
     let cat = "cat .env ~/.ssh/id ~/.netrc";
     talk.call("1", "mcp__r__run", &json!({"script": cat}));
     let said = talk.answer("1");
     assert!(said.contains("Permission denied") && !said.contains("OLD"), "{said}");
-    desk.w.file("new", "NEWSECRET\n");
+    desk.w.write_file("new", "NEWSECRET\n");
     fs::rename(desk.w.path().join("new"), desk.w.path().join(".env")).unwrap();
     fs::create_dir(desk.home.path().join(".ssh")).unwrap();
     fs::write(desk.home.path().join(".ssh/id"), "NEWSECRET\n").unwrap();
@@ -657,7 +657,7 @@ fn partly_confined_server_is_reported_and_not_trusted() {
     assert!(ran.out.contains("confined only in part"), "{}{}", ran.out, ran.err);
     let text = fs::read_to_string(desk.config()).unwrap();
     desk.write(&text.replace("approval = \"allow\"", ""));
-    desk.w.file(
+    desk.w.write_file(
         "runner.py",
         RUNNER.replace("\"description\"", "\"annotations\": {\"readOnlyHint\": True}, \"description\""),
     );

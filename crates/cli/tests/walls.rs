@@ -72,7 +72,7 @@ except OSError as error:
 fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
     let (home, other, workspace) = (Home::new(), Home::new(), TestWorkspace::new());
     let socket = workspace.path().join("t.sock");
-    workspace.file("client.py", CLIENT);
+    workspace.write_file("client.py", CLIENT);
     let (_server, said) = WarningServer::start(&home, &workspace.path(), &socket);
     assert!(said.contains("where commands may be able to write"), "{said}");
     // The user's own programs are admitted.
@@ -103,7 +103,7 @@ fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
 #[test]
 fn every_door_says_before_the_first_command_what_does_not_hold() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
-    workspace.file(
+    workspace.write_file(
         "s.jsonl",
         "{\"items\":[{\"type\":\"function_call\",\"name\":\"exec_command\",\"arguments\":{\"cmd\":\"echo ran\"}}]}\n",
     );
@@ -232,13 +232,13 @@ fn without_namespaces_nothing_runs_unless_a_weaker_tier_is_accepted() {
 fn project_cannot_accept_a_weaker_tier() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     for text in ["require = \"nothing\"", "require = \"landlock\"", "tmp_mb = 1000000", "shm_mb = 1000000"] {
-        workspace.file("toolgate.toml", format!("[confinement]\n{text}\n"));
+        workspace.write_file("toolgate.toml", format!("[confinement]\n{text}\n"));
         let ran = home.run(&workspace.path(), &["tools"], "");
         let key = text.split(' ').next().unwrap();
         assert_eq!(ran.code, Some(2), "{text}");
         assert!(ran.err.contains(&format!("`confinement.{key}` belongs in your own file")), "{}", ran.err);
     }
-    workspace.file("toolgate.toml", "[confinement]\nrequire = \"namespaces\"\n");
+    workspace.write_file("toolgate.toml", "[confinement]\nrequire = \"namespaces\"\n");
     assert_eq!(home.run(&workspace.path(), &["tools"], "").code, Some(0));
 }
 
@@ -279,7 +279,7 @@ fn a_command_that_fills_the_disk_is_ended_and_told_why() {
 #[test]
 fn a_home_as_a_workspace_is_warned_about() {
     let home = TestWorkspace::new();
-    home.file(".bashrc", "mine\n");
+    home.write_file(".bashrc", "mine\n");
     let run = |cwd: &Path| {
         let mut command = Command::new(toolgate());
         let command = command.args(["sandbox", "--", "sh", "-c", "echo evil >> .bashrc; echo x > notes"]);
@@ -290,7 +290,7 @@ fn a_home_as_a_workspace_is_warned_about() {
     assert!(said.contains("warning: the workspace is your home directory"), "{said}");
     let read = |name: &str| std::fs::read_to_string(home.path().join(name)).unwrap();
     assert_eq!((read(".bashrc").as_str(), read("notes").as_str()), ("mine\n", "x\n"));
-    home.file("project/x", "");
+    home.write_file("project/x", "");
     let said = run(&home.path().join("project"));
     assert!(!said.contains("home directory"), "{said}");
 }

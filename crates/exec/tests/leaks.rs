@@ -422,7 +422,7 @@ async fn meet(session: &ProcessSession, pump: &mut Pump, fate: CallFate) {
 /// Programs that fail to start.
 async fn not_started(bench: &LeakBench) {
     let here = |name: &str| bench.workspace.path().join(name).display().to_string();
-    bench.workspace.file("plain", "no program").file("script", "#!/no/such/interpreter\n");
+    bench.workspace.write_file("plain", "no program").write_file("script", "#!/no/such/interpreter\n");
     let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(bench.workspace.path().join("script"), may_run).unwrap();
     let programs = [

@@ -87,7 +87,7 @@ fn a_command_runs_and_says_how_it_ended() {
 
 fn what_cannot_be_run_says_why() {
     let bench = ProcessBench::new();
-    bench.workspace.file("script", "echo from a script without a first line\n").file("plain", "text\n");
+    bench.workspace.write_file("script", "echo from a script without a first line\n").write_file("plain", "text\n");
     let path = |name: &str| bench.workspace.path().join(name).to_string_lossy().into_owned();
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(path("script"), executable).unwrap();
@@ -111,7 +111,7 @@ fn what_cannot_be_run_says_why() {
         ] {
             let (session, pump) = bench.start(argv.clone(), Stdio::Piped).await;
             pump.await;
-            let fault = session.take_fault().map(|fault| bench.workspace.normal(&fault.to_string()));
+            let fault = session.take_fault().map(|fault| bench.workspace.normalize(&fault.to_string()));
             assert_eq!(fault.as_deref(), Some(expected), "{:.80?}", argv);
         }
         let (session, pump) = bench.start(vec![path("script")], Stdio::Piped).await;
@@ -136,7 +136,7 @@ fn a_permit_for_something_else_starts_nothing() {
 /// A command that is started without a shell behaves as in a shell.
 fn a_plain_command_does_what_a_shell_does_with_it() {
     let bench = ProcessBench::new();
-    bench.workspace.file("a.txt", "text\n");
+    bench.workspace.write_file("a.txt", "text\n");
     block_on(async {
         for script in [
             "/bin/echo a  b   c",

@@ -54,8 +54,8 @@ fn of_a_server(revision: &str, scenarios: usize) {
 /// Runs the suite, which must pass in at least `scenarios` scenarios.
 fn requires(arguments: &[&str], scenarios: usize) {
     let results = tempfile::tempdir().unwrap();
-    let suite = Command::new(node::node())
-        .arg(node::script(SUITE))
+    let suite = Command::new(node::node_binary())
+        .arg(node::package_script(SUITE))
         .args(arguments)
         .arg("--output-dir")
         .arg(results.path())

@@ -22,8 +22,8 @@ use program::program;
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn of_node(package: &str, arguments: &[&str]) -> Vec<OsString> {
-    let script = node::script(&format!("@modelcontextprotocol/{package}/dist/index.js"));
-    let program = [node::node().into_os_string(), script.into_os_string()];
+    let script = node::package_script(&format!("@modelcontextprotocol/{package}/dist/index.js"));
+    let program = [node::node_binary().into_os_string(), script.into_os_string()];
     program.into_iter().chain(arguments.iter().map(Into::into)).collect()
 }
 

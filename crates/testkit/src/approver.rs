@@ -22,7 +22,7 @@ impl TestApprover {
     }
 
     /// Creates an approver that approves calls without extra grants, and denies all others.
-    pub fn confined() -> Arc<Self> {
+    pub fn approving_confined() -> Arc<Self> {
         Self::new(|question| match question.grants.is_empty() {
             true => ReviewDecision::Approved,
             false => ReviewDecision::Denied { note: None },
@@ -30,7 +30,7 @@ impl TestApprover {
     }
 
     /// Takes the questions recorded so far.
-    pub fn asked(&self) -> Vec<ApprovalQuestion> {
+    pub fn take_questions(&self) -> Vec<ApprovalQuestion> {
         std::mem::take(&mut self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -10,16 +10,16 @@ use std::process::{Command, Stdio};
 ///
 /// The directory is built under a temporary name and then renamed, so it exists completely or not at all. Concurrent
 /// tests wait for the lock, which is released when its process ends.
-pub(crate) fn once(name: &str, what: &str, make: impl FnOnce(&Path)) -> PathBuf {
+pub(crate) fn install_once(name: &str, what: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
-    let target = kept();
+    let target = install_dir();
     let made = target.join(format!("{name}-{:016x}", hasher.finish()));
     if made.exists() {
         return made;
     }
     fs::create_dir_all(&target).expect("the target folder can be made");
-    let _lock = locked(&target.join(format!("{name}.lock")));
+    let _lock = lock_file(&target.join(format!("{name}.lock")));
     if made.exists() {
         return made;
     }
@@ -33,7 +33,7 @@ pub(crate) fn once(name: &str, what: &str, make: impl FnOnce(&Path)) -> PathBuf 
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests touch the checkout")]
-fn locked(path: &Path) -> File {
+fn lock_file(path: &Path) -> File {
     let file = File::create(path).expect("a file can be made in the target folder");
     file.lock().expect("a file in the target folder can be locked");
     file
@@ -41,14 +41,14 @@ fn locked(path: &Path) -> File {
 
 /// Returns the installation directory: the target directory, unless a sandbox hides it from confined servers.
 #[expect(clippy::disallowed_methods, reason = "tests touch the checkout")]
-fn kept() -> PathBuf {
-    let target = target();
+fn install_dir() -> PathBuf {
+    let target = target_dir();
     let real = fs::canonicalize(&target).unwrap_or_else(|_| target.clone());
-    if crate::is_replaced(&real) { crate::seen_place() } else { target }
+    if crate::is_hidden_by_sandbox(&real) { crate::visible_base_dir() } else { target }
 }
 
 /// Returns the target directory.
-pub(crate) fn target() -> PathBuf {
+pub(crate) fn target_dir() -> PathBuf {
     let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(default, PathBuf::from);
     std::path::absolute(target).expect("the target folder has a name")
@@ -58,7 +58,7 @@ pub(crate) fn target() -> PathBuf {
 ///
 /// # Panics
 /// If the command fails; the message contains `needed` and the standard error.
-pub(crate) fn must(needed: &str, command: &mut Command) {
+pub(crate) fn run_or_panic(needed: &str, command: &mut Command) {
     let shown = format!("{command:?}");
     match command.stdin(Stdio::null()).output() {
         Ok(output) if output.status.success() => {}
@@ -70,6 +70,6 @@ pub(crate) fn must(needed: &str, command: &mut Command) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests start real programs")]
-pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
+pub(crate) fn new_command(name: impl AsRef<OsStr>) -> Command {
     Command::new(name)
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::install::{must, once, program};
+use crate::install::{run_or_panic, install_once, new_command};
 
 const PACKAGES: &str = include_str!("../node-packages.json");
 const CODEX: &str = r#"{"private": true, "dependencies": {"@openai/codex": "0.166.0"}}"#;
@@ -17,16 +17,16 @@ const NEEDED: &str = "tests with real MCP programs need `npm` (10 or newer) and 
 ///
 /// # Panics
 /// If npm is missing or the packages cannot be installed; the message names the missing software.
-pub fn node() -> PathBuf {
-    installed().join("node/bin/node")
+pub fn node_binary() -> PathBuf {
+    node_modules_dir().join("node/bin/node")
 }
 
 /// Returns the path of a package file that [`node`] runs, e.g. `@modelcontextprotocol/conformance/dist/index.js`.
 ///
 /// # Panics
 /// If the package cannot be installed, or has no such file.
-pub fn script(name: &str) -> PathBuf {
-    let script = installed().join(name);
+pub fn package_script(name: &str) -> PathBuf {
+    let script = node_modules_dir().join(name);
     assert!(script.exists(), "there is no `{}`: see node-packages.json", script.display());
     script
 }
@@ -35,7 +35,7 @@ pub fn script(name: &str) -> PathBuf {
 ///
 /// # Panics
 /// If the packages cannot be installed.
-pub fn installed() -> PathBuf {
+pub fn node_modules_dir() -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(folder).join("node_modules")
 }
@@ -49,18 +49,18 @@ fn folder() -> PathBuf {
 ///
 /// # Panics
 /// If it cannot be installed.
-pub fn codex() -> PathBuf {
+pub fn codex_script() -> PathBuf {
     npm("test-codex", CODEX).join("node_modules/@openai/codex/bin/codex.js")
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests install below the target folder")]
 fn npm(name: &str, packages: &str) -> PathBuf {
-    once(name, packages, |making| {
+    install_once(name, packages, |making| {
         fs::create_dir(making).expect("a folder can be made in the target folder");
         fs::write(making.join("package.json"), packages).expect("a file can be made there");
-        must(
+        run_or_panic(
             NEEDED,
-            program("npm")
+            new_command("npm")
                 .args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"])
                 .current_dir(making),
         );
@@ -73,11 +73,11 @@ mod tests {
 
     #[test]
     fn the_node_is_new_enough_and_has_its_packages() {
-        let version = program(node()).arg("--version").output().unwrap();
+        let version = new_command(node_binary()).arg("--version").output().unwrap();
         assert!(version.stdout.starts_with(b"v22."), "{version:?}");
         for name in ["conformance/dist/index.js", "server-everything/dist/index.js", "inspector/package.json"]
         {
-            script(&format!("@modelcontextprotocol/{name}"));
+            package_script(&format!("@modelcontextprotocol/{name}"));
         }
     }
 }

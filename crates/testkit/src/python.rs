@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 use std::thread;
 
-use crate::install::{must, once, program};
+use crate::install::{run_or_panic, install_once, new_command};
 
 const REQUIREMENTS: &str = include_str!("../python-requirements.txt");
 const REQUIREMENTS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python-requirements.txt");
@@ -30,8 +30,8 @@ pub fn interpreter() -> PathBuf {
 ///
 /// # Panics
 /// If the exit status is not 0; the message contains the standard error.
-pub fn run(script: &Path, stdin: &str) -> String {
-    let mut child = program(interpreter())
+pub fn run_script(script: &Path, stdin: &str) -> String {
+    let mut child = new_command(interpreter())
         .arg(script)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -50,12 +50,12 @@ pub fn run(script: &Path, stdin: &str) -> String {
 }
 
 fn environment() -> PathBuf {
-    once("test-venv", REQUIREMENTS, |making| {
-        must(NEEDED, program("python3").args(["-m", "venv"]).arg(making));
+    install_once("test-venv", REQUIREMENTS, |making| {
+        run_or_panic(NEEDED, new_command("python3").args(["-m", "venv"]).arg(making));
         let python = making.join("bin/python");
-        must(
+        run_or_panic(
             NEEDED,
-            program(python)
+            new_command(python)
                 .args(["-m", "pip", "install", "-q", "--disable-pip-version-check", "-r"])
                 .arg(REQUIREMENTS_FILE),
         );

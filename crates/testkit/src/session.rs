@@ -32,11 +32,11 @@ impl CallObserver for TestEventLog {
 impl ToolTestSession {
     /// Creates a session whose tools may read the workspace.
     pub fn new(workspace: &TestWorkspace, tools: Vec<Arc<dyn AnyTool>>) -> Self {
-        Self::under(SandboxPolicy::ReadOnly, workspace, tools)
+        Self::with_sandbox(SandboxPolicy::ReadOnly, workspace, tools)
     }
 
     /// Creates a session whose tools may also do what `sandbox` allows.
-    pub fn under(sandbox: SandboxPolicy, workspace: &TestWorkspace, tools: Vec<Arc<dyn AnyTool>>) -> Self {
+    pub fn with_sandbox(sandbox: SandboxPolicy, workspace: &TestWorkspace, tools: Vec<Arc<dyn AnyTool>>) -> Self {
         let root = workspace.path();
         let deny = DenyRead::new(DEFAULT_DENY_READ, None).expect("the defaults are globs");
         let gate = Gate::new(ReadScope::new(vec![ReadRoot::new(&root)], deny), sandbox);
@@ -45,7 +45,7 @@ impl ToolTestSession {
         let events = Arc::new(TestEventLog::default());
         let router = ToolRouter::new(registry, gate, WorkingDir { cwd: root })
             // Tests of tools are not about approvals.
-            .with_approver(crate::TestApprover::confined())
+            .with_approver(crate::TestApprover::approving_confined())
             .with_observer(Arc::clone(&events) as Arc<dyn CallObserver>);
         // One runtime for all calls, so that background work continues between them.
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -54,7 +54,7 @@ impl ToolTestSession {
 
     /// Sets the limits of a call.
     #[must_use]
-    pub fn limits(mut self, limits: CallLimits) -> Self {
+    pub fn with_limits(mut self, limits: CallLimits) -> Self {
         self.router = self.router.with_limits(limits);
         self
     }

@@ -29,12 +29,12 @@ impl TestWorkspace {
     }
 
     /// Returns the directory outside the workspace that contains `secret.txt`.
-    pub fn outside(&self) -> PathBuf {
+    pub fn outside_dir(&self) -> PathBuf {
         fs::canonicalize(self.dir.path().join("outside")).expect("it exists")
     }
 
     /// Writes a file, and creates its parent directories.
-    pub fn file(&self, path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> &Self {
+    pub fn write_file(&self, path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> &Self {
         let path = self.path().join(path);
         fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("it is ours");
         fs::write(path, content).expect("it is ours");
@@ -42,15 +42,15 @@ impl TestWorkspace {
     }
 
     /// Creates a symlink at `path` to `target`.
-    pub fn link(&self, path: impl AsRef<Path>, target: impl AsRef<Path>) -> &Self {
+    pub fn symlink(&self, path: impl AsRef<Path>, target: impl AsRef<Path>) -> &Self {
         std::os::unix::fs::symlink(target, self.path().join(path)).expect("it is ours");
         self
     }
 
     /// Returns `text` with the path of the workspace replaced by `$DIR`, and the outside directory by `$OUTSIDE`.
-    pub fn normal(&self, text: &str) -> String {
+    pub fn normalize(&self, text: &str) -> String {
         let inside = text.replace(&*self.path().to_string_lossy(), "$DIR");
-        inside.replace(&*self.outside().to_string_lossy(), "$OUTSIDE")
+        inside.replace(&*self.outside_dir().to_string_lossy(), "$OUTSIDE")
     }
 }
 

@@ -53,7 +53,7 @@ impl ApprovalBench {
         rules: &str,
         answer: impl Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync + 'static,
     ) -> Self {
-        Self::at(testkit::seen_tempdir(), SandboxPolicy::WorkspaceWrite, approval, rules, answer)
+        Self::at(testkit::visible_tempdir(), SandboxPolicy::WorkspaceWrite, approval, rules, answer)
     }
 
     fn at(
@@ -105,7 +105,7 @@ impl ApprovalBench {
 
     /// Returns the grants that each question asked for.
     fn asked(&self) -> Vec<Grants> {
-        self.approver.asked().into_iter().map(|question| question.grants).collect()
+        self.approver.take_questions().into_iter().map(|question| question.grants).collect()
     }
 }
 

@@ -51,12 +51,12 @@ impl ConfinedBench {
     }
 
     fn with(confinement: Confinement) -> Self {
-        let directory = testkit::seen_tempdir();
+        let directory = testkit::visible_tempdir();
         let toolgate = Toolgate::at(directory.path())
             .with_tools()
             .sandbox(SandboxPolicy::WorkspaceWrite)
             .confinement(confinement)
-            .approver(testkit::TestApprover::confined())
+            .approver(testkit::TestApprover::approving_confined())
             .build()
             .unwrap();
         let runtime =

@@ -35,7 +35,7 @@ struct EditBench {
 
 impl EditBench {
     fn new(approval: ApprovalPolicy, answer: ReviewDecision) -> Self {
-        Self::with(testkit::seen_tempdir(), approval, answer)
+        Self::with(testkit::visible_tempdir(), approval, answer)
     }
 
     /// Every question is denied, and the workspace is in `top`.
@@ -106,7 +106,7 @@ fn a_patch_in_tmp_is_where_commands_find_it() {
     let answer = bench.patch(&format!("*** Update File: /tmp/{name}/a.txt\n-1\n+2\n"));
     let told = format!("Applied:\nM /tmp/{name}/a.txt\n`/tmp/{name}/a.txt` had changed since you read it");
     assert!(answer.joined_text().starts_with(&told), "{}", answer.joined_text());
-    assert!(bench.approver.asked().is_empty());
+    assert!(bench.approver.take_questions().is_empty());
 }
 
 fn a_patch_in_tmp_says_that_it_does_not_last() {
@@ -165,14 +165,14 @@ fn a_patch_by_shell_is_asked_about_like_any_other() {
     let heredoc = format!("cd src && apply_patch <<'EOF'\n{}EOF\n", envelope(ADD));
     let bench = EditBench::new(ApprovalPolicy::Untrusted, ReviewDecision::Approved);
     assert!(bench.sh(&heredoc).success);
-    let question = bench.approver.asked().remove(0);
+    let question = bench.approver.take_questions().remove(0);
     assert_eq!(question.tool, "apply_patch");
     assert!(question.intent.diff.unwrap().contains("+it costs $HOME `date`\n"));
     // A patch outside the workspace needs a grant.
     let bench = EditBench::quiet();
     let answer = bench.sh(&heredoc.replace("cd src", "cd ../outside"));
     assert_eq!(answer.facts.error, Some(ToolErrorKind::Denied), "{}", answer.joined_text());
-    assert_eq!(bench.approver.asked().remove(0).grants, Grants::from([Grant::Write(bench.path("outside"))]));
+    assert_eq!(bench.approver.take_questions().remove(0).grants, Grants::from([Grant::Write(bench.path("outside"))]));
     assert!(!bench.path("outside/new.txt").exists());
 }
 

@@ -59,7 +59,7 @@ impl CallObserver for WarningLog {
 impl CommandHookBench {
     fn new() -> Self {
         let workspace = TestWorkspace::new();
-        workspace.file("a.txt", "one\n");
+        workspace.write_file("a.txt", "one\n");
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         Self { workspace, runtime }
@@ -67,7 +67,7 @@ impl CommandHookBench {
 
     /// Creates a hook that is a shell script outside the workspace.
     fn script(&self, name: &str, text: &str) -> CommandHook {
-        let path = self.workspace.outside().join(name);
+        let path = self.workspace.outside_dir().join(name);
         fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         let hook = CommandHook::new("guard", vec![path.to_str().unwrap().to_owned()]);
@@ -96,11 +96,11 @@ impl CommandHookBench {
 
     /// Returns the answer to a call with this script as a "before" hook.
     fn said(&self, text: &str) -> String {
-        self.workspace.normal(&self.read(self.before(text)).joined_text())
+        self.workspace.normalize(&self.read(self.before(text)).joined_text())
     }
 
     fn outside(&self, name: &str) -> String {
-        fs::read_to_string(self.workspace.outside().join(name)).unwrap_or_default()
+        fs::read_to_string(self.workspace.outside_dir().join(name)).unwrap_or_default()
     }
 }
 
@@ -127,11 +127,11 @@ fn a_hook_denies_asks_and_annotates() {
     1| one
     ");
     insta::assert_snapshot!(after(r#"echo '{"decision": "deny", "reason": "a secret is in it"}'"#), @"forbidden by policy: the hook `guard` forbids it: the call was done, and its answer is withheld: a secret is in it");
-    let asked = testkit::TestApprover::confined();
+    let asked = testkit::TestApprover::approving_confined();
     let hook = bench.before(r#"echo '{"decision": "ask", "reason": "look at it"}'"#);
     let toolgate = bench.builder().approver(Arc::clone(&asked) as Arc<_>).command_hook(hook).build().unwrap();
     assert!(bench.runtime.block_on(toolgate.call("read_file", json!({ "path": "a.txt" }))).success);
-    assert_eq!(asked.asked()[0].why[0].to_string(), "the hook `guard` asks: look at it");
+    assert_eq!(asked.take_questions()[0].why[0].to_string(), "the hook `guard` asks: look at it");
 }
 
 /// Failing scripts, each with the expected message.
@@ -167,7 +167,7 @@ fn a_failure_is_a_no() {
     }
     // The program existed when the hook was prepared.
     let toolgate = bench.toolgate(bench.before("exit 0"));
-    fs::remove_file(bench.workspace.outside().join("before.sh")).unwrap();
+    fs::remove_file(bench.workspace.outside_dir().join("before.sh")).unwrap();
     let said = bench.runtime.block_on(toolgate.call("read_file", json!({ "path": "a.txt" }))).joined_text();
     assert!(said.contains("counts as a no: there is no program"), "{said}");
 }
@@ -197,12 +197,12 @@ fn a_failure_can_be_ignored_with_a_warning() {
 
 fn a_hook_reads_the_call_and_the_answer() {
     let bench = CommandHookBench::new();
-    let heard = bench.workspace.outside().join("heard");
+    let heard = bench.workspace.outside_dir().join("heard");
     let hook = bench.script("hook.sh", &format!("cat >> {0}; echo >> {0}", heard.display()));
     bench.read(hook);
     let events: Vec<Value> =
         bench.outside("heard").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let shown: Vec<String> = events.iter().map(|event| bench.workspace.normal(&event.to_string())).collect();
+    let shown: Vec<String> = events.iter().map(|event| bench.workspace.normalize(&event.to_string())).collect();
     insta::assert_snapshot!(shown.join("\n"), @r#"
     {"arguments":{"path":"a.txt"},"call_id":"call","cwd":"$DIR","effects":[{"read":"$DIR/a.txt"}],"escalation":false,"event":"before_call","justification":null,"tool":"read_file"}
     {"arguments":{"path":"a.txt"},"call_id":"call","cwd":"$DIR","effects":[{"read":"$DIR/a.txt"}],"error":null,"escalation":false,"event":"after_call","exit_code":null,"justification":null,"success":true,"text":"1| one","text_cut":false,"tool":"read_file"}
@@ -290,7 +290,7 @@ fn a_hook_need_not_read() {
 fn strange_letters_arrive_as_they_are() {
     let bench = CommandHookBench::new();
     let strange = "\0 \u{1} \" \\ ' $(x) \u{2028} \u{202e} \u{fffd} \u{1f600} ünï\r\n";
-    let heard = bench.workspace.outside().join("heard");
+    let heard = bench.workspace.outside_dir().join("heard");
     let toolgate = bench.toolgate(bench.before(&format!("cat > {}", heard.display())));
     let call = |payload| ToolCall { id: strange.into(), name: "update_plan".to_owned(), payload };
     let arguments = json!({ "steps": [{ "description": strange, "status": "pending" }] });
@@ -332,7 +332,7 @@ fn an_alias_does_not_get_past_a_hook() {
 
 fn hooks_run_in_their_order() {
     let bench = CommandHookBench::new();
-    let heard = bench.workspace.outside().join("heard");
+    let heard = bench.workspace.outside_dir().join("heard");
     let hook =
         |name: &str, then: &str| bench.script(name, &format!("echo {name} >> {}; {then}", heard.display()));
     let builder = bench.builder().command_hook(hook("one", "")).command_hook(hook("two", ""));
@@ -345,7 +345,7 @@ fn hooks_run_in_their_order() {
 
 fn a_hook_gets_no_credentials_but_those_it_names() {
     let bench = CommandHookBench::new();
-    let heard = bench.workspace.outside().join("heard");
+    let heard = bench.workspace.outside_dir().join("heard");
     let hook = bench.before(&format!("env > {}", heard.display()));
     bench.read(hook.clone());
     let env = bench.outside("heard");
@@ -362,7 +362,7 @@ fn a_hook_that_cannot_be_run_is_known_before_any_call() {
     let bench = CommandHookBench::new();
     let fault = |hook: CommandHook| {
         let fault: BuildFault = bench.builder().command_hook(hook).build().err().unwrap();
-        bench.workspace.normal(&fault.to_string())
+        bench.workspace.normalize(&fault.to_string())
     };
     let named = |words: &[&str]| {
         let command = words.iter().map(|&word| word.to_owned()).collect();
@@ -378,7 +378,7 @@ fn a_hook_that_cannot_be_run_is_known_before_any_call() {
 }
 
 fn a_command_cannot_change_the_hook() {
-    let directory = testkit::seen_tempdir();
+    let directory = testkit::visible_tempdir();
     let script = directory.path().join("hooks/guard.sh");
     fs::create_dir(script.parent().unwrap()).unwrap();
     fs::write(&script, "exit 0\n").unwrap();
@@ -389,7 +389,7 @@ fn a_command_cannot_change_the_hook() {
         let toolgate = Toolgate::at(directory.path())
             .with_tools()
             .sandbox(SandboxPolicy::WorkspaceWrite)
-            .approver(testkit::TestApprover::confined())
+            .approver(testkit::TestApprover::approving_confined())
             .command_hook(hook)
             .build()
             .unwrap();
@@ -405,10 +405,10 @@ fn a_command_cannot_change_the_hook() {
 /// Random output of a hook never permits a call that is refused without it.
 fn whatever_a_hook_prints_it_loosens_nothing() {
     let bench = CommandHookBench::new();
-    let printed = bench.workspace.outside().join("printed");
+    let printed = bench.workspace.outside_dir().join("printed");
     let hook = bench.script("hook.sh", &format!("cat {}; exit $(cat {0}.code)", printed.display()));
     let toolgate = bench.toolgate(hook);
-    bench.workspace.file(".env", "SECRET");
+    bench.workspace.write_file(".env", "SECRET");
     let calls = [("read_file", json!({ "path": "/etc/passwd" })), ("read_file", json!({ "path": ".env" }))];
     let decision = prop_oneof!["deny|ask|allow|approve|null", any::<String>()];
     let object =

@@ -106,7 +106,7 @@ impl HostFileBench {
 
     /// Returns the number of questions since the last call of this function.
     fn questions(&self) -> usize {
-        self.approver.asked().len()
+        self.approver.take_questions().len()
     }
 }
 

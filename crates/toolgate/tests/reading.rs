@@ -36,7 +36,7 @@ impl ToolHandler for FileSizeTool {
 #[tokio::test]
 async fn a_tool_of_your_own_opens_what_it_stated() {
     let w = TestWorkspace::new();
-    w.file("a", "12345").link("out", w.outside());
+    w.write_file("a", "12345").symlink("out", w.outside_dir());
     let toolgate = Toolgate::at(w.path()).tool(FileSizeTool).build().unwrap();
     let size = async |path: &str| toolgate.call("size", json!({ "path": path })).await.joined_text();
     assert_eq!(size("a").await, "5");
@@ -47,7 +47,7 @@ async fn a_tool_of_your_own_opens_what_it_stated() {
 #[tokio::test]
 async fn what_is_denied_behind_a_link_is_denied_where_it_really_is() {
     let w = TestWorkspace::new();
-    w.file("real/key", "SECRET").link("spelled", w.path().join("real"));
+    w.write_file("real/key", "SECRET").symlink("spelled", w.path().join("real"));
     let denied = w.path().join("spelled/key");
     let toolgate =
         Toolgate::at(w.path()).with_tools().deny_read(denied.to_str().unwrap().to_owned()).build().unwrap();
@@ -60,10 +60,10 @@ async fn what_is_denied_behind_a_link_is_denied_where_it_really_is() {
 #[tokio::test]
 async fn what_is_kept_can_be_read_back_though_a_link_leads_there() {
     let w = TestWorkspace::new();
-    w.link("state", w.outside());
+    w.symlink("state", w.outside_dir());
     let kept = w.path().join("state/kept");
     let toolgate = Toolgate::at(w.path()).with_tools().read_kept_in(&kept).build().unwrap();
-    std::fs::create_dir(w.outside().join("kept")).unwrap();
+    std::fs::create_dir(w.outside_dir().join("kept")).unwrap();
     std::fs::write(kept.join("a.txt"), "whole\n").unwrap();
     let read = async |path: &Path| toolgate.call("read_file", json!({ "path": path })).await.joined_text();
     assert_eq!(read(&kept.join("a.txt")).await, "1| whole");

@@ -55,7 +55,7 @@ mod tests {
             std::fs::create_dir_all(root.join(directory)).unwrap();
         }
         for file in ["bare/HEAD", "given/HEAD"] {
-            workspace.file(file, "ref: refs/heads/main\n");
+            workspace.write_file(file, "ref: refs/heads/main\n");
         }
         let step = |path: &&str| CommitStep {
             path: (*path).to_owned(),

@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn words_are_counted_as_a_model_asks_for_it() {
         let w = TestWorkspace::new();
-        w.file("a.txt", "one two\nthree\n");
+        w.write_file("a.txt", "one two\nthree\n");
         let session = ToolTestSession::new(&w, vec![tool::erase(WordCount).unwrap()]);
         assert_eq!(session.call("word_count", &json!({"path": "a.txt"})).joined_text(), "3 words");
     }

@@ -11,17 +11,17 @@ use toolgate_tools::ImageSettings;
 
 fn grep(workspace: &TestWorkspace, arguments: &Value) -> String {
     let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
-    workspace.normal(&ToolTestSession::new(workspace, tools).call("grep_files", arguments).joined_text())
+    workspace.normalize(&ToolTestSession::new(workspace, tools).call("grep_files", arguments).joined_text())
 }
 
 fn tree() -> TestWorkspace {
     let w = TestWorkspace::new();
-    w.file("a.rs", "fn one() {}\nlet x = 1;\nfn two() {}\n").file("sub/b.rs", "fn three() {}\n");
-    w.file("c.txt", "nothing\nFN loud\n")
-        .file("target/d.rs", "fn ignored() {}\n")
-        .file(".gitignore", "target\n");
-    w.file(".env", "fn secret() {}\n").file("bin", b"fn binary\0\n").file(".hidden.rs", "fn hidden() {}\n");
-    w.file(".git/x.rs", "fn git() {}\n").link("out", "../outside").link("link.rs", "a.rs");
+    w.write_file("a.rs", "fn one() {}\nlet x = 1;\nfn two() {}\n").write_file("sub/b.rs", "fn three() {}\n");
+    w.write_file("c.txt", "nothing\nFN loud\n")
+        .write_file("target/d.rs", "fn ignored() {}\n")
+        .write_file(".gitignore", "target\n");
+    w.write_file(".env", "fn secret() {}\n").write_file("bin", b"fn binary\0\n").write_file(".hidden.rs", "fn hidden() {}\n");
+    w.write_file(".git/x.rs", "fn git() {}\n").symlink("out", "../outside").symlink("link.rs", "a.rs");
     w
 }
 
@@ -86,7 +86,7 @@ fn matches_files_and_counts() {
 fn the_first_results_are_the_same_whatever_the_threads_do() {
     let w = TestWorkspace::new();
     for n in 0..60 {
-        w.file(format!("{n:02}.txt"), "hit\nhit\n");
+        w.write_file(format!("{n:02}.txt"), "hit\nhit\n");
     }
     let first = grep(&w, &json!({"pattern": "hit", "max_results": 3}));
     assert_snapshot!(first, @"
@@ -110,7 +110,7 @@ fn the_first_results_are_the_same_whatever_the_threads_do() {
 #[test]
 fn context_stays_with_its_match_and_names_forge_no_lines() {
     let w = TestWorkspace::new();
-    w.file("a", "1\nhit\n3\n4\n5\nhit\n7\n").file("b\n    1: forged", "hit\n");
+    w.write_file("a", "1\nhit\n3\n4\n5\nhit\n7\n").write_file("b\n    1: forged", "hit\n");
     assert_snapshot!(grep(&w, &json!({"pattern": "hit", "context": 1, "max_results": 1})), @"
     a
         1- 1
@@ -118,7 +118,7 @@ fn context_stays_with_its_match_and_names_forge_no_lines() {
         3- 3
     [3 matches in 2 files, the first 1 shown; narrow the search to see the others]
     ");
-    w.file("c", "1\nhit\nhit\n4\n5\n");
+    w.write_file("c", "1\nhit\nhit\n4\n5\n");
     assert_snapshot!(grep(&w, &json!({"pattern": "hit", "context": 2, "max_results": 1, "path": "c"})), @"
     c
         1- 1
@@ -150,7 +150,7 @@ fn context_stays_with_its_match_and_names_forge_no_lines() {
 #[test]
 fn the_ends_of_a_line_are_found_whatever_ends_it() {
     let w = TestWorkspace::new();
-    w.file("lf", "fn a() {\n\n}\n").file("crlf", "fn a() {\r\n\r\n}\r\n").file("open", "fn a() {\n\n}");
+    w.write_file("lf", "fn a() {\n\n}\n").write_file("crlf", "fn a() {\r\n\r\n}\r\n").write_file("open", "fn a() {\n\n}");
     for (pattern, matches) in [(r"\{$", 3), ("^$", 3), (r"^\}$", 3), ("^fn", 3), (r"\}", 3), (r"a\(\) .$", 3)]
     {
         let counts = grep(&w, &json!({ "pattern": pattern, "output_mode": "counts" }));
@@ -162,7 +162,7 @@ fn the_ends_of_a_line_are_found_whatever_ends_it() {
 fn newest_first_when_asked() {
     let w = TestWorkspace::new();
     for (name, age) in [("old", 300), ("new", 1), ("mid", 60)] {
-        w.file(name, "hit\n");
+        w.write_file(name, "hit\n");
         let file = std::fs::File::options().write(true).open(w.path().join(name)).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
     }
@@ -178,10 +178,10 @@ fn newest_first_when_asked() {
 #[test]
 fn odd_files_do_not_spoil_the_search() {
     let w = TestWorkspace::new();
-    w.file("utf16", "\u{feff}wörld hit\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
-    w.file("latin", b"caf\xe9 hit\n")
-        .file("crlf", "hit\r\n")
-        .file("long", format!("{}hit{}", "x".repeat(9000), "y".repeat(9000)));
+    w.write_file("utf16", "\u{feff}wörld hit\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
+    w.write_file("latin", b"caf\xe9 hit\n")
+        .write_file("crlf", "hit\r\n")
+        .write_file("long", format!("{}hit{}", "x".repeat(9000), "y".repeat(9000)));
     rustix::fs::mkfifoat(rustix::fs::CWD, w.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
     assert_snapshot!(grep(&w, &json!({"pattern": "hit"})), @"
     crlf

@@ -16,14 +16,14 @@ fn list(workspace: &TestWorkspace, arguments: &Value) -> String {
         Some("-") => line[16..].to_owned(),
         _ => line.to_owned(),
     };
-    workspace.normal(&text.lines().map(timeless).collect::<Vec<_>>().join("\n"))
+    workspace.normalize(&text.lines().map(timeless).collect::<Vec<_>>().join("\n"))
 }
 
 fn tree() -> TestWorkspace {
     let w = TestWorkspace::new();
-    w.file("b.txt", "12345").file("a/x.rs", "x").file("a/deep/y.rs", "y").file("target/out", "o");
-    w.file(".gitignore", "target/\n*.log\n").file("debug.log", "l").file(".hidden", "").file(".env", "K=1");
-    w.file(".git/config", "").link("out", "../outside").link("broken", "nowhere");
+    w.write_file("b.txt", "12345").write_file("a/x.rs", "x").write_file("a/deep/y.rs", "y").write_file("target/out", "o");
+    w.write_file(".gitignore", "target/\n*.log\n").write_file("debug.log", "l").write_file(".hidden", "").write_file(".env", "K=1");
+    w.write_file(".git/config", "").symlink("out", "../outside").symlink("broken", "nowhere");
     rustix::fs::mkfifoat(rustix::fs::CWD, w.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
     w
 }
@@ -86,7 +86,7 @@ fn one_directory_and_all_of_it() {
 fn pages() {
     let w = TestWorkspace::new();
     for n in 0..250 {
-        w.file(format!("{n:03}"), "");
+        w.write_file(format!("{n:03}"), "");
     }
     let first = list(&w, &json!({"path": "."}));
     assert!(first.ends_with("199\n[entries 1-200 of 250; continue with offset=201]"), "{first}");
@@ -109,7 +109,7 @@ fn what_cannot_be_listed_is_said() {
 #[test]
 fn names_cannot_forge_lines() {
     let w = TestWorkspace::new();
-    w.file("a\nb\u{1b}[31m", "");
+    w.write_file("a\nb\u{1b}[31m", "");
     assert_snapshot!(list(&w, &json!({"path": "."})), @r"
     $DIR
                 0  a\nb\u{1b}[31m

@@ -15,7 +15,7 @@ fn output(workspace: &TestWorkspace, arguments: &Value) -> ToolOutput {
 }
 
 fn read(workspace: &TestWorkspace, arguments: &Value) -> String {
-    workspace.normal(&output(workspace, arguments).joined_text())
+    workspace.normalize(&output(workspace, arguments).joined_text())
 }
 
 fn numbered(lines: usize) -> String {
@@ -25,7 +25,7 @@ fn numbered(lines: usize) -> String {
 #[test]
 fn whole_and_part() {
     let w = TestWorkspace::new();
-    w.file("a.txt", numbered(12));
+    w.write_file("a.txt", numbered(12));
     assert_snapshot!(read(&w, &json!({"path": "a.txt", "end_line": 3})), @"
     1| line 1
     2| line 2
@@ -60,7 +60,7 @@ fn whole_and_part() {
 #[test]
 fn the_names_other_models_use() {
     let w = TestWorkspace::new();
-    w.file("a.txt", numbered(12));
+    w.write_file("a.txt", numbered(12));
     let theirs = read(&w, &json!({"file_path": "a.txt", "offset": 2, "limit": 2}));
     assert_eq!(theirs, read(&w, &json!({"path": "a.txt", "start_line": 2, "max_lines": 2})));
     assert_snapshot!(theirs, @"
@@ -73,17 +73,17 @@ fn the_names_other_models_use() {
 #[test]
 fn files_that_are_no_ordinary_text() {
     let w = TestWorkspace::new();
-    w.file("empty", "")
-        .file("crlf", "a\r\nb\r\n")
-        .file("mixed", "a\r\nb\n")
-        .file("open", "a\nb")
-        .file("bom", "\u{feff}a\n")
-        .file("latin", b"caf\xe9\nd\xe9j\xe0 vu\n")
-        .file("utf16", "\u{feff}héllo\nwörld\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>())
-        .file("late-nul", format!("{}a\0b\n", "x\n".repeat(8192)))
-        .file("program", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0")
-        .file("archive.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03")
-        .file("zeros", [0; 100]);
+    w.write_file("empty", "")
+        .write_file("crlf", "a\r\nb\r\n")
+        .write_file("mixed", "a\r\nb\n")
+        .write_file("open", "a\nb")
+        .write_file("bom", "\u{feff}a\n")
+        .write_file("latin", b"caf\xe9\nd\xe9j\xe0 vu\n")
+        .write_file("utf16", "\u{feff}héllo\nwörld\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>())
+        .write_file("late-nul", format!("{}a\0b\n", "x\n".repeat(8192)))
+        .write_file("program", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0")
+        .write_file("archive.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03")
+        .write_file("zeros", [0; 100]);
     assert_snapshot!(read(&w, &json!({"path": "empty"})), @"[the file is empty]");
     assert_snapshot!(read(&w, &json!({"path": "crlf"})), @"
     1| a
@@ -130,13 +130,13 @@ fn files_that_are_no_ordinary_text() {
 #[test]
 fn long_lines_and_long_files_are_cut_visibly() {
     let w = TestWorkspace::new();
-    w.file("line", format!("{}\nshort\n", "é".repeat(5000))).file("file", numbered(20_000));
+    w.write_file("line", format!("{}\nshort\n", "é".repeat(5000))).write_file("file", numbered(20_000));
     let line = read(&w, &json!({"path": "line"}));
     assert!(line.contains("é … [8,000 bytes more]\n2| short"), "{line}");
     let file = read(&w, &json!({"path": "file"}));
     assert!(file.ends_with("line 2000\n[lines 1-2000 of 20,000; continue with start_line=2001]"), "{file}");
     let wide = (1..=2000).map(|n| format!("{n} {}\n", "x".repeat(100))).collect::<String>();
-    w.file("wide", wide);
+    w.write_file("wide", wide);
     let budget = read(&w, &json!({"path": "wide"}));
     assert!(budget.len() <= 40_000, "{}", budget.len());
     let last = budget.lines().last().unwrap();
@@ -148,7 +148,7 @@ fn long_lines_and_long_files_are_cut_visibly() {
 #[test]
 fn wrong_lines_are_named() {
     let w = TestWorkspace::new();
-    w.file("a.txt", numbered(12));
+    w.write_file("a.txt", numbered(12));
     for (arguments, expected) in [
         (
             json!({"path": "a.txt", "start_line": 13}),
@@ -187,10 +187,10 @@ fn wrong_lines_are_named() {
 #[test]
 fn what_is_no_file_is_said_and_never_hangs() {
     let w = TestWorkspace::new();
-    w.file("src/main.rs", "fn main() {}\n").file("dir/x", "");
+    w.write_file("src/main.rs", "fn main() {}\n").write_file("dir/x", "");
     rustix::fs::mkfifoat(rustix::fs::CWD, w.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(w.path().join("socket")).unwrap();
-    w.link("loop", "loop").link("dangling", "nowhere");
+    w.symlink("loop", "loop").symlink("dangling", "nowhere");
     assert_snapshot!(read(&w, &json!({"path": "src/mian.rs"})), @"`$DIR/src/mian.rs` does not exist; did you mean `main.rs`?");
     assert_snapshot!(read(&w, &json!({"path": "scr/main.rs"})), @"`$DIR/scr/main.rs` does not exist; the deepest directory above it that does is `$DIR`; did you mean `src`?");
     assert_snapshot!(read(&w, &json!({"path": "dir"})), @"`$DIR/dir` is a directory; use list_dir to see what is in it");
@@ -204,10 +204,10 @@ fn what_is_no_file_is_said_and_never_hangs() {
 #[test]
 fn nothing_outside_is_read() {
     let w = TestWorkspace::new();
-    let secret = w.outside().join("secret.txt");
-    w.file("inside.txt", "inside\n").file(".env", "KEY=SECRET\n").file("sub/.env", "KEY=SECRET\n");
-    w.link("absolute", &secret).link("relative", "../outside/secret.txt").link("parent", "../outside");
-    w.link("inner", w.path().join("inside.txt")).link("innocent", ".env");
+    let secret = w.outside_dir().join("secret.txt");
+    w.write_file("inside.txt", "inside\n").write_file(".env", "KEY=SECRET\n").write_file("sub/.env", "KEY=SECRET\n");
+    w.symlink("absolute", &secret).symlink("relative", "../outside/secret.txt").symlink("parent", "../outside");
+    w.symlink("inner", w.path().join("inside.txt")).symlink("innocent", ".env");
     for (path, kind) in [
         (secret.to_str().unwrap(), ToolErrorKind::Forbidden),
         ("../outside/secret.txt", ToolErrorKind::Forbidden),
@@ -231,7 +231,7 @@ fn nothing_outside_is_read() {
 #[test]
 fn the_block_around_a_line() {
     let w = TestWorkspace::new();
-    w.file("a.rs", "use a;\n\n/// Doc.\nfn one() {\n    if x {\n        y();\n    }\n}\n\nfn two() {}\n");
+    w.write_file("a.rs", "use a;\n\n/// Doc.\nfn one() {\n    if x {\n        y();\n    }\n}\n\nfn two() {}\n");
     let block = |more: Value| {
         read(&w, &json!({"path": "a.rs", "mode": "indentation", "start_line": 6, "indentation": more}))
     };
@@ -262,7 +262,7 @@ fn a_block_far_down_a_long_file_is_found() {
     let w = TestWorkspace::new();
     let mut text = "    filler that makes the file long enough to matter\n".repeat(1500);
     text += "fn far() {\n    here();\n}\n";
-    w.file("a.rs", text);
+    w.write_file("a.rs", text);
     let block = |limit: u32| {
         let arguments =
             json!({"path": "a.rs", "mode": "indentation", "start_line": 1502, "max_lines": limit});
@@ -284,7 +284,7 @@ fn a_block_far_down_a_long_file_is_found() {
 #[test]
 fn a_long_line_that_is_cut_inside_a_character_is_still_utf_8() {
     let w = TestWorkspace::new();
-    w.file("a", format!("{}\n", "漢".repeat(2000)));
+    w.write_file("a", format!("{}\n", "漢".repeat(2000)));
     let text = read(&w, &json!({"path": "a"}));
     assert!(text.starts_with("1| 漢漢") && text.ends_with("漢 … [4,000 bytes more]"), "{text}");
 }
@@ -296,7 +296,7 @@ fn pictures_are_described_to_a_model_that_does_not_see() {
     image::DynamicImage::new_rgb8(3, 2)
         .write_to(&mut std::io::Cursor::new(&mut png), image::ImageFormat::Png)
         .unwrap();
-    w.file("p.png", &png);
+    w.write_file("p.png", &png);
     let tools = toolgate_tools::all(
         ImageSettings { seen: false, ..ImageSettings::default() },
         &Arc::default(),
@@ -315,9 +315,9 @@ fn pictures_are_shown() {
     image::DynamicImage::new_rgb8(3, 2)
         .write_to(&mut std::io::Cursor::new(&mut png), image::ImageFormat::Png)
         .unwrap();
-    w.file("p.png", &png);
+    w.write_file("p.png", &png);
     let shown = output(&w, &json!({"path": "p.png"}));
-    assert_snapshot!(w.normal(&shown.joined_text()), @"`$DIR/p.png`: image/png, 3x2 pixels");
+    assert_snapshot!(w.normalize(&shown.joined_text()), @"`$DIR/p.png`: image/png, 3x2 pixels");
     assert!(
         matches!(&shown.items[1], tool::OutputItem::Image(image) if image.mime == "image/png" && image.bytes == png)
     );

@@ -19,7 +19,7 @@ fn view(workspace: &TestWorkspace, path: &str) -> ToolOutput {
 
 fn viewed(arguments: &serde_json::Value) -> ToolOutput {
     let w = TestWorkspace::new();
-    w.file("a.png", encoded(20, 10, ImageFormat::Png));
+    w.write_file("a.png", encoded(20, 10, ImageFormat::Png));
     let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
     ToolTestSession::new(&w, tools).call("view_image", arguments)
 }
@@ -35,7 +35,7 @@ fn a_detail_is_taken_as_other_agents_define_it() {
 }
 
 fn said(workspace: &TestWorkspace, path: &str) -> String {
-    workspace.normal(&view(workspace, path).joined_text())
+    workspace.normalize(&view(workspace, path).joined_text())
 }
 
 fn encoded(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
@@ -70,13 +70,13 @@ fn pictures_are_shown_as_they_are_or_scaled_down() {
         ("a.webp", ImageFormat::WebP),
     ] {
         let bytes = encoded(20, 10, format);
-        w.file(name, &bytes);
+        w.write_file(name, &bytes);
         let shown = view(&w, name);
         let OutputItem::Image(image) = &shown.items[1] else { panic!("{shown:?}") };
         assert_eq!((image.mime, &image.bytes), (format.to_mime_type(), &bytes));
     }
-    w.file("big.png", encoded(400, 200, ImageFormat::Png))
-        .file("big.jpg", encoded(200, 400, ImageFormat::Jpeg));
+    w.write_file("big.png", encoded(400, 200, ImageFormat::Png))
+        .write_file("big.jpg", encoded(200, 400, ImageFormat::Jpeg));
     for (name, mime) in [("big.png", "image/png"), ("big.jpg", "image/jpeg")] {
         let shown = view(&w, name);
         let OutputItem::Image(image) = &shown.items[1] else { panic!("{shown:?}") };
@@ -92,8 +92,8 @@ fn what_is_no_picture_is_refused() {
     let w = TestWorkspace::new();
     let mut cut = encoded(20, 10, ImageFormat::Png);
     cut.truncate(cut.len() / 2);
-    w.file("text", "hello").file("empty", "").file("cut.png", cut).file("a.svg", "<svg xmlns='x'></svg>");
-    w.file("a.pdf", "%PDF-1.7").file("bmp", b"BM\x3a\0\0\0\0\0\0\0");
+    w.write_file("text", "hello").write_file("empty", "").write_file("cut.png", cut).write_file("a.svg", "<svg xmlns='x'></svg>");
+    w.write_file("a.pdf", "%PDF-1.7").write_file("bmp", b"BM\x3a\0\0\0\0\0\0\0");
     assert_snapshot!(said(&w, "text"), @"`$DIR/text` is not a PNG, JPEG, GIF or WebP picture (of no known kind)");
     assert_snapshot!(said(&w, "empty"), @"`$DIR/empty` is not a PNG, JPEG, GIF or WebP picture (empty)");
     assert_snapshot!(said(&w, "cut.png"), @"`$DIR/cut.png` is no picture that can be shown: unexpected end of file");
@@ -107,8 +107,8 @@ fn what_is_no_picture_is_refused() {
 #[test]
 fn bombs_are_refused_without_being_decoded() {
     let w = TestWorkspace::new();
-    w.file("wide.png", png_claiming(30_000, 30_000)).file("endless.png", png_claiming(u32::MAX >> 1, 1));
-    w.file("huge.png", encoded(1, 1, ImageFormat::Png));
+    w.write_file("wide.png", png_claiming(30_000, 30_000)).write_file("endless.png", png_claiming(u32::MAX >> 1, 1));
+    w.write_file("huge.png", encoded(1, 1, ImageFormat::Png));
     std::fs::File::options().write(true).open(w.path().join("huge.png")).unwrap().set_len(1 << 30).unwrap();
     assert_snapshot!(said(&w, "wide.png"), @"`$DIR/wide.png` is 30000x30000 pixels, too large to decode; 50,000,000 pixels and 32,768 on a side are the most");
     assert_snapshot!(said(&w, "endless.png"), @"`$DIR/endless.png` is no picture that can be shown: Memory limit exceeded");

@@ -14,7 +14,7 @@ use toolgate_wire::{Dialect, ResponseEnd, ModelStreamEvent, ParsedCall, ApiCompa
 #[test]
 fn real_clients_take_what_we_write_and_we_read_what_they_stream() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python_clients.py");
-    let told = testkit::python::run(&script, &ours().to_string());
+    let told = testkit::python::run_script(&script, &ours().to_string());
     let read: Vec<String> = told.lines().map(|line| read(&serde_json::from_str(line).unwrap())).collect();
     assert_snapshot!(read.join("\n"), @r#"
     responses objects:

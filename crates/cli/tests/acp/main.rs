@@ -29,7 +29,7 @@ fn a_prompt_streams_what_is_said_and_done_and_ends() {
         call_item("read_file", &json!({"path": "a.txt", "start_line": 2})),
         message_item("It says two."),
     ]);
-    desk.workspace.file("a.txt", "one\ntwo\n");
+    desk.workspace.write_file("a.txt", "one\ntwo\n");
     let mut editor = desk.start_editor(&[]);
     let session = desk.new_session(&mut editor);
     let id = editor.send_prompt(&session, "what does a.txt say?");
@@ -61,7 +61,7 @@ fn a_patch_is_a_diff_of_whole_files() {
         ),
         message_item("done"),
     ]);
-    desk.workspace.file("a.txt", "one\ntwo\n").file("old.txt", "old\n");
+    desk.workspace.write_file("a.txt", "one\ntwo\n").write_file("old.txt", "old\n");
     let mut editor = desk.start_editor(&[]);
     let session = desk.new_session(&mut editor);
     let id = editor.send_prompt(&session, "go");
@@ -83,7 +83,7 @@ fn a_patch_is_a_diff_of_whole_files() {
 #[test]
 fn a_patch_shows_nothing_of_a_file_that_may_not_be_read() {
     let desk = AcpFixture::with_turns(&[patch_item("*** Update File: .env\n@@\n-KEY=hidden\n+KEY=other\n"), message_item("done")]);
-    desk.workspace.file(".env", "PASSWORD=do-not-tell\nKEY=hidden\n");
+    desk.workspace.write_file(".env", "PASSWORD=do-not-tell\nKEY=hidden\n");
     let mut editor = desk.start_editor(&[]);
     let session = desk.new_session(&mut editor);
     let id = editor.send_prompt(&session, "go");
@@ -109,7 +109,7 @@ fn a_shell_that_is_not_offered_can_be_called() {
 fn a_patch_through_a_shell_is_a_diff_too() {
     let script = "apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\nEOF\n";
     let desk = AcpFixture::with_turns(&[call_item("exec_command", &json!({"cmd": script})), message_item("done")]);
-    desk.workspace.file("a.txt", "one\n");
+    desk.workspace.write_file("a.txt", "one\n");
     let mut editor = desk.start_editor(&[]);
     let session = desk.new_session(&mut editor);
     let id = editor.send_prompt(&session, "go");
@@ -130,7 +130,7 @@ fn a_command_is_seen_while_it_runs() {
     let text =
         |update: &Value| update["content"][0]["content"]["text"].as_str().unwrap_or_default().to_owned();
     editor.wait_for_update(|update| text(update) == "```\nfirst\n```");
-    desk.workspace.file("go", "");
+    desk.workspace.write_file("go", "");
     assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");
     let updates = editor.updates_of_kind("tool_call_update");
     let last = updates.last().unwrap();
@@ -145,7 +145,7 @@ fn editor_answers_approve_or_reject_a_call() {
         call_item("exec_command", &json!({"cmd": "touch made"})),
         message_item("done"),
     ]);
-    desk.workspace.file("a.txt", "one\n");
+    desk.workspace.write_file("a.txt", "one\n");
     let mut editor = desk.start_editor(&["--approval", "untrusted"]);
     let session = desk.new_session(&mut editor);
     let id = editor.send_prompt(&session, "go");
@@ -239,7 +239,7 @@ fn a_session_is_loaded_with_all_that_was_said() {
         {"type": "function_call", "name": "read_file", "arguments": {"path": "a.txt"}},
     ]);
     let desk = AcpFixture::with_turns(&[said, message_item("One.")]);
-    desk.workspace.file("a.txt", "one\n");
+    desk.workspace.write_file("a.txt", "one\n");
     let mut editor = desk.start_editor(&[]);
     let session = desk.new_session(&mut editor);
     let id = editor.send_prompt(&session, "what does it say?");
@@ -282,10 +282,10 @@ fn a_session_is_loaded_with_all_that_was_said() {
 #[test]
 fn servers_of_the_editor_are_servers_of_the_session() {
     let desk = AcpFixture::with_turns(&[call_item("mcp__My-tools__read_file", &json!({"path": "a.txt"})), message_item("done")]);
-    desk.workspace.file("a.txt", "from the server\n");
+    desk.workspace.write_file("a.txt", "from the server\n");
     let mut editor = desk.start_editor(&[]);
     // A confined server can reach it there, wherever the checkout lies.
-    let toolgate = testkit::WorldExecutableCopy::of(env!("CARGO_BIN_EXE_toolgate"));
+    let toolgate = testkit::WorldExecutableCopy::new(env!("CARGO_BIN_EXE_toolgate"));
     let server = json!({"name": "My tools", "command": toolgate.path(), "args": ["mcp"], "env": []});
     let answer = editor.request("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": [server]}));
     let session = answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}"));
@@ -394,14 +394,14 @@ fn the_official_sdk_drives_it() {
         message_item("Done."),
         call_item("exec_command", &json!({"cmd": "touch other"})),
     ]);
-    desk.workspace.file("a.txt", "one\n");
+    desk.workspace.write_file("a.txt", "one\n");
     let script = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/acp/sdk.py"));
     let given = json!({
         "command": env!("CARGO_BIN_EXE_toolgate"), "args": desk.start_args(&["--approval", "untrusted"]),
         "cwd": desk.workspace.path(), "home": desk.home.path(),
     });
-    let out = python::run(script, &given.to_string());
-    insta::assert_snapshot!(desk.workspace.normal(&out), @"
+    let out = python::run_script(script, &given.to_string());
+    insta::assert_snapshot!(desk.workspace.normalize(&out), @"
     initialize 1 toolgate True
     modes ['configured', 'ask', 'read-only']
     prompt end_turn

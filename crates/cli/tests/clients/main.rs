@@ -20,7 +20,7 @@ const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
 /// Returns a workspace with one file, and a home.
 fn desk() -> (TestWorkspace, TempDir) {
     let w = TestWorkspace::new();
-    w.file("a.txt", "one\ntwo\n");
+    w.write_file("a.txt", "one\ntwo\n");
     (w, tempfile::tempdir().unwrap())
 }
 
@@ -30,7 +30,7 @@ fn here(name: &str) -> std::path::PathBuf {
 
 /// Returns the output of a Node program, which must succeed.
 fn of_node(arguments: &[&Path], more: &[&str], home: &Path) -> String {
-    let ran = Command::new(node::node()).args(arguments).args(more).env("HOME", home).output().unwrap();
+    let ran = Command::new(node::node_binary()).args(arguments).args(more).env("HOME", home).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success(), "{out}\n{err}");
     out.into_owned()
@@ -41,7 +41,7 @@ fn python_sdk_works_in_every_mode() {
     let (w, home) = desk();
     let env = json!({"HOME": home.path(), "PATH": "/usr/local/bin:/usr/bin:/bin"});
     let given = json!({"command": TOOLGATE, "cwd": w.path(), "env": env});
-    assert_snapshot!(python::run(&here("python.py"), &given.to_string()), @r#"
+    assert_snapshot!(python::run_script(&here("python.py"), &given.to_string()), @r#"
     {"mode": "auto", "has_tools": true, "read": "1| one\n2| two", "exit_code": 0, "steps": true, "asked": true}
     {"mode": "legacy", "has_tools": true, "read": "1| one\n2| two", "exit_code": 0, "steps": true, "asked": true}
     {"mode": "2026-07-28", "has_tools": true, "read": "1| one\n2| two", "exit_code": 0, "steps": true, "asked": true}
@@ -51,7 +51,7 @@ fn python_sdk_works_in_every_mode() {
 #[test]
 fn typescript_sdk_works_in_both_major_versions() {
     let (w, home) = desk();
-    let (packages, script) = (node::installed(), here("typescript.mjs"));
+    let (packages, script) = (node::node_modules_dir(), here("typescript.mjs"));
     let arguments = [&*script, &packages, Path::new(TOOLGATE), &w.path(), home.path()];
     assert_snapshot!(of_node(&arguments, &[], home.path()), @r#"
     {"name":"v1","has_tools":true,"read":"1| one\n2| two","failed":true,"exit_code":3}
@@ -62,7 +62,7 @@ fn typescript_sdk_works_in_both_major_versions() {
 #[test]
 fn inspector_calls_a_tool_in_both_eras() {
     let (w, home) = desk();
-    let launcher = node::script("@modelcontextprotocol/inspector/clients/launcher/build/index.js");
+    let launcher = node::package_script("@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     let cwd = w.path();
     for era in ["legacy", "modern"] {
         let call = ["--method", "tools/call", "--tool-name", "read_file", "--tool-arg", "path=a.txt"];
@@ -77,7 +77,7 @@ fn inspector_calls_a_tool_in_both_eras() {
 fn codex_with_a_scripted_model() {
     let (w, home) = desk();
     // Codex does not store its files below /tmp.
-    let kept = testkit::seen_tempdir();
+    let kept = testkit::visible_tempdir();
     let call = json!({
         "type": "function_call", "id": "fc_1", "call_id": "c1", "namespace": "mcp__toolgate", "name": "read_file",
         "arguments": json!({"path": "a.txt"}).to_string(),
@@ -89,8 +89,8 @@ fn codex_with_a_scripted_model() {
     );
     let server = format!("mcp_servers.toolgate={{command={},args=[\"mcp\"]}}", json!(TOOLGATE));
     let settings = ["model_provider=fake", "model=gpt-5", &provider, &server];
-    let ran = Command::new(node::node())
-        .arg(node::codex())
+    let ran = Command::new(node::node_binary())
+        .arg(node::codex_script())
         .args(["exec", "--skip-git-repo-check", "--sandbox", "read-only", "--json"])
         .args(settings.iter().flat_map(|setting| ["-c", setting]))
         .arg("read it")

@@ -69,7 +69,7 @@ static GROUND: OnceLock<SharedGround> = OnceLock::new();
 pub(crate) fn shared_ground() -> &'static SharedGround {
     GROUND.get_or_init(|| {
         let above = match CaseUser::all() {
-            [CaseUser::Caller] => testkit::seen_place(),
+            [CaseUser::Caller] => testkit::visible_base_dir(),
             _ => PathBuf::from("/var/lib"),
         };
         let path = above.join(format!("toolgate-test-{}", std::process::id()));

@@ -13,7 +13,7 @@ use crate::workload::{WorkloadUsers, Workload};
 
 /// Returns the program under test; `TOOLGATE` overrides it.
 pub(crate) fn toolgate_binary() -> String {
-    let copy = || WorldExecutableCopy::of(env!("CARGO_BIN_EXE_toolgate"));
+    let copy = || WorldExecutableCopy::new(env!("CARGO_BIN_EXE_toolgate"));
     let ours = || {
         let mut copied = COPY.lock().unwrap();
         copied.get_or_insert_with(copy).path().display().to_string()
@@ -124,7 +124,7 @@ fn room() -> PathBuf {
         None => home().into_iter().collect(),
     };
     let fits = |place: &PathBuf| {
-        if testkit::is_replaced(place) {
+        if testkit::is_hidden_by_sandbox(place) {
             return false;
         }
         let free = |above: &Path| !above.join(".git").exists();

@@ -79,7 +79,7 @@ pub(crate) struct FixtureCache {
 impl FixtureCache {
     /// Creates the missing fixtures.
     pub(crate) fn open() -> Self {
-        let path = testkit::seen_place().join("keep-working");
+        let path = testkit::visible_base_dir().join("keep-working");
         fs::create_dir_all(&path).unwrap();
         for (name, text) in [("terminal.py", TERMINAL), ("registry.py", REGISTRY)] {
             write_if_changed(&path.join(name), text);

@@ -170,9 +170,9 @@ fn gone(marker: &str) {
 #[test]
 fn a_client_chooses_where_to_work_below_what_it_may() {
     let world = McpFixture::new();
-    world.work.file("sub/b.txt", "below\n");
+    world.work.write_file("sub/b.txt", "below\n");
     let elsewhere = McpFixture::new();
-    elsewhere.work.file("c.txt", "elsewhere\n");
+    elsewhere.work.write_file("c.txt", "elsewhere\n");
     let uri = |path: &std::path::Path| json!({ "uri": format!("file://{}", path.display()) });
     let allowed = elsewhere.work.path().display().to_string();
     for (args, root, file, found) in [

@@ -21,7 +21,7 @@ pub(crate) struct McpFixture {
 impl McpFixture {
     pub(crate) fn new() -> Self {
         let work = TestWorkspace::new();
-        work.file("a.txt", "one\ntwo\n");
+        work.write_file("a.txt", "one\ntwo\n");
         Self { home: tempfile::tempdir().unwrap(), work }
     }
 

@@ -266,7 +266,7 @@ fn a_command_cannot_answer_for_itself() {
         ),
     ] {
         let world = McpFixture::new();
-        world.work.file("try.py", TRY);
+        world.work.write_file("try.py", TRY);
         let mut server = world.serve_initialized(&["--sandbox", sandbox], &json!({}));
         drop(connected(&world, &server));
         let path = world.approval_socket_dirs().join(format!("mcp-{}.sock", server.id())).display().to_string();
@@ -279,7 +279,7 @@ fn a_command_cannot_answer_for_itself() {
 #[test]
 fn a_confined_command_answers_for_no_other_server_wherever_that_waits() {
     let world = McpFixture::new();
-    world.work.file("try.py", TRY);
+    world.work.write_file("try.py", TRY);
     let other = world.serve_bare_env().initialized(&json!({}));
     let name = format!("mcp-{}.sock", other.id());
     let user = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(world.home.path()).unwrap());

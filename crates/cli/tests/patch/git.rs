@@ -25,14 +25,14 @@ fn repository() -> PatchFixture {
     let shell = PatchFixture::new();
     shell
         .w
-        .file("src/lib.rs", "fn one() {}\n\nfn two() {}\n\nfn three() {}\n\nfn four() {}\n\nfn five() {}\n")
-        .file("run.sh", "#!/bin/sh\n")
-        .file("old name.txt", "a\nb\nc\nd\ne\nf\n")
-        .file("gone.txt", "x\n")
-        .file("open.txt", "no newline")
-        .file("closed.txt", "newline\n")
-        .file("crlf.txt", "one\r\ntwo\r\nthree\r\n")
-        .file("umlaut-ä.txt", "ä\n");
+        .write_file("src/lib.rs", "fn one() {}\n\nfn two() {}\n\nfn three() {}\n\nfn four() {}\n\nfn five() {}\n")
+        .write_file("run.sh", "#!/bin/sh\n")
+        .write_file("old name.txt", "a\nb\nc\nd\ne\nf\n")
+        .write_file("gone.txt", "x\n")
+        .write_file("open.txt", "no newline")
+        .write_file("closed.txt", "newline\n")
+        .write_file("crlf.txt", "one\r\ntwo\r\nthree\r\n")
+        .write_file("umlaut-ä.txt", "ä\n");
     let directory = shell.w.path();
     git(&directory, &["init", "-q", "-b", "main", "."]);
     git(&directory, &["add", "-A"]);
@@ -45,16 +45,16 @@ fn change(shell: &PatchFixture) {
     let at = |name: &str| shell.w.path().join(name);
     shell
         .w
-        .file(
+        .write_file(
             "src/lib.rs",
             "fn one() {}\n\nfn two() { 2 }\n\nfn three() {}\n\nfn four() {}\n\nfn five() { 5 }\n",
         )
-        .file("new/deep/n.txt", "n\n")
-        .file("empty.txt", "")
-        .file("open.txt", "newline now\n")
-        .file("closed.txt", "no newline now")
-        .file("crlf.txt", "one\r\n2\r\nthree\r\n")
-        .file("umlaut-ä.txt", "Ä\n");
+        .write_file("new/deep/n.txt", "n\n")
+        .write_file("empty.txt", "")
+        .write_file("open.txt", "newline now\n")
+        .write_file("closed.txt", "no newline now")
+        .write_file("crlf.txt", "one\r\n2\r\nthree\r\n")
+        .write_file("umlaut-ä.txt", "Ä\n");
     fs::set_permissions(at("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::rename(at("old name.txt"), at("new name.txt")).unwrap();
     fs::write(at("new name.txt"), "a\nb\nC\nd\ne\nf\n").unwrap();
@@ -109,7 +109,7 @@ fn what_a_dry_run_writes_git_applies() {
     let ran = shell.fed(&["--dry-run"], &diff);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
     assert_eq!(git(&shell.w.path(), &["status", "--porcelain"]), "");
-    fs::write(shell.w.outside().join("dry.diff"), &ran.out).unwrap();
+    fs::write(shell.w.outside_dir().join("dry.diff"), &ran.out).unwrap();
     git(&shell.w.path(), &["apply", "../outside/dry.diff"]);
     assert_eq!(tree(&shell), wanted, "{}", ran.out);
 }

@@ -31,14 +31,14 @@ struct PatchFixture {
 impl PatchFixture {
     fn new() -> Self {
         let w = TestWorkspace::new();
-        w.file("a.txt", "one\ntwo\n");
+        w.write_file("a.txt", "one\ntwo\n");
         Self { home: Home::new(), w }
     }
 
     fn fed(&self, args: &[&str], stdin: &str) -> Ran {
         let ran = self.home.run(&self.w.path(), &[&["patch"], args].concat(), stdin);
         let home = self.home.path().to_str().unwrap();
-        let normal = |text: &str| self.w.normal(text).replace(home, "$HOME");
+        let normal = |text: &str| self.w.normalize(text).replace(home, "$HOME");
         Ran { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
     }
 
@@ -57,7 +57,7 @@ impl PatchFixture {
 fn a_patch_comes_from_a_file_from_stdin_or_is_typed() {
     for (args, stdin) in [(&["fix.patch"][..], ""), (&["-"], CHANGE), (&[], CHANGE), (&[CHANGE], "")] {
         let shell = PatchFixture::new();
-        shell.w.file("fix.patch", CHANGE);
+        shell.w.write_file("fix.patch", CHANGE);
         let told = shell.transcript(args, stdin);
         assert_eq!(told, "0\n-- out\nM a.txt\n-- err\n", "{args:?}");
         assert_eq!(shell.text("a.txt"), "one\n2\n");
@@ -67,9 +67,9 @@ fn a_patch_comes_from_a_file_from_stdin_or_is_typed() {
 #[test]
 fn it_works_in_the_directory_it_is_told() {
     let shell = PatchFixture::new();
-    shell.w.file("d/a.txt", "one\ntwo\n").file("fix.patch", CHANGE);
+    shell.w.write_file("d/a.txt", "one\ntwo\n").write_file("fix.patch", CHANGE);
     for option in ["-C", "--cwd", "--directory"] {
-        shell.w.file("d/a.txt", "one\ntwo\n");
+        shell.w.write_file("d/a.txt", "one\ntwo\n");
         // The path of the patch file is relative to the user's directory.
         assert_eq!(shell.fed(&[option, "d", "fix.patch"], "").code, Some(0), "{option}");
         assert_eq!((shell.text("d/a.txt"), shell.text("a.txt")), ("one\n2\n".into(), "one\ntwo\n".into()));
@@ -248,7 +248,7 @@ fn read_only_file_is_not_changed() {
 #[test]
 fn who_works_below_the_top_of_a_repository_is_told_so() {
     let shell = PatchFixture::new();
-    shell.w.file(".git/HEAD", "").file("d/a.txt", "one\ntwo\n");
+    shell.w.write_file(".git/HEAD", "").write_file("d/a.txt", "one\ntwo\n");
     let diff = "--- a/d/a.txt\n+++ b/d/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n";
     assert_snapshot!(shell.transcript(&["-C", "d"], diff), @"
     1
@@ -277,8 +277,8 @@ fn a_patch_in_another_encoding_is_refused_with_what_to_try() {
 #[test]
 fn nothing_outside_is_touched() {
     let shell = PatchFixture::new();
-    shell.w.link("leaf", shell.w.outside().join("secret.txt")).link("dir", shell.w.outside());
-    let secret = shell.w.outside().join("secret.txt");
+    shell.w.symlink("leaf", shell.w.outside_dir().join("secret.txt")).symlink("dir", shell.w.outside_dir());
+    let secret = shell.w.outside_dir().join("secret.txt");
     for path in ["leaf", "dir/secret.txt", "../outside/secret.txt", secret.to_str().unwrap()] {
         let patch = format!("*** Begin Patch\n*** Update File: {path}\n-SECRET\n+x\n*** End Patch\n");
         let ran = shell.fed(&[], &patch);
@@ -306,7 +306,7 @@ fn records_are_private_and_gone_when_it_is_done() {
 #[test]
 fn colours_are_for_terminals() {
     let shell = PatchFixture::new();
-    shell.w.file("fix.patch", CHANGE);
+    shell.w.write_file("fix.patch", CHANGE);
     assert!(!shell.fed(&["--dry-run", "fix.patch"], "").out.contains('\u{1b}'));
     let at_terminal = |no_color: &str| {
         let terminal = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/keep_working/terminal.py");

@@ -32,7 +32,7 @@ fn ground() -> Option<TempDir> {
 
 fn patch(ground: &TempDir) -> Output {
     // The checkout may lie in a directory that this user cannot enter.
-    let toolgate = WorldExecutableCopy::of(env!("CARGO_BIN_EXE_toolgate"));
+    let toolgate = WorldExecutableCopy::new(env!("CARGO_BIN_EXE_toolgate"));
     Command::new(toolgate.path())
         .args(["patch", CHANGE])
         .current_dir(ground.path().join("project"))

@@ -47,9 +47,9 @@ fn the_next_patch_mends_what_was_stopped() {
     for _ in 0..20 {
         let shell = PatchFixture::new();
         for at in 0..FILES {
-            shell.w.file(format!("d/f{at}.txt"), "old\n");
+            shell.w.write_file(format!("d/f{at}.txt"), "old\n");
         }
-        shell.w.file("all.patch", patch());
+        shell.w.write_file("all.patch", patch());
         if !killed(&shell) {
             continue;
         }

@@ -28,7 +28,7 @@ static COPY: Mutex<Weak<WorldExecutableCopy>> = Mutex::new(Weak::new());
 /// Returns a copy of the binary that every user can start; it exists while a test holds it.
 pub(crate) fn world_runnable_copy() -> Arc<WorldExecutableCopy> {
     let mut copied = COPY.lock().unwrap();
-    let made = || Arc::new(WorldExecutableCopy::of(env!("CARGO_BIN_EXE_toolgate")));
+    let made = || Arc::new(WorldExecutableCopy::new(env!("CARGO_BIN_EXE_toolgate")));
     let copy = copied.upgrade().unwrap_or_else(made);
     *copied = Arc::downgrade(&copy);
     copy

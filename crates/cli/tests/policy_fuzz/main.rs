@@ -126,7 +126,7 @@ fn report(seed: u64, case: &FuzzCase, finding: &FuzzFinding) -> String {
 /// Returns a directory that confined programs see unchanged: not below `/tmp`, which is private to them.
 fn place() -> PathBuf {
     let own = std::env::var_os("TOOLGATE_FUZZ_DIR").map(PathBuf::from);
-    let ours = own.unwrap_or_else(testkit::seen_place);
+    let ours = own.unwrap_or_else(testkit::visible_base_dir);
     fs::create_dir_all(&ours).unwrap();
     fs::canonicalize(ours).unwrap()
 }

@@ -90,7 +90,7 @@ pub(crate) struct TracedRunner {
 impl TracedRunner {
     pub(crate) fn open() -> Self {
         assert!(Path::new(STRACE).exists(), "{NEEDED}");
-        let (root, kept) = (testkit::seen_tempdir(), testkit::seen_tempdir());
+        let (root, kept) = (testkit::visible_tempdir(), testkit::visible_tempdir());
         for shell in TracedShell::ALL {
             programs(&kept.path().join(shell.sh()), shell);
         }

@@ -11,7 +11,7 @@ const CHANGE: &str = "*** Update File: a.txt\n one\n-two\n+2\n";
 const BOTH: &str = "*** Update File: a.txt\n-two\n+2\n*** Add File: new/b.txt\n+b\n";
 
 fn filled(bench: PatchWorkspace) -> PatchWorkspace {
-    bench.w.file("a.txt", "one\ntwo\n");
+    bench.w.write_file("a.txt", "one\ntwo\n");
     bench
 }
 
@@ -53,7 +53,7 @@ fn where_the_policy_is_never_it_is_refused() {
 #[test]
 fn outside_just_those_files_are_given() {
     let bench = filled(PatchWorkspace::asking(yes));
-    let secret = bench.w.outside().join("secret.txt");
+    let secret = bench.w.outside_dir().join("secret.txt");
     let answer = bench.envelope(&format!("*** Update File: {}\n-SECRET\n+told\n", secret.display()));
     assert!(answer.success, "{}", answer.joined_text());
     assert_eq!(fs::read_to_string(&secret).unwrap(), "told\n");
@@ -69,7 +69,7 @@ fn a_yes_for_the_session_covers_just_those_files() {
     let bench = filled(PatchWorkspace::with(SandboxPolicy::ReadOnly, ApprovalPolicy::OnRequest, "", |_| {
         ReviewDecision::ApprovedForSession
     }));
-    bench.w.file("b.txt", "b\n");
+    bench.w.write_file("b.txt", "b\n");
     assert!(bench.envelope(CHANGE).success);
     assert_eq!(bench.asked().len(), 1);
     assert!(bench.envelope("*** Update File: a.txt\n-2\n+3\n").success);
@@ -82,9 +82,9 @@ fn a_yes_for_the_session_covers_just_those_files() {
 #[test]
 fn what_is_shown_is_what_is_written() {
     let bench = filled(PatchWorkspace::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Untrusted, "", yes));
-    bench.w.file("copy/a.txt", "one\ntwo\n");
+    bench.w.write_file("copy/a.txt", "one\ntwo\n");
     assert!(bench.envelope(BOTH).success);
-    let diff = bench.approver.asked().remove(0).intent.diff.unwrap();
+    let diff = bench.approver.take_questions().remove(0).intent.diff.unwrap();
     assert_eq!(
         diff,
         "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n\

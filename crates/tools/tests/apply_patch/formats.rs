@@ -9,7 +9,7 @@ const CHANGE: &str = "*** Update File: a.txt\n one\n-two\n+2\n";
 
 fn bench() -> PatchWorkspace {
     let bench = PatchWorkspace::new();
-    bench.w.file("a.txt", "one\ntwo\nthree\n");
+    bench.w.write_file("a.txt", "one\ntwo\nthree\n");
     bench
 }
 
@@ -109,7 +109,7 @@ fn a_unified_diff() {
 #[test]
 fn all_four_letters() {
     let bench = bench();
-    bench.w.file("gone.txt", "x\n").file("old.txt", "y\n").file("done.txt", "first\nz\n");
+    bench.w.write_file("gone.txt", "x\n").write_file("old.txt", "y\n").write_file("done.txt", "first\nz\n");
     let answer = bench.envelope(
         "*** Update File: a.txt\n-two\n+2\n*** Add File: new/n.txt\n+n\n*** Delete File: gone.txt\n\
          *** Update File: old.txt\n*** Move to: moved.txt\n-y\n+Y\n*** Update File: done.txt\n first\n-y\n+z\n",
@@ -130,7 +130,7 @@ fn all_four_letters() {
 #[test]
 fn whoever_watches_sees_each_file() {
     let bench = bench();
-    bench.w.file("gone.txt", "x\n").file("old.txt", "y\n");
+    bench.w.write_file("gone.txt", "x\n").write_file("old.txt", "y\n");
     bench.envelope(
         "*** Update File: a.txt\n-two\n+2\n*** Add File: n.txt\n+n\n*** Delete File: gone.txt\n\
          *** Update File: old.txt\n*** Move to: moved.txt\n-y\n+Y\n",
@@ -154,7 +154,7 @@ fn whoever_watches_sees_many_files_in_the_order_of_the_patch() {
 #[test]
 fn what_was_overlooked_is_told() {
     let bench = bench();
-    bench.w.file("p.py", "def f():\n    x = 1\n    y = 2\n");
+    bench.w.write_file("p.py", "def f():\n    x = 1\n    y = 2\n");
     let answer = bench.envelope("*** Update File: p.py\n def f():\n   x = 1\n-  y = 2\n+  y = 3\n");
     assert_snapshot!(bench.told(&answer), @"
     Applied:
@@ -183,7 +183,7 @@ fn a_patch_that_is_applied_already_changes_nothing() {
 fn every_file_keeps_its_mode_and_its_line_endings() {
     use std::os::unix::fs::PermissionsExt;
     let bench = bench();
-    bench.w.file("run.sh", "#!/bin/sh\r\necho two\r\n");
+    bench.w.write_file("run.sh", "#!/bin/sh\r\necho two\r\n");
     std::fs::set_permissions(bench.path("run.sh"), std::fs::Permissions::from_mode(0o750)).unwrap();
     assert!(bench.envelope("*** Update File: run.sh\n-echo two\n+echo 2\n+echo 3\n").success);
     assert_eq!(bench.text("run.sh"), "#!/bin/sh\r\necho 2\r\necho 3\r\n");

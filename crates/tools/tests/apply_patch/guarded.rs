@@ -17,7 +17,7 @@ fn add(path: &str) -> String {
 #[test]
 fn paths_that_lead_out_are_not_written() {
     let bench = PatchWorkspace::new();
-    let outside = bench.w.outside();
+    let outside = bench.w.outside_dir();
     let secret = outside.join("secret.txt");
     for path in ["../outside/new.txt", "a/../../outside/new.txt", outside.join("new.txt").to_str().unwrap()] {
         let answer = bench.envelope(&add(path));
@@ -25,7 +25,7 @@ fn paths_that_lead_out_are_not_written() {
         assert!(!outside.join("new.txt").exists());
     }
     // Through a symlink: to a file, to nothing, to a directory.
-    bench.w.link("leaf", &secret).link("dangling", outside.join("new.txt")).link("dir", &outside);
+    bench.w.symlink("leaf", &secret).symlink("dangling", outside.join("new.txt")).symlink("dir", &outside);
     for patch in [
         "*** Update File: leaf\n-SECRET\n+x\n",
         "*** Delete File: dir/secret.txt\n",
@@ -45,7 +45,7 @@ fn paths_that_lead_out_are_not_written() {
 #[test]
 fn a_link_inside_is_followed_and_stays() {
     let bench = PatchWorkspace::new();
-    bench.w.file("real/a.txt", "one\n").link("a.txt", "real/a.txt").link("r", "real");
+    bench.w.write_file("real/a.txt", "one\n").symlink("a.txt", "real/a.txt").symlink("r", "real");
     assert!(bench.envelope("*** Update File: a.txt\n-one\n+1\n").success);
     assert!(bench.envelope("*** Update File: r/a.txt\n-1\n+uno\n").success);
     assert_eq!(bench.text("real/a.txt"), "uno\n");
@@ -73,7 +73,7 @@ fn names_that_no_file_has() {
 fn what_may_not_be_read_is_neither_shown_nor_changed() {
     for sandbox in [SandboxPolicy::WorkspaceWrite, SandboxPolicy::ReadOnly, SandboxPolicy::FullAccess] {
         let bench = PatchWorkspace::with(sandbox, ApprovalPolicy::OnRequest, "", yes);
-        bench.w.file(".env", "KEY=hunter2\n").link("plain.txt", ".env").file("a.txt", "one\n");
+        bench.w.write_file(".env", "KEY=hunter2\n").symlink("plain.txt", ".env").write_file("a.txt", "one\n");
         for patch in [
             "*** Update File: .env\n-KEY=hunter2\n+KEY=\n",
             "*** Update File: .env\n-KEY=\n+KEY=x\n",
@@ -90,7 +90,7 @@ fn what_may_not_be_read_is_neither_shown_nor_changed() {
             let named = told.contains(".env") || patch.contains("plain.txt") && told.contains("plain.txt");
             assert!(!told.contains("hunter2") && named, "{patch}: {told}");
             assert_eq!((bench.text(".env"), bench.text("a.txt")), ("KEY=hunter2\n".into(), "one\n".into()));
-            for question in bench.approver.asked() {
+            for question in bench.approver.take_questions() {
                 // The model's own text may be shown.
                 let shown = question.intent.diff.unwrap_or_default();
                 assert!(!shown.contains("hunter2") || patch.contains("hunter2"), "{patch}");
@@ -108,7 +108,7 @@ fn what_decides_for_agents_and_git_is_asked_about() {
     for path in [".git/hooks/pre-commit", ".git/config", ".toolgate/rules.toml", ".claude/settings.json"] {
         let bench = PatchWorkspace::new();
         fs::create_dir_all(bench.path(path).parent().unwrap()).unwrap();
-        bench.w.link("aside", ".git");
+        bench.w.symlink("aside", ".git");
         let answer = bench.envelope(&add(path));
         assert_eq!(answer.facts.error, Some(ToolErrorKind::Denied), "{path}: {}", answer.joined_text());
         // A symlink to it is resolved first.
@@ -130,7 +130,7 @@ fn what_decides_for_agents_and_git_is_asked_about() {
     }
     // A patch may not create a repository either.
     let bench = PatchWorkspace::asking(yes);
-    bench.w.file("sub/a.txt", "");
+    bench.w.write_file("sub/a.txt", "");
     for path in ["sub/.git", "sub/.GIT/config"] {
         assert!(!bench.envelope(&add(path)).success, "{path}");
         assert!(!bench.path(path).exists());
@@ -141,7 +141,7 @@ fn what_decides_for_agents_and_git_is_asked_about() {
 fn one_file_that_a_rule_forbids_stops_all() {
     let rule = "[[rule]]\npath = \"WORK/keep\"\ndecision = \"forbid\"\n";
     let bench = PatchWorkspace::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, rule, yes);
-    bench.w.file("a.txt", "one\n").file("keep/k.txt", "k\n");
+    bench.w.write_file("a.txt", "one\n").write_file("keep/k.txt", "k\n");
     let answer = bench.envelope("*** Update File: a.txt\n-one\n+1\n*** Update File: keep/k.txt\n-k\n+K\n");
     assert_eq!(answer.facts.error, Some(ToolErrorKind::Forbidden));
     assert_snapshot!(bench.told(&answer), @"forbidden by policy: changing `$DIR/keep/k.txt` is forbidden by the rule at /rules.toml:1");

@@ -15,7 +15,7 @@ const FILES: usize = 40;
 fn bench() -> PatchWorkspace {
     let bench = PatchWorkspace::new();
     for at in 0..FILES {
-        bench.w.file(format!("d{}/f{at}.txt", at % 4), "old\n");
+        bench.w.write_file(format!("d{}/f{at}.txt", at % 4), "old\n");
     }
     bench
 }
@@ -31,7 +31,7 @@ fn new(bench: &PatchWorkspace) -> usize {
     let all = bench.everything();
     assert_eq!(all.len(), FILES, "{all:?}");
     assert!(all.iter().all(|(_, bytes)| bytes == b"old\n" || bytes == b"new\n"));
-    assert!(fs::read_dir(bench.w.outside().join("../records")).map_or(true, |left| {
+    assert!(fs::read_dir(bench.w.outside_dir().join("../records")).map_or(true, |left| {
         left.flatten().all(|entry| entry.path().extension().is_none_or(|kind| kind != "json"))
     }));
     all.iter().filter(|(_, bytes)| bytes == b"new\n").count()

@@ -78,7 +78,7 @@ impl PatchWorkspace {
             .with_machine(Arc::new(ThisMachine::new("/usr/bin", vec![root.clone()])))
             .with_approval(approval)
             .with_rules(RuleSet::parse(&rules, "/rules.toml".as_ref(), RuleLayer::User).unwrap());
-        let edits = Arc::new(EditTracker::recorded_in(w.outside().join("../records")));
+        let edits = Arc::new(EditTracker::recorded_in(w.outside_dir().join("../records")));
         let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &edits).unwrap();
         let registry = tools.into_iter().fold(ToolRegistry::builder(), |all, tool| all.erased(tool));
         let (approver, events) = (TestApprover::new(answer), Arc::new(PatchEventLog::default()));
@@ -117,12 +117,12 @@ impl PatchWorkspace {
     }
 
     fn told(&self, answer: &ToolOutput) -> String {
-        self.w.normal(&answer.joined_text())
+        self.w.normalize(&answer.joined_text())
     }
 
     /// Returns the grants that each question asked for.
     fn asked(&self) -> Vec<Grants> {
-        self.approver.asked().into_iter().map(|question| question.grants).collect()
+        self.approver.take_questions().into_iter().map(|question| question.grants).collect()
     }
 
     /// Returns the changed files that observers were notified of.

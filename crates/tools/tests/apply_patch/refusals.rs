@@ -22,7 +22,7 @@ fn refused(bench: &PatchWorkspace, lines: &str) -> String {
 
 fn bench() -> PatchWorkspace {
     let bench = PatchWorkspace::new();
-    bench.w.file("greet.py", PYTHON).file("a.txt", "one\ntwo\n");
+    bench.w.write_file("greet.py", PYTHON).write_file("a.txt", "one\ntwo\n");
     bench
 }
 
@@ -84,7 +84,7 @@ fn what_is_no_patch_is_the_arguments_fault() {
 #[test]
 fn what_is_no_text_is_not_edited() {
     let bench = bench();
-    bench.w.file("x.bin", b"one\n\0\xff\xfe\x00two\n");
+    bench.w.write_file("x.bin", b"one\n\0\xff\xfe\x00two\n");
     assert_snapshot!(refused(&bench, "*** Update File: x.bin\n-one\n+1\n"), @"
     The patch was not applied, and nothing was changed.
     `x.bin` is a binary file, so no text in it can be changed; replace it as a whole with another tool
@@ -97,7 +97,7 @@ fn what_is_no_text_is_not_edited() {
 #[test]
 fn what_is_no_file_is_named() {
     let bench = bench();
-    bench.w.file("d/f", "");
+    bench.w.write_file("d/f", "");
     rustix::fs::mkfifoat(rustix::fs::CWD, bench.path("fifo"), rustix::fs::Mode::RWXU).unwrap();
     for (patch, what) in [
         ("*** Update File: d\n-one\n+1\n", "`d` is a directory, not a regular file; name a regular file"),

@@ -9,7 +9,7 @@ use super::PatchWorkspace;
 
 fn bench() -> PatchWorkspace {
     let bench = PatchWorkspace::new();
-    bench.w.file("a.txt", "one\ntwo\nthree\n");
+    bench.w.write_file("a.txt", "one\ntwo\nthree\n");
     bench
 }
 

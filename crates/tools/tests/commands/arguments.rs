@@ -15,7 +15,7 @@ use crate::bench::{CommandHarness, CommandToolsSetup, assert_none_left, field, i
 
 pub(crate) fn a_command_runs_where_it_is_told() {
     let bench = CommandHarness::new();
-    bench.workspace.file("sub/a.txt", "");
+    bench.workspace.write_file("sub/a.txt", "");
     let root = bench.workspace.path();
     let pwd = |tool: &str, mut arguments: Value, workdir: Value| {
         if !workdir.is_null() {
@@ -49,8 +49,8 @@ pub(crate) fn a_command_runs_where_it_is_told() {
 
 pub(crate) fn a_place_where_nothing_can_run_is_named() {
     let bench = CommandHarness::new();
-    bench.workspace.file("file", "").file(".env/a", "").link("out", "../outside");
-    let outside = bench.workspace.outside();
+    bench.workspace.write_file("file", "").write_file(".env/a", "").symlink("out", "../outside");
+    let outside = bench.workspace.outside_dir();
     let mut said = String::new();
     for (tool, mut arguments) in [
         ("shell", json!({"command": ["true"]})),
@@ -83,9 +83,9 @@ pub(crate) fn a_place_where_nothing_can_run_is_named() {
 pub(crate) fn programs_that_cannot_run_say_why() {
     let bench = CommandHarness::new();
     let w = &bench.workspace;
-    w.file("plain", "#!/bin/sh\n").file("dir/a", "").file("lost", "#!/no/such/interpreter\n");
-    w.file("text", "echo no first line that names an interpreter\n")
-        .file("junk", [0x7f, b'E', b'L', b'F', 0, 1]);
+    w.write_file("plain", "#!/bin/sh\n").write_file("dir/a", "").write_file("lost", "#!/no/such/interpreter\n");
+    w.write_file("text", "echo no first line that names an interpreter\n")
+        .write_file("junk", [0x7f, b'E', b'L', b'F', 0, 1]);
     for name in ["lost", "text", "junk"] {
         fs::set_permissions(w.path().join(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -104,7 +104,7 @@ pub(crate) fn programs_that_cannot_run_say_why() {
     assert_snapshot!(run(json!(["/bin/echo", long])), @"the arguments of `/bin/echo` are too long for the system; put them into a file");
     assert_snapshot!(run(json!([&["/bin/echo"], many.as_slice()].concat())), @"the arguments of `/bin/echo` are too long for the system; put them into a file");
     // The file is being written while it is executed.
-    w.file("busy", fs::read("/bin/true").unwrap());
+    w.write_file("busy", fs::read("/bin/true").unwrap());
     fs::set_permissions(w.path().join("busy"), fs::Permissions::from_mode(0o755)).unwrap();
     let writing = fs::OpenOptions::new().append(true).open(w.path().join("busy")).unwrap();
     assert_snapshot!(run(json!(["./busy"])), @"`./busy` could not be executed: Text file busy (os error 26)");
@@ -160,7 +160,7 @@ pub(crate) fn more_arguments_than_a_message_holds() {
 pub(crate) fn plain_scripts_are_scripts() {
     let bench = CommandHarness::new();
     let w = &bench.workspace;
-    w.file("tool", "#!/bin/sh\necho tool \"$@\"\nexit 3\n").file("plain", "echo plain\n").file("dir/ls", "");
+    w.write_file("tool", "#!/bin/sh\necho tool \"$@\"\nexit 3\n").write_file("plain", "echo plain\n").write_file("dir/ls", "");
     for name in ["tool", "plain"] {
         fs::set_permissions(w.path().join(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -214,7 +214,7 @@ pub(crate) fn plain_scripts_are_scripts() {
 
 pub(crate) fn a_script_that_cannot_be_loaded_is_named_itself() {
     let bench = CommandHarness::new();
-    bench.workspace.file("lost", "#!/no/such/interpreter\n");
+    bench.workspace.write_file("lost", "#!/no/such/interpreter\n");
     let path = bench.workspace.path().join("lost");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     let said = bench.say("exec_command", &json!({"cmd": path, "login": false}));
@@ -442,7 +442,7 @@ pub(crate) fn all_six_take_a_plea() {
 
 pub(crate) fn a_read_only_policy_lets_commands_read() {
     let bench = CommandToolsSetup { sandbox: SandboxPolicy::ReadOnly, ..CommandToolsSetup::default() }.bench();
-    bench.workspace.file("home/.bash_profile", "echo run >> ~/ran\n");
+    bench.workspace.write_file("home/.bash_profile", "echo run >> ~/ran\n");
     let ran = bench.workspace.path().join("home/ran");
     let touch = format!("echo here; touch {}", ran.display());
     let run = |tool: &str, mut arguments: Value| {
@@ -485,7 +485,7 @@ pub(crate) fn a_read_only_policy_lets_commands_read() {
 
 pub(crate) fn shells_are_chosen_by_name_or_path() {
     let bench = CommandHarness::new();
-    bench.workspace.file("bash", "#!/bin/sh\necho a shell from the workspace\n");
+    bench.workspace.write_file("bash", "#!/bin/sh\necho a shell from the workspace\n");
     fs::set_permissions(bench.workspace.path().join("bash"), fs::Permissions::from_mode(0o755)).unwrap();
     let run = |shell: &str| {
         let script = "readlink /proc/$$/exe; exit 0";

@@ -58,7 +58,7 @@ impl CommandToolsSetup {
     pub(crate) fn bench_in(self, workspace: TestWorkspace) -> CommandHarness {
         let (sandbox, limits) = (self.sandbox, self.limits);
         let commands = self.commands(&workspace);
-        let session = ToolTestSession::under(sandbox, &workspace, tools(&commands)).limits(limits);
+        let session = ToolTestSession::with_sandbox(sandbox, &workspace, tools(&commands)).with_limits(limits);
         CommandHarness { session, commands, workspace }
     }
 
@@ -135,7 +135,7 @@ impl CommandHarness {
     }
 
     pub(crate) fn normal(&self, output: &ToolOutput) -> String {
-        self.workspace.normal(&plain(&output.joined_text()))
+        self.workspace.normalize(&plain(&output.joined_text()))
     }
 
     /// Runs a script to its end, without a profile.

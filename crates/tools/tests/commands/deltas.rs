@@ -165,7 +165,7 @@ fn writer(stage: &StreamingHarness, pieces: usize) -> Vec<String> {
     let script = format!(
         "import os\nline = (b'x' * 1023 + b'\\n') * 64\nfor i in range({pieces}):\n n = 0\n while n < len(line): n += os.write(1, line[n:])\n open('written', 'w').write(str(i + 1))\n"
     );
-    stage.workspace.file("writer.py", script);
+    stage.workspace.write_file("writer.py", script);
     vec![python().to_owned(), "writer.py".to_owned()]
 }
 

@@ -37,7 +37,7 @@ fn variables(bench: &CommandHarness, tty: bool) -> BTreeMap<String, String> {
     let answer = bench.start("env", &json!({"tty": tty, "yield_time_ms": 30_000}));
     let pairs = output(&answer);
     let pairs = pairs.lines().map(|line| line.split_once('=').unwrap_or_else(|| panic!("{line}")));
-    pairs.map(|(name, value)| (name.to_owned(), bench.workspace.normal(value))).collect()
+    pairs.map(|(name, value)| (name.to_owned(), bench.workspace.normalize(value))).collect()
 }
 
 fn listed(variables: &BTreeMap<String, String>) -> String {

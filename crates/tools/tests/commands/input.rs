@@ -80,7 +80,7 @@ pub(crate) fn ctrl_c_is_a_signal_where_there_is_no_terminal() {
     Output:
     ");
     let script = "import time\ntry:\n time.sleep(60)\nexcept KeyboardInterrupt:\n print('interrupted', flush=True)\n input()\n";
-    bench.workspace.file("nap.py", script);
+    bench.workspace.write_file("nap.py", script);
     let id = bench
         .background(&format!("exec {} nap.py", python()), &json!({"stdin": true, "yield_time_ms": 1000}));
     assert_eq!(output(&bench.type_in(id, "\u{3}")), "interrupted\n");

@@ -298,7 +298,7 @@ pub(crate) fn two_that_are_left_are_processes() {
 pub(crate) fn sessions_are_listed() {
     let bench = CommandHarness::new();
     assert_snapshot!(bench.say("list_sessions", &json!({})), @"No sessions.");
-    bench.workspace.file("sub/a", "");
+    bench.workspace.write_file("sub/a", "");
     bench.background("sleep 60 # the first line\nsleep 60", &json!({"workdir": "sub", "lifetime": "turn"}));
     assert_snapshot!(bench.say("list_sessions", &json!({})), @"
     1 session:

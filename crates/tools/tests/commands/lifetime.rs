@@ -284,7 +284,7 @@ pub(crate) fn what_was_started_has_a_session_of_its_own_and_nothing_of_ours() {
     assert_eq!(run(json!({"stdin": true})), "True [0, 1, 2]\n");
     assert_eq!(run(json!({"tty": true})), "True [0, 1, 2]\n");
     // With a cached profile.
-    bench.workspace.file("home/.bash_profile", "f() { :; }\nshopt -s nullglob\n");
+    bench.workspace.write_file("home/.bash_profile", "f() { :; }\nshopt -s nullglob\n");
     assert_eq!(run(json!({"login": true})), "True [0, 1, 2]\n");
     assert_eq!(run(json!({"login": true, "tty": true})), "True [0, 1, 2]\n");
     // No signal is blocked or ignored, and no core is dumped. (The two signals after the thirty-first belong to the C
@@ -296,7 +296,7 @@ pub(crate) fn what_was_started_has_a_session_of_its_own_and_nothing_of_ours() {
 
 pub(crate) fn a_directory_that_goes_while_it_is_used() {
     let bench = CommandHarness::new();
-    bench.workspace.file("gone/a", "");
+    bench.workspace.write_file("gone/a", "");
     let id = bench.background("read x; pwd -P || echo lost", &json!({"stdin": true, "workdir": "gone"}));
     fs::remove_dir_all(bench.workspace.path().join("gone")).unwrap();
     assert!(bench.type_in(id, "\n").joined_text().contains("exited with code"));

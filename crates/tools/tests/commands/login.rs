@@ -33,7 +33,7 @@ const ASK: &str = r#"echo "$FROM_PROFILE"; greet you; shopt -p nullglob; set -o 
 
 pub(crate) fn what_a_profile_complains_about_is_not_run() {
     let bench = CommandToolsSetup::default().bench();
-    bench.workspace.file("home/.bash_profile", "A=b\nexport A\ntrap 'echo echo a complaint >&2' EXIT\n");
+    bench.workspace.write_file("home/.bash_profile", "A=b\nexport A\ntrap 'echo echo a complaint >&2' EXIT\n");
     for _ in 0..2 {
         assert_eq!(output(&login(&bench, "echo $A")), "b\n");
     }
@@ -42,9 +42,9 @@ pub(crate) fn what_a_profile_complains_about_is_not_run() {
 pub(crate) fn a_profile_is_run_once() {
     let host = vec![("PATH", "/opt/of-the-host:/usr/bin:/bin".to_owned())];
     let bench = CommandToolsSetup { host, ..CommandToolsSetup::default() }.bench();
-    bench.workspace.file("home/.bash_profile", PROFILE);
+    bench.workspace.write_file("home/.bash_profile", PROFILE);
     let first = login(&bench, ASK);
-    assert_snapshot!(bench.workspace.normal(&output(&first)), @"
+    assert_snapshot!(bench.workspace.normalize(&output(&first)), @"
     two words
     and two lines
     hello you
@@ -72,9 +72,9 @@ pub(crate) fn a_profile_is_run_once() {
 
 pub(crate) fn a_program_that_is_missing_makes_the_profile_be_read_anew() {
     let bench = CommandHarness::new();
-    bench.workspace.file("home/.bash_profile", "echo run >> ~/runs\n");
+    bench.workspace.write_file("home/.bash_profile", "echo run >> ~/runs\n");
     assert!(login(&bench, "true").success);
-    bench.workspace.file("home/.bash_profile", "echo run >> ~/runs\nlate() { echo here; }\n");
+    bench.workspace.write_file("home/.bash_profile", "echo run >> ~/runs\nlate() { echo here; }\n");
     assert_eq!(login(&bench, "late").facts.exit_code, Some(127));
     assert_eq!(output(&login(&bench, "late")), "here\n");
     assert_eq!(runs(&bench), 2);
@@ -85,7 +85,7 @@ fn differ(profiles: &[(&str, &str, &str)]) -> Vec<String> {
     let mut differ = Vec::new();
     for (what, profile, script) in profiles {
         let bench = CommandToolsSetup { host: vec![("USER", "me".to_owned())], ..CommandToolsSetup::default() }.bench();
-        bench.workspace.file("home/.bash_profile", profile);
+        bench.workspace.write_file("home/.bash_profile", profile);
         // Only `-lc` uses the cached profile.
         let run = bench.call("shell", &json!({"command": ["bash", "-l", "-c", script]}));
         let placed = bench.call("shell", &json!({"command": ["bash", "-lc", script]}));
@@ -136,7 +136,7 @@ pub(crate) fn a_profile_that_starts_something_is_not_waited_for() {
     let mark = mark();
     let profile =
         format!("echo run >> ~/runs\nsetsid sleep {mark} >/dev/null 2>&1 &\nexport FROM_PROFILE=yes\n");
-    bench.workspace.file("home/.bash_profile", profile);
+    bench.workspace.write_file("home/.bash_profile", profile);
     let began = Instant::now();
     assert_eq!(output(&login(&bench, "echo $FROM_PROFILE")), "yes\n");
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
@@ -152,7 +152,7 @@ pub(crate) fn a_profile_that_hangs_hangs_no_command() {
     // Only the first time, so that the command itself gets through.
     let profile =
         format!("echo run >> ~/runs\n[ $(wc -l < ~/runs) -gt 1 ] || sleep {mark}\nexport FROM_PROFILE=yes\n");
-    bench.workspace.file("home/.bash_profile", profile);
+    bench.workspace.write_file("home/.bash_profile", profile);
     let began = Instant::now();
     let answer = login(&bench, "echo $FROM_PROFILE");
     assert_eq!(output(&answer), "yes\n");
@@ -163,7 +163,7 @@ pub(crate) fn a_profile_that_hangs_hangs_no_command() {
 pub(crate) fn a_call_that_is_cancelled_while_its_profile_hangs() {
     let bench = CommandHarness::new();
     let mark = mark();
-    bench.workspace.file("home/.bash_profile", format!("echo run >> ~/runs\nsleep {mark}\n"));
+    bench.workspace.write_file("home/.bash_profile", format!("echo run >> ~/runs\nsleep {mark}\n"));
     let began = Instant::now();
     let arguments = json!({"command": "echo never"});
     let answer = bench.call_and_cancel("shell_command", &arguments, Duration::from_millis(500));
@@ -174,14 +174,14 @@ pub(crate) fn a_call_that_is_cancelled_while_its_profile_hangs() {
 
 pub(crate) fn a_profile_that_exits_is_the_users_word() {
     let bench = CommandHarness::new();
-    bench.workspace.file("home/.bash_profile", "echo no logins today; exit 9\n");
+    bench.workspace.write_file("home/.bash_profile", "echo no logins today; exit 9\n");
     let answer = login(&bench, "echo never");
     assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("no logins today\n", Some(9)));
 }
 
 pub(crate) fn other_shells_have_profiles_too() {
     let bench = CommandHarness::new();
-    bench.workspace.file("home/.profile", "echo run >> ~/runs\nexport FROM_PROFILE=yes\n");
+    bench.workspace.write_file("home/.profile", "echo run >> ~/runs\nexport FROM_PROFILE=yes\n");
     let run = || {
         bench.call(
             "exec_command",

@@ -227,7 +227,7 @@ pub(crate) fn polls_together_are_all_of_it() {
     let bench = CommandHarness::new();
     let script =
         "import sys, time\nfor i in range(3000):\n print('line', i, flush=True)\n time.sleep(0.001)\n";
-    bench.workspace.file("chatty.py", script);
+    bench.workspace.write_file("chatty.py", script);
     let run = format!("{} chatty.py", python());
     let started = bench.start(&run, &json!({"stdin": true}));
     let id = crate::bench::id(&started).unwrap();

@@ -7,7 +7,7 @@ use crate::bench::{CommandHarness, eventually, output, python};
 
 pub(crate) fn a_web_server_in_the_background() {
     let bench = CommandHarness::new();
-    bench.workspace.file("site/hello.txt", "hello from the server\n");
+    bench.workspace.write_file("site/hello.txt", "hello from the server\n");
     let serve = format!("exec {} -u -m http.server 0 --bind 127.0.0.1", python());
     let started = bench.start(&serve, &json!({"workdir": "site"}));
     let id = crate::bench::id(&started).unwrap_or_else(|| panic!("{}", started.joined_text()));
@@ -41,8 +41,8 @@ pub(crate) fn a_build_that_fails_and_then_does_not() {
     let bench = CommandHarness::new();
     bench
         .workspace
-        .file("check.sh", "grep -q good input || { echo 'input is not good' >&2; exit 1; }; echo fine\n");
-    bench.workspace.file("input", "bad\n");
+        .write_file("check.sh", "grep -q good input || { echo 'input is not good' >&2; exit 1; }; echo fine\n");
+    bench.workspace.write_file("input", "bad\n");
     let answer = bench.call("shell_command", &json!({"command": "bash check.sh"}));
     assert_eq!((answer.success, answer.facts.exit_code), (false, Some(1)));
     assert_eq!(output(&answer), "input is not good\n");

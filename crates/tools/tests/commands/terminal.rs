@@ -185,7 +185,7 @@ pub(crate) fn a_screen_of_what_has_ended_says_that_it_has() {
 pub(crate) fn a_full_screen_program() {
     let bench = CommandHarness::new();
     let lines: String = (1..=100).map(|n| format!("line {n}\n")).collect();
-    bench.workspace.file("text", lines);
+    bench.workspace.write_file("text", lines);
     if installed(&bench, "less") {
         let id = bench
             .background("less text", &json!({"tty": true, "rows": 6, "cols": 40, "yield_time_ms": 1000}));
@@ -209,7 +209,7 @@ pub(crate) fn a_full_screen_program() {
         assert!(output(&bench.sh("head -n 2 text")) == "changed\nline 2\n");
     }
     let script = "import curses\ndef main(s):\n s.addstr(2, 5, 'drawn'); s.refresh(); s.getch()\ncurses.wrapper(main)\n";
-    bench.workspace.file("draw.py", script);
+    bench.workspace.write_file("draw.py", script);
     let id = bench.background(
         &format!("{} draw.py", python()),
         &json!({"tty": true, "rows": 6, "cols": 40, "yield_time_ms": 1000}),
