@@ -29,12 +29,12 @@ impl ToolSource for AbsentTools {
         None
     }
 
-    fn known_names(&self) -> Vec<String> {
+    fn possible_names(&self) -> Vec<String> {
         let ours = OF_SESSIONS.into_iter().chain(OF_AGENTS);
         ours.chain(mcp::own_tool_names()).map(str::to_owned).collect()
     }
 
-    fn absent(&self, name: &str) -> Option<String> {
+    fn absence_reason(&self, name: &str) -> Option<String> {
         let offered_by = match name {
             _ if OF_AGENTS.contains(&name) => "`toolgate run --agents` offers it",
             _ if OF_SESSIONS.contains(&name) => "sessions with a model offer it, e.g. `toolgate run`",

@@ -177,7 +177,7 @@ impl ToolSource for SearchByServer {
         (name == WebSearchTool::NAME).then(|| Arc::clone(&self.told))
     }
 
-    fn rewritten(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
+    fn rewrite_call(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
         (call.name == WebSearchTool::NAME).then(|| self.inner(call))
     }
 
@@ -213,7 +213,7 @@ impl ToolSource for MissingSearch {
         None
     }
 
-    fn absent(&self, name: &str) -> Option<String> {
+    fn absence_reason(&self, name: &str) -> Option<String> {
         let why = match self.hosted {
             true => "web_search is run by the model's provider and cannot be called here",
             false => "no web search is configured here",

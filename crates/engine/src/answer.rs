@@ -67,7 +67,7 @@ pub(crate) fn truncate_output(output: &mut ToolOutput, tokens: usize, call: &Cal
         let needed = cost(text);
         let (short, lost) = match left {
             0 => (String::new(), Some(OmittedSize { bytes: text.len(), lines: text.lines().count() })),
-            left => fit(text, left, &rest),
+            left => truncate_middle(text, left, &rest),
         };
         if let Some(lost) = lost {
             cut = OmittedSize { bytes: cut.bytes + lost.bytes, lines: cut.lines + lost.lines };

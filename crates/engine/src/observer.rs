@@ -105,16 +105,16 @@ impl ObserverSet {
 }
 
 impl NoticeListener for ObserverSet {
-    fn heard(&self, call: &CallId, notice: ToolNotice) {
+    fn on_notice(&self, call: &CallId, notice: ToolNotice) {
         self.notify(call, &CallEvent::Notice(notice));
     }
 
-    fn streams(&self) -> bool {
+    fn wants_output(&self) -> bool {
         self.0.iter().any(|observer| observer.wants_output())
     }
 
     /// Waits for every observer. One that panics counts as ready.
-    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+    fn ready(&self) -> Option<BoxFuture<'_, ()>> {
         let rooms = self.0.iter().map(|observer| catch_unwind(AssertUnwindSafe(|| observer.ready())));
         let waits: Vec<_> = rooms.filter_map(Result::unwrap_or_default).collect();
         if waits.is_empty() {

@@ -46,7 +46,7 @@ impl CallRun<'_> {
     /// Notifies the observers, if there are any.
     fn tells(&self, event: impl FnOnce() -> CallEvent) {
         if !self.bounds.observers.is_empty() {
-            self.bounds.observers.notify(self.cx.call(), &event());
+            self.bounds.observers.notify(self.cx.call_id(), &event());
         }
     }
 
@@ -142,7 +142,7 @@ impl ToolOrchestrator {
         };
         let CallBounds { cancel, watch, observers, .. } = &course.bounds;
         let arrived = watch.arrived;
-        let call = course.cx.call();
+        let call = course.cx.call_id();
         let answering = async {
             let mut stopped = self.asking.lock().await;
             // The user's stop covers every question that was already waiting.
@@ -182,14 +182,14 @@ impl ToolOrchestrator {
     async fn save(&self, rule: policy::rules::NewRule, cx: &Cx) {
         let saved = match self.rulebook.clone() {
             Some(book) => {
-                let saving = cx.blocking(move |_| book.save(&rule).map_err(ToolError::io)).await;
+                let saving = cx.run_blocking(move |_| book.save(&rule).map_err(ToolError::io)).await;
                 saving.map_err(|error| error.to_string())
             }
             None => Err("there is no file for rules here".to_owned()),
         };
         match saved {
             Ok(rules) => self.gate.add_rules(rules),
-            Err(why) => cx.tell(tool::ToolNotice::Warning { text: format!("the rule was not saved: {why}") }),
+            Err(why) => cx.notify(tool::ToolNotice::Warning { text: format!("the rule was not saved: {why}") }),
         }
     }
 }

@@ -106,7 +106,7 @@ impl ToolRegistryBuilder {
         let ours = self.ours.into_iter().collect::<Result<Vec<_>, _>>()?;
         let offered: Vec<Arc<dyn AnyTool>> =
             self.sources.iter().flat_map(|source| source.offered()).collect();
-        let known = self.sources.iter().flat_map(|source| source.known_names()).collect();
+        let known = self.sources.iter().flat_map(|source| source.possible_names()).collect();
         all_named(&self.config, ours.iter().chain(&self.foreign).chain(&offered), known)?;
         let ToolSelection { callable, hidden, taken } = select_tools(&self.config, ours);
         let aliases: Vec<_> = callable.iter().map(Arc::clone).collect();
@@ -164,7 +164,7 @@ impl ToolRegistry {
         let mut admitted = found.filter(|(source, tool)| self.admits(source.as_ref(), tool.as_ref()));
         let alias = || Some(Arc::clone(self.tools.get(self.aliases.get(name)?)?));
         admitted.next().map(|(_, tool)| tool).or_else(alias).ok_or_else(|| {
-            if let Some(why) = self.sources.iter().find_map(|source| source.absent(name)) {
+            if let Some(why) = self.sources.iter().find_map(|source| source.absence_reason(name)) {
                 return ToolError::io(why);
             }
             let siblings = self.siblings(name);
@@ -208,7 +208,7 @@ impl ToolRegistry {
         if self.config.excludes(&call.name) || self.tools.contains_key(&call.name) {
             return None;
         }
-        self.sources.iter().find_map(|source| source.rewritten(call))
+        self.sources.iter().find_map(|source| source.rewrite_call(call))
     }
 
     /// Returns the tool that answers `call`, under any of its names.
@@ -221,7 +221,7 @@ impl ToolRegistry {
 
     /// Returns a future that resolves once the existence of tool `name` is known; `None` if it is known now.
     pub(crate) fn wait_for_tool(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
-        self.sources.iter().find_map(|source| source.awaited(name))
+        self.sources.iter().find_map(|source| source.wait_for_tool(name))
     }
 
     /// Returns the specs that the model is offered, sorted by name: the bytes stay identical until a tool comes or
@@ -243,7 +243,7 @@ impl ToolRegistry {
 
     /// Returns names of tools that may appear later, besides the existing ones.
     pub fn possible_names(&self) -> Vec<String> {
-        self.sources.iter().flat_map(|source| source.known_names()).collect()
+        self.sources.iter().flat_map(|source| source.possible_names()).collect()
     }
 
     /// Returns the sorted names of all tools that are offered and callable.
@@ -257,7 +257,7 @@ impl ToolRegistry {
         for source in &self.sources {
             for tool in source.offered() {
                 let name = tool.spec().name().to_owned();
-                let named = !source.is_limited() || self.config.includes(&name, &tool.aliases());
+                let named = !source.obeys_config() || self.config.includes(&name, &tool.aliases());
                 if named && self.admits(source.as_ref(), tool.as_ref()) {
                     tools.entry(name).or_insert(tool);
                 }
@@ -270,14 +270,14 @@ impl ToolRegistry {
     fn admits(&self, source: &dyn ToolSource, tool: &dyn AnyTool) -> bool {
         let name = tool.spec().name();
         let may = self.is_name_available(name) || (source.is_ours() && !self.is_taken(name));
-        may && (!source.is_limited() || self.config.allows_tool(tool))
+        may && (!source.obeys_config() || self.config.allows_tool(tool))
     }
 
     /// Returns true if a later tool may use this name: it is free, and no provider gives it another meaning.
     pub fn is_name_available(&self, name: &str) -> bool {
         let stands_for_another = || {
             let call = ToolCall::function("", name, "{}");
-            self.sources.iter().any(|source| source.rewritten(&call).is_some())
+            self.sources.iter().any(|source| source.rewrite_call(&call).is_some())
         };
         is_name(name)
             && !RESERVED.contains(&name)

@@ -404,7 +404,7 @@ impl RouterState {
         if self.observers.is_empty() {
             cx
         } else {
-            cx.heard_by(Arc::clone(&self.observers) as Arc<dyn NoticeListener>)
+            cx.with_listener(Arc::clone(&self.observers) as Arc<dyn NoticeListener>)
         }
     }
 }

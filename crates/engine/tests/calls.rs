@@ -131,7 +131,7 @@ async fn a_panic_becomes_an_answer_and_the_next_call_runs() {
 #[tokio::test]
 async fn a_panic_in_blocking_work_becomes_an_answer() {
     let router = router(ToolRegistry::builder().tool(ClosureTool(async |cx: Cx| {
-        cx.blocking(|_| -> Result<ToolOutput, ToolError> { panic!("boom") }).await
+        cx.run_blocking(|_| -> Result<ToolOutput, ToolError> { panic!("boom") }).await
     })));
     assert_eq!(answer(&router, ToolCall::function("1", "act", "{}")).await.1, Some(ToolErrorKind::Crashed));
 }
@@ -143,8 +143,8 @@ async fn a_call_that_takes_too_long_is_given_up_and_its_blocking_work_is_told() 
     let act = ClosureTool(move |cx: Cx| {
         let tell = Arc::clone(&tell);
         async move {
-            cx.blocking(move |stop| {
-                while !stop.requested() {
+            cx.run_blocking(move |stop| {
+                while !stop.is_requested() {
                     std::thread::yield_now();
                 }
                 tell.notify_one();
@@ -248,7 +248,7 @@ async fn lone_calls_run_in_the_models_order_on_many_threads() {
         let seen = Arc::clone(&seen);
         async move {
             tokio::task::yield_now().await;
-            seen.lock().unwrap().push(cx.call().to_string());
+            seen.lock().unwrap().push(cx.call_id().to_string());
             Ok(ToolOutput::text("done"))
         }
     });
@@ -449,7 +449,7 @@ fn duplicates_of_ours_are_refused_and_foreign_ones_left_out() {
 async fn foreign_tools_are_checked_and_a_bad_one_takes_no_other_down() {
     let foreign = |name: &str, schema: serde_json::Value| {
         let foreign = ForeignToolSpec { name: name.into(), description: "x\u{202e}y".into(), input_schema: schema };
-        foreign.answered_by(async |arguments: serde_json::Value, _: Cx| {
+        foreign.into_tool_with(async |arguments: serde_json::Value, _: Cx| {
             Ok(ToolOutput::text(arguments.to_string()))
         })
     };
@@ -573,7 +573,7 @@ impl ToolSource for LateToolSource {
         (name == "act" && self.there.available_permits() > 0).then(|| Arc::clone(&self.tool))
     }
 
-    fn awaited(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
+    fn wait_for_tool(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
         let there = Arc::clone(&self.there);
         let waits = async move { drop(there.acquire().await) };
         (name == "act" && self.there.available_permits() == 0)

@@ -85,7 +85,7 @@ async fn timed_out(router: &ToolRouter) -> (ToolOutput, Duration) {
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_is_told_answers_with_what_it_has() {
     let router = router(async |cx: Cx| {
-        let why = cx.halted().await;
+        let why = cx.wait_for_halt().await;
         tokio::time::sleep(Duration::from_secs(2)).await;
         Ok(ToolOutput::text(format!("so far: {why:?}")))
     });
@@ -103,7 +103,7 @@ async fn a_tool_that_is_told_answers_with_what_it_has() {
 async fn a_tool_that_says_itself_what_went_wrong_is_believed() {
     let router = router(async |cx: Cx| {
         let facts = OutputFacts { error: Some(ToolErrorKind::Io), ..OutputFacts::default() };
-        match cx.halted().await {
+        match cx.wait_for_halt().await {
             HaltReason::Cancelled => Ok(ToolOutput { facts, ..ToolOutput::failure("disk full") }),
             HaltReason::TimedOut { .. } => Err(ToolError::io("disk gone")),
         }
@@ -122,7 +122,7 @@ async fn a_tool_that_is_told_and_does_not_end_is_dropped() {
         let dropped = DropFlag(Arc::clone(&flag));
         async move {
             let _dropped = dropped;
-            cx.halted().await;
+            cx.wait_for_halt().await;
             std::future::pending().await
         }
     });
@@ -148,7 +148,7 @@ async fn a_tool_that_never_asks_is_dropped_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_asked_once_is_given_its_time_whatever_it_waits_for() {
     let router = router(async |cx: Cx| {
-        let halted = cx.halted();
+        let halted = cx.wait_for_halt();
         tokio::time::sleep(Duration::from_secs(3)).await;
         let why = halted.await;
         Ok(ToolOutput::text(format!("{why:?}")))
@@ -159,7 +159,7 @@ async fn a_tool_that_asked_once_is_given_its_time_whatever_it_waits_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_after_the_halt_becomes_an_answer() {
-    let router = router(async |cx: Cx| panic!("{:?}", cx.halted().await));
+    let router = router(async |cx: Cx| panic!("{:?}", cx.wait_for_halt().await));
     let (output, _) = cancelled(&router, Duration::from_secs(1)).await;
     assert_eq!(output.facts.error, Some(ToolErrorKind::Crashed));
     assert_eq!(timed_out(&router).await.0.facts.error, Some(ToolErrorKind::Crashed));
@@ -171,7 +171,7 @@ async fn a_result_that_is_there_is_the_better_answer() {
         tokio::select! {
             biased;
             () = tokio::time::sleep(Duration::from_secs(1)) => Ok(ToolOutput::text("done")),
-            _ = cx.halted() => Ok(ToolOutput::text("halted")),
+            _ = cx.wait_for_halt() => Ok(ToolOutput::text("halted")),
         }
     });
     let (output, _) = cancelled(&router, Duration::from_secs(1)).await;
@@ -186,7 +186,7 @@ async fn a_tool_that_never_rests_is_stopped_all_the_same() {
         }
     });
     let keen = router(async |cx: Cx| {
-        let halted = cx.halted();
+        let halted = cx.wait_for_halt();
         tokio::pin!(halted);
         loop {
             tokio::select! {
@@ -219,15 +219,15 @@ async fn the_lane_is_held_until_the_tool_has_answered_and_answers_keep_their_ord
     let router = router(move |cx: Cx| {
         let log = Arc::clone(&lines);
         async move {
-            let say = |what: &str| log.lock().unwrap().push(format!("{} {what}", cx.call()));
+            let say = |what: &str| log.lock().unwrap().push(format!("{} {what}", cx.call_id()));
             say("began");
-            if cx.call().as_str() == "3" {
+            if cx.call_id().as_str() == "3" {
                 return Ok(ToolOutput::text("3"));
             }
-            cx.halted().await;
+            cx.wait_for_halt().await;
             tokio::time::sleep(Duration::from_secs(1)).await;
             say("ended");
-            Ok(ToolOutput::text(cx.call().as_str()))
+            Ok(ToolOutput::text(cx.call_id().as_str()))
         }
     });
     // The first step of a call is polled without a waker, further steps by a task.
@@ -255,7 +255,7 @@ async fn dropping_the_call_drops_the_tool() {
         let dropped = DropFlag(Arc::clone(&flag));
         async move {
             let _dropped = dropped;
-            cx.halted().await;
+            cx.wait_for_halt().await;
             std::future::pending().await
         }
     });
@@ -304,7 +304,7 @@ impl CallObserver for PanicOnRoomObserver {
 #[tokio::test(start_paused = true)]
 async fn streaming_waits_for_every_observer_and_loses_nothing() {
     let router = router(async |cx: Cx| {
-        assert!(cx.watched());
+        assert!(cx.is_watched());
         let streaming = async {
             for text in ["a", "b", "c"] {
                 cx.stream(ToolNotice::Output { stream: OutputStream::Stdout, text: text.to_owned() }).await;
@@ -313,7 +313,7 @@ async fn streaming_waits_for_every_observer_and_loses_nothing() {
         let text = tokio::select! {
             biased;
             () = streaming => "all",
-            _ = cx.halted() => "cut",
+            _ = cx.wait_for_halt() => "cut",
         };
         let facts = OutputFacts { usage: Some(ProcessUsage { stdout: 3, ..ProcessUsage::default() }), ..OutputFacts::default() };
         Ok(ToolOutput { facts, ..ToolOutput::text(text) })
@@ -338,7 +338,7 @@ async fn streaming_waits_for_every_observer_and_loses_nothing() {
 #[tokio::test]
 async fn streaming_without_observers_does_not_wait() {
     let router = router(async |cx: Cx| {
-        assert!(!cx.watched());
+        assert!(!cx.is_watched());
         cx.stream(ToolNotice::Output { stream: OutputStream::Terminal, text: "x".to_owned() }).await;
         Ok(ToolOutput::text("done"))
     });

@@ -45,7 +45,7 @@ impl ToolHandler for SlowEffectTool {
     async fn run(&self, _: &HookTestArgs, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         self.runs.fetch_add(1, Ordering::SeqCst);
         tokio::select! {
-            halt = cx.halted() => Ok(ToolOutput::text(format!("so far: {halt:?}"))),
+            halt = cx.wait_for_halt() => Ok(ToolOutput::text(format!("so far: {halt:?}"))),
             () = tokio::time::sleep(self.takes) => Ok(ToolOutput::text("acted")),
         }
     }

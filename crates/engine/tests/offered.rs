@@ -146,7 +146,7 @@ fn another_name_gives_way_to_a_tool_that_is_called_so() {
     assert_eq!(found(&registry, &["write_file"]), ["write_file"]);
     let foreign = |name: &str| {
         let foreign = ForeignToolSpec { name: name.to_owned(), description: String::new(), input_schema: json!({}) };
-        foreign.answered_by(async |_, _: Cx| Ok(ToolOutput::text("foreign"))).unwrap()
+        foreign.into_tool_with(async |_, _: Cx| Ok(ToolOutput::text("foreign"))).unwrap()
     };
     // But no foreign tool may answer for the shell that an API calls by itself.
     let registry = ours().foreign(foreign("local_shell")).foreign(foreign("write_file")).build().unwrap();

@@ -312,7 +312,7 @@ fn nothing_leaves_the_sandbox_without_approval() {
     let number = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().unwrap());
     let rounds = number("TOOLGATE_FUZZ_ROUNDS").unwrap_or(ROUNDS);
     let seed = number("TOOLGATE_FUZZ_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15);
-    let schema = JsonSchema::foreign(&serde_json::json!({}), 1000).unwrap();
+    let schema = JsonSchema::from_foreign(&serde_json::json!({}), 1000).unwrap();
     let spec = FunctionSpec {
         name: "act".into(),
         description: "Acts.".into(),

@@ -152,7 +152,7 @@ impl McpConnection {
         let landing = self.landing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // Most calls leave nothing to land, and another thread would cost more than the rest of the call.
         let Some(land) = landing.and_then(|landing| landing()) else { return Vec::new() };
-        cx.blocking(move |_| Ok(land())).await.unwrap_or_default()
+        cx.run_blocking(move |_| Ok(land())).await.unwrap_or_default()
     }
 
     /// Returns the gaps in its confinement.

@@ -55,7 +55,7 @@ fn named<'a>(connections: &'a SharedConnections, server: &str) -> Result<&'a Arc
             true => "no server is configured".to_owned(),
             false => format!("there are {}", known.join(", ")),
         };
-        ToolError::argument("server", format!("there is no server `{server}`; {there}"))
+        ToolError::bad_argument("server", format!("there is no server `{server}`; {there}"))
     })
 }
 
@@ -142,7 +142,7 @@ async fn list(connections: &SharedConnections, args: &ListArgs, templates: bool)
             value.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
         }
         None if args.cursor.is_some() => {
-            return Err(ToolError::argument(
+            return Err(ToolError::bad_argument(
                 "cursor",
                 "it goes on with the list of one server: give `server` too",
             ));
@@ -217,7 +217,7 @@ impl ToolHandler for ReadResource {
     fn intent(&self, args: &ReadArgs, _: &WorkingDir) -> Result<Intent, ToolError> {
         // The URI is part of the question, and the approval is for it: a URI can carry any data to a server.
         if args.uri.len() > LONGEST_URI {
-            return Err(ToolError::argument("uri", format!("it is longer than {LONGEST_URI} bytes")));
+            return Err(ToolError::bad_argument("uri", format!("it is longer than {LONGEST_URI} bytes")));
         }
         reads(&self.0, Some(args.server.trim()), &format!("resources/read {}", args.uri.trim()))
     }
@@ -225,7 +225,7 @@ impl ToolHandler for ReadResource {
     async fn run(&self, args: &ReadArgs, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let (server, uri) = (args.server.trim(), args.uri.trim());
         if uri.is_empty() {
-            return Err(ToolError::argument("uri", "it is empty; list_mcp_resources has some"));
+            return Err(ToolError::bad_argument("uri", "it is empty; list_mcp_resources has some"));
         }
         let connection = named(&self.0, server)?;
         let peer = peer(connection).await?;

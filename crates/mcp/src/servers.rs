@@ -160,11 +160,11 @@ impl ToolSource for McpServers {
         ours.cloned().or_else(theirs)
     }
 
-    fn rewritten(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
+    fn rewrite_call(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
         stand_in::rewrite_call(call, &self.configured)
     }
 
-    fn awaited(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
+    fn wait_for_tool(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
         let waits = |connection: &&Arc<McpConnection>| {
             let coming = match connection.state() {
                 ServerState::Starting => true,
@@ -186,11 +186,11 @@ impl ToolSource for McpServers {
             .collect()
     }
 
-    fn known_names(&self) -> Vec<String> {
+    fn possible_names(&self) -> Vec<String> {
         own_tool_names().map(str::to_owned).collect()
     }
 
-    fn absent(&self, name: &str) -> Option<String> {
+    fn absence_reason(&self, name: &str) -> Option<String> {
         let may_be = |connection: &&Arc<McpConnection>| may_belong_to(name, &connection.server.name);
         let connection = self.connections.iter().find(may_be)?;
         let server = &connection.server.name;

@@ -68,7 +68,7 @@ impl ToolOffer {
                 definition: definition.clone(),
                 tool,
             };
-            match foreign.answered(Arc::new(answers)) {
+            match foreign.into_tool(Arc::new(answers)) {
                 Ok(tool) => {
                     offer.bytes += spec_size(tool.spec());
                     offer.tools.insert(name.clone(), tool);
@@ -133,9 +133,9 @@ impl ServerTool {
             pins.pin(server, &self.tool.name, &self.definition.text);
         }
         let Value::Object(arguments) = arguments else {
-            return Err(ToolError::argument("arguments", "they must be an object"));
+            return Err(ToolError::bad_argument("arguments", "they must be an object"));
         };
-        let progress = |step: CallProgress| cx.tell(notice(&step));
+        let progress = |step: CallProgress| cx.notify(notice(&step));
         let call = peer.call(&self.tool.name, arguments, &progress);
         let limit = self.connection.server.tool_timeout;
         let answered = self.connection.with_timeout(limit, call).await;

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::spelling::{as_sent, rename_aliases};
+use crate::spelling::{restore_sent_names, rename_aliases};
 use crate::{
     AdditionalProperties, BadArguments, FreeformSpec, FunctionSpec, TextGrammar, JsonSchema, StrictMode, ToolPayload, ToolSpec,
-    without_lone_surrogates,
+    replace_lone_surrogates,
 };
 
 /// Longer arguments, in bytes, are rejected.
@@ -37,14 +37,14 @@ pub trait Args: Sized + Send + Sync + 'static {
 
 impl<T: DeserializeOwned + Derive + Send + Sync + 'static> Args for T {
     fn schema() -> JsonSchema {
-        JsonSchema::derived::<T>()
+        JsonSchema::for_type::<T>()
     }
 
     fn spec(name: &str, about: &str, strict: StrictMode) -> ToolSpec {
         let schema = Self::schema();
         let parameters = match strict {
-            StrictMode::Yes => schema.strict(),
-            StrictMode::No => schema.terse(),
+            StrictMode::Yes => schema.to_strict(),
+            StrictMode::No => schema.to_terse(),
         };
         let (name, description) = (name.to_owned(), about.to_owned());
         ToolSpec::Function(Box::new(FunctionSpec { name, description, parameters, strict }))
@@ -65,7 +65,7 @@ fn typed<T: DeserializeOwned>(
     schema: &JsonSchema,
     aliases: &[(&str, &str)],
 ) -> Result<T, BadArguments> {
-    let mut value = checked(text, schema, aliases)?;
+    let mut value = parse_and_validate(text, schema, aliases)?;
     whole_numbers(&mut value);
     serde_path_to_error::deserialize(value).map_err(|error| BadArguments::Value {
         path: error.path().to_string(),
@@ -77,7 +77,7 @@ fn typed<T: DeserializeOwned>(
 /// forms would cost every call.
 pub(crate) fn fault_as_sent(fault: BadArguments, text: &str, aliases: &[(&str, &str)]) -> BadArguments {
     match json(text) {
-        Ok(sent) if !aliases.is_empty() => as_sent(fault, &sent, aliases),
+        Ok(sent) if !aliases.is_empty() => restore_sent_names(fault, &sent, aliases),
         Ok(_) | Err(_) => fault,
     }
 }
@@ -106,7 +106,7 @@ struct WrappedText {
 
 impl<L: FreeformLanguage> Args for FreeformArgs<L> {
     fn schema() -> JsonSchema {
-        JsonSchema::derived::<WrappedText>()
+        JsonSchema::for_type::<WrappedText>()
     }
 
     fn spec(name: &str, about: &str, _: StrictMode) -> ToolSpec {
@@ -126,7 +126,7 @@ impl<L: FreeformLanguage> Args for FreeformArgs<L> {
 }
 
 /// Parses `text` as JSON and validates it against `schema`.
-pub(crate) fn checked(
+pub(crate) fn parse_and_validate(
     text: &str,
     schema: &JsonSchema,
     aliases: &[(&str, &str)],
@@ -147,7 +147,7 @@ fn json(text: &str) -> Result<Value, BadArguments> {
         return Ok(Value::Object(Map::new()));
     }
     let parsed = serde_json::from_str(text).or_else(|error| {
-        let mended = without_lone_surrogates(text).and_then(|mended| serde_json::from_str(&mended).ok());
+        let mended = replace_lone_surrogates(text).and_then(|mended| serde_json::from_str(&mended).ok());
         mended.ok_or(error)
     });
     parsed.map_err(|error| {
@@ -307,8 +307,8 @@ mod tests {
     fn an_unknown_argument_that_is_null_is_dropped() {
         let read = read(r#"{"path": "a", "mode": null, "parts": [{"name": "x", "kind": null}]}"#).unwrap();
         assert_eq!(read.parts, [SamplePart { name: "x".into(), size: None }]);
-        let open = JsonSchema::foreign(&serde_json::json!({"type": "object"}), usize::MAX).unwrap();
-        let kept = checked(r#"{"anything": null}"#, &open, &[]).unwrap();
+        let open = JsonSchema::from_foreign(&serde_json::json!({"type": "object"}), usize::MAX).unwrap();
+        let kept = parse_and_validate(r#"{"anything": null}"#, &open, &[]).unwrap();
         assert_eq!(kept, serde_json::json!({"anything": null}), "an open object may give null a meaning");
     }
 

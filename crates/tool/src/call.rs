@@ -112,7 +112,7 @@ impl LocalShellCall {
     }
 
     /// Returns the action in the Responses API's JSON form.
-    pub fn action(&self) -> Value {
+    pub fn to_action_json(&self) -> Value {
         let mut action = self.more.clone();
         action.entry("type").or_insert_with(|| json!("exec"));
         action.entry("command").or_insert_with(|| json!(self.command));

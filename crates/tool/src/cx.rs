@@ -16,8 +16,8 @@ pub struct WorkingDir {
 
 impl WorkingDir {
     /// Makes the path in argument `name` absolute. An invalid path is an error of that argument.
-    pub fn path(&self, name: &str, text: &str) -> Result<PathBuf, ToolError> {
-        policy::resolve_path(&self.cwd, text).map_err(|fault| ToolError::argument(name, fault.to_string()))
+    pub fn resolve_path(&self, name: &str, text: &str) -> Result<PathBuf, ToolError> {
+        policy::resolve_path(&self.cwd, text).map_err(|fault| ToolError::bad_argument(name, fault.to_string()))
     }
 }
 
@@ -30,7 +30,7 @@ pub struct StopFlag(Arc<AtomicBool>);
 
 impl StopFlag {
     /// Returns true if the work should stop. Cheap enough to check in every loop.
-    pub fn requested(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -62,18 +62,18 @@ impl Cx {
 
     /// Sets the listener for notices of the tool.
     #[must_use]
-    pub fn heard_by(mut self, listener: Arc<dyn NoticeListener>) -> Self {
+    pub fn with_listener(mut self, listener: Arc<dyn NoticeListener>) -> Self {
         self.listener = Some(listener);
         self
     }
 
     /// Returns the id of the call.
-    pub fn call(&self) -> &CallId {
+    pub fn call_id(&self) -> &CallId {
         &self.call
     }
 
     /// Returns the working directory of the call, for resolving paths.
-    pub fn place(&self) -> &WorkingDir {
+    pub fn working_dir(&self) -> &WorkingDir {
         &self.place
     }
 
@@ -83,19 +83,19 @@ impl Cx {
     }
 
     /// Returns the largest number of bytes of text that the model gets. Longer text is truncated in the middle.
-    pub fn budget(&self) -> usize {
+    pub fn output_budget(&self) -> usize {
         self.budget
     }
 
     /// Returns true if a listener wants streamed output. Otherwise [`stream`](Self::stream) need not be called.
-    pub fn watched(&self) -> bool {
-        self.listener.as_ref().is_some_and(|listener| listener.streams())
+    pub fn is_watched(&self) -> bool {
+        self.listener.as_ref().is_some_and(|listener| listener.wants_output())
     }
 
     /// Sends a small notice to the observers at once.
-    pub fn tell(&self, notice: ToolNotice) {
+    pub fn notify(&self, notice: ToolNotice) {
         if let Some(listener) = &self.listener {
-            listener.heard(&self.call, notice);
+            listener.on_notice(&self.call, notice);
         }
     }
 
@@ -105,17 +105,17 @@ impl Cx {
     /// long, so wait for [`halted`](Self::halted) at the same time. A dropped wait has sent nothing.
     pub async fn stream(&self, notice: ToolNotice) {
         if let Some(listener) = &self.listener {
-            if let Some(room) = listener.room() {
+            if let Some(room) = listener.ready() {
                 room.await;
             }
-            listener.heard(&self.call, notice);
+            listener.on_notice(&self.call, notice);
         }
     }
 
     /// Waits until the call must end. A tool that waits for this ends itself: it has [`GRACE`](crate::GRACE) to clean
     /// up and to answer with partial output. A tool that never calls this is dropped at once.
-    pub fn halted(&self) -> impl Future<Output = HaltReason> + Send {
-        self.halting.asked()
+    pub fn wait_for_halt(&self) -> impl Future<Output = HaltReason> + Send {
+        self.halting.wait_for_reason()
     }
 
     /// Tells the tool that its call must end. Returns `false` if the tool never asked. The first reason is kept.
@@ -130,7 +130,7 @@ impl Cx {
 
     /// Runs `work` on a thread that may block. Dropping this future sets its [`StopFlag`]: the tool dropped it, or the call
     /// was cancelled or timed out.
-    pub async fn blocking<T: Send + 'static>(
+    pub async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&StopFlag) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {

@@ -114,7 +114,7 @@ pub enum BadArguments {
 
 impl ToolError {
     /// Creates an error about the argument at `path`, found by the tool itself.
-    pub fn argument(path: impl Into<String>, why: impl Into<String>) -> Self {
+    pub fn bad_argument(path: impl Into<String>, why: impl Into<String>) -> Self {
         BadArguments::Value { path: path.into(), why: why.into() }.into()
     }
 

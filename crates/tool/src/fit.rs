@@ -16,7 +16,7 @@ const LINE_LOSS: usize = 2;
 /// Truncates `text` to `tokens`, keeping its head and tail. `rest` is the marker's note on where the full text is.
 ///
 /// Cuts between lines where possible, else between characters.
-pub fn fit(text: &str, tokens: usize, rest: &str) -> (String, Option<OmittedSize>) {
+pub fn truncate_middle(text: &str, tokens: usize, rest: &str) -> (String, Option<OmittedSize>) {
     let budget = tokens.saturating_mul(BYTES_PER_TOKEN);
     if text.len() <= budget {
         return (text.to_owned(), None);
@@ -64,14 +64,14 @@ mod tests {
 
     #[test]
     fn short_text_is_left_alone() {
-        assert_eq!(fit("abc\n", 1, "x"), ("abc\n".to_owned(), None));
-        assert_eq!(fit("", 0, "x"), (String::new(), None));
+        assert_eq!(truncate_middle("abc\n", 1, "x"), ("abc\n".to_owned(), None));
+        assert_eq!(truncate_middle("", 0, "x"), (String::new(), None));
     }
 
     #[test]
     fn long_text_keeps_whole_lines_at_both_ends() {
         let text: String = (1..=200).map(|n| format!("line {n}\n")).collect();
-        let (short, cut) = fit(&text, 60, "all of it is in `/tmp/x`");
+        let (short, cut) = truncate_middle(&text, 60, "all of it is in `/tmp/x`");
         assert_snapshot!(short, @r"
         line 1
         line 2
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn one_endless_line_is_cut_between_characters() {
-        let (short, _) = fit(&"é".repeat(1000), 60, "the rest was not kept");
+        let (short, _) = truncate_middle(&"é".repeat(1000), 60, "the rest was not kept");
         assert_snapshot!(short, @r"
         éééééééééé
         [… 0 lines, 1960 bytes (about 490 tokens) cut here; the rest was not kept …]
@@ -96,7 +96,7 @@ mod tests {
         /// Laws: within the budget, a prefix and a suffix of the text, and nothing miscounted.
         #[test]
         fn head_and_tail(text in "([a-zé\n]{0,40}){0,60}", tokens in 50usize..300) {
-            let (short, cut) = fit(&text, tokens, "gone");
+            let (short, cut) = truncate_middle(&text, tokens, "gone");
             prop_assert!(short.len() <= tokens * BYTES_PER_TOKEN);
             match cut {
                 None => prop_assert_eq!(short, text),

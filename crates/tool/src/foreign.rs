@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use policy::{Intent, Permit};
 use serde_json::Value;
 
-use crate::text::clean;
+use crate::text::sanitize_text;
 use crate::{
     AnyTool, CallAttempt, Cx, FunctionSpec, JsonSchema, Lane, WorkingDir, SchemaFault, StrictMode, ToolCall, ToolError,
     ToolOutput, ToolSpec, args,
@@ -47,19 +47,19 @@ impl ForeignToolSpec {
     /// });
     /// assert_eq!(tool.unwrap().spec().name(), "echo");
     /// ```
-    pub fn answered_by<F, R>(self, run: F) -> Result<Arc<dyn AnyTool>, SchemaFault>
+    pub fn into_tool_with<F, R>(self, run: F) -> Result<Arc<dyn AnyTool>, SchemaFault>
     where
         F: Fn(Value, Cx) -> R + Send + Sync + 'static,
         R: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
     {
-        self.answered(Arc::new(ClosureBackend(run)))
+        self.into_tool(Arc::new(ClosureBackend(run)))
     }
 
     /// Makes a tool that `answers` implements; unlike [`answered_by`](Self::answered_by), it can declare lane, intent
     /// and preview.
-    pub fn answered(self, answers: Arc<dyn ForeignBackend>) -> Result<Arc<dyn AnyTool>, SchemaFault> {
-        let schema = JsonSchema::foreign(&self.input_schema, SCHEMA)?;
-        let description = clean(&self.description, DESCRIPTION);
+    pub fn into_tool(self, answers: Arc<dyn ForeignBackend>) -> Result<Arc<dyn AnyTool>, SchemaFault> {
+        let schema = JsonSchema::from_foreign(&self.input_schema, SCHEMA)?;
+        let description = sanitize_text(&self.description, DESCRIPTION);
         let spec =
             FunctionSpec { name: self.name, description, parameters: schema.clone(), strict: StrictMode::No };
         Ok(Arc::new(ForeignTool { spec: ToolSpec::Function(Box::new(spec)), schema, answers }))
@@ -120,7 +120,7 @@ impl AnyTool for ForeignTool {
     }
 
     fn plan(&self, call: &ToolCall, _: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
-        let arguments = args::checked(&call.payload.arguments(), &self.schema, &[])?;
+        let arguments = args::parse_and_validate(&call.payload.arguments(), &self.schema, &[])?;
         let (answers, intent) = (Arc::clone(&self.answers), self.answers.intent());
         Ok(Box::new(ForeignAttempt { answers, arguments, intent }))
     }

@@ -29,7 +29,7 @@ pub(crate) struct HaltSignal {
 
 impl HaltSignal {
     /// Records that the tool wants the signal, even before it waits, and returns a future for it.
-    pub(crate) fn asked(&self) -> impl Future<Output = HaltReason> + Send {
+    pub(crate) fn wait_for_reason(&self) -> impl Future<Output = HaltReason> + Send {
         self.asked.store(true, Ordering::Release);
         async { *self.raised.wait().await }
     }

@@ -138,7 +138,7 @@ pub trait ToolSource: Send + Sync {
 
     /// Returns the call that `call` stands for, if its name is another way to call a tool; an error if it names none.
     /// Policy, execution and journal see the returned call.
-    fn rewritten(&self, _call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
+    fn rewrite_call(&self, _call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
         None
     }
 
@@ -149,12 +149,12 @@ pub trait ToolSource: Send + Sync {
 
     /// Returns true if the configuration decides which of its tools a model gets. Tools given to one session are
     /// exempt.
-    fn is_limited(&self) -> bool {
+    fn obeys_config(&self) -> bool {
         true
     }
 
     /// Returns a future that resolves once the existence of tool `_name` is known; `None` if it is known now.
-    fn awaited(&self, _name: &str) -> Option<BoxFuture<'static, ()>> {
+    fn wait_for_tool(&self, _name: &str) -> Option<BoxFuture<'static, ()>> {
         None
     }
 
@@ -164,12 +164,12 @@ pub trait ToolSource: Send + Sync {
     }
 
     /// Returns names of tools that may appear later or that it implements. A configuration may mention them.
-    fn known_names(&self) -> Vec<String> {
+    fn possible_names(&self) -> Vec<String> {
         Vec::new()
     }
 
     /// Explains in one sentence why tool `_name` is missing now, if it may exist later.
-    fn absent(&self, _name: &str) -> Option<String> {
+    fn absence_reason(&self, _name: &str) -> Option<String> {
         None
     }
 }

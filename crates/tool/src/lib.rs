@@ -51,7 +51,7 @@ pub use args::{Args, FreeformArgs, FreeformLanguage, MAX_ARGUMENT_BYTES};
 pub use call::{CallId, LocalShellCall, ToolCall, ToolPayload};
 pub use cx::{Cx, WorkingDir, StopFlag};
 pub use error::{BadArguments, ToolErrorKind, ToolError};
-pub use fit::{BYTES_PER_TOKEN, fit};
+pub use fit::{BYTES_PER_TOKEN, truncate_middle};
 pub use foreign::{ToolOutputFuture, ForeignBackend, ForeignToolSpec};
 pub use futures_util::future::BoxFuture;
 pub use halt::{GRACE, HaltReason};
@@ -63,4 +63,4 @@ pub use schema::{
     ValueConstraints,
 };
 pub use spec::{FreeformSpec, FunctionSpec, TextGrammar, StrictMode, ToolSpec};
-pub use surrogates::without_lone_surrogates;
+pub use surrogates::replace_lone_surrogates;

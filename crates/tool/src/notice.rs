@@ -108,15 +108,15 @@ impl StepStatus {
 /// Receives the notices of tools.
 pub trait NoticeListener: Send + Sync {
     /// Receives `notice` from the tool that answers `call`. Must not block.
-    fn heard(&self, call: &CallId, notice: ToolNotice);
+    fn on_notice(&self, call: &CallId, notice: ToolNotice);
 
     /// Backpressure: the future resolves when the listener can accept more; `None` means now.
-    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+    fn ready(&self) -> Option<BoxFuture<'_, ()>> {
         None
     }
 
     /// Returns true if it wants long output piece by piece.
-    fn streams(&self) -> bool {
+    fn wants_output(&self) -> bool {
         true
     }
 }

@@ -49,7 +49,7 @@ fn rename(value: &mut Value, alias: &str, name: &str, schema: &JsonSchema) -> Re
 }
 
 /// Renames the argument in `fault` to the spelling that the model used in `sent`.
-pub(crate) fn as_sent(fault: BadArguments, sent: &Value, aliases: &[(&str, &str)]) -> BadArguments {
+pub(crate) fn restore_sent_names(fault: BadArguments, sent: &Value, aliases: &[(&str, &str)]) -> BadArguments {
     match fault {
         BadArguments::Misfit(SchemaViolation { path, expected, found }) => {
             SchemaViolation { path: path_as_sent(&path, sent, aliases), expected, found }.into()

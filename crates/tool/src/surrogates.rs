@@ -8,7 +8,7 @@
 /// let mended = toolgate_tool::without_lone_surrogates(r#"{"a": "\ud83d", "b": "\ud83d\ude00"}"#);
 /// assert_eq!(mended.as_deref(), Some(r#"{"a": "\ufffd", "b": "\ud83d\ude00"}"#));
 /// ```
-pub fn without_lone_surrogates(text: &str) -> Option<String> {
+pub fn replace_lone_surrogates(text: &str) -> Option<String> {
     let mut mended = String::with_capacity(text.len());
     let mut changed = false;
     let mut rest = text;
@@ -67,16 +67,16 @@ mod tests {
             (r"a\ud83d\n\ud83d\ude00\", Some(r"a\ufffd\n\ud83d\ude00\")),
             (r"\ud83d\ud83d\ude00", Some(r"\ufffd\ud83d\ude00")),
         ] {
-            assert_eq!(without_lone_surrogates(text).as_deref(), expected, "{text}");
+            assert_eq!(replace_lone_surrogates(text).as_deref(), expected, "{text}");
         }
     }
 
     proptest! {
         /// Law: any text survives, and mended text needs no more mending.
         #[test]
-        fn once_is_enough(text in r#"(\\ud83d|\\ude00|\\|u|é|"){0,12}"#) {
-            if let Some(mended) = without_lone_surrogates(&text) {
-                prop_assert_eq!(without_lone_surrogates(&mended), None);
+        fn replacement_is_idempotent(text in r#"(\\ud83d|\\ude00|\\|u|é|"){0,12}"#) {
+            if let Some(mended) = replace_lone_surrogates(&text) {
+                prop_assert_eq!(replace_lone_surrogates(&mended), None);
             }
         }
     }

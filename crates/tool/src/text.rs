@@ -3,7 +3,7 @@
 use policy::is_invisible;
 
 /// Removes invisible characters and truncates to `cap` characters, the last of which is then `…`.
-pub(crate) fn clean(text: &str, cap: usize) -> String {
+pub(crate) fn sanitize_text(text: &str, cap: usize) -> String {
     let visible =
         text.chars().filter(|&letter| !is_invisible(letter)).skip_while(|letter| letter.is_whitespace());
     let mut cleaned = String::new();
@@ -21,7 +21,7 @@ pub(crate) fn clean(text: &str, cap: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::clean;
+    use super::sanitize_text;
 
     #[test]
     fn invisible_text_is_stripped() {
@@ -35,7 +35,7 @@ mod tests {
             ("\u{200b} \u{200b}x \u{200b}", "x"),
             ("größe 尺寸", "größe 尺寸"),
         ] {
-            assert_eq!(clean(text, 100), wanted);
+            assert_eq!(sanitize_text(text, 100), wanted);
         }
     }
 
@@ -43,9 +43,9 @@ mod tests {
     fn cut_counts_characters_and_settles() {
         for (text, wanted) in [("abcd", "abcd"), ("abcde", "abc…"), ("äöüßx", "äöü…"), ("ab  e", "ab …")]
         {
-            let cut = clean(text, 4);
+            let cut = sanitize_text(text, 4);
             assert_eq!(cut, wanted);
-            assert_eq!(clean(&cut, 4), cut);
+            assert_eq!(sanitize_text(&cut, 4), cut);
         }
     }
 }

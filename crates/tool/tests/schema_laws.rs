@@ -100,7 +100,7 @@ proptest! {
 
     #[test]
     fn hostile_schemas_become_small_valid_stable_objects(value in hostile(), budget in select(BUDGETS.to_vec())) {
-        let schema = match JsonSchema::foreign(&value, budget) {
+        let schema = match JsonSchema::from_foreign(&value, budget) {
             Ok(schema) => schema,
             Err(SchemaFault::RootNotObject { found }) => {
                 prop_assert!(!found.is_empty());
@@ -116,18 +116,18 @@ proptest! {
         }
         prop_assert!(jsonschema::draft202012::meta::is_valid(&json), "{}", text);
         prop_assert!(jsonschema::draft202012::new(&json).is_ok(), "unresolved reference in {}", text);
-        prop_assert_eq!(&JsonSchema::foreign(&json, budget).unwrap(), &schema, "not idempotent");
-        prop_assert_eq!(serde_json::to_string(&JsonSchema::foreign(&value, budget).unwrap()).unwrap(), text);
+        prop_assert_eq!(&JsonSchema::from_foreign(&json, budget).unwrap(), &schema, "not idempotent");
+        prop_assert_eq!(serde_json::to_string(&JsonSchema::from_foreign(&value, budget).unwrap()).unwrap(), text);
     }
 
     #[test]
     fn strict_schemas_pass_their_check_and_stay_valid(value in hostile()) {
-        let Ok(schema) = JsonSchema::foreign(&value, 5_000) else { return Ok(()) };
-        let strict = schema.strict();
+        let Ok(schema) = JsonSchema::from_foreign(&value, 5_000) else { return Ok(()) };
+        let strict = schema.to_strict();
         // Only a map stays open, and is rejected for it.
         let has_map = emitted(&strict).to_string().contains(r#""additionalProperties":{"#);
         prop_assert_eq!(strict.check_strict().is_err(), has_map);
-        prop_assert_eq!(&strict.strict(), &strict);
+        prop_assert_eq!(&strict.to_strict(), &strict);
         prop_assert!(jsonschema::draft202012::meta::is_valid(&emitted(&strict)));
         let folded = serde_json::to_string(&schema.fold_integers()).unwrap();
         prop_assert!(!folded.contains(r#""type":"integer""#));
@@ -135,7 +135,7 @@ proptest! {
 
     #[test]
     fn validation_of_hostile_schemas_agrees(value in hostile(), instances in vec(data(), 4)) {
-        let Ok(schema) = JsonSchema::foreign(&value, 5_000) else { return Ok(()) };
+        let Ok(schema) = JsonSchema::from_foreign(&value, 5_000) else { return Ok(()) };
         let oracle = jsonschema::draft202012::new(&emitted(&schema)).unwrap();
         for instance in &instances {
             prop_assert_eq!(schema.validate(instance).is_ok(), oracle.is_valid(instance), "{}", instance);
@@ -146,7 +146,7 @@ proptest! {
 #[track_caller]
 fn quick(value: &Value) -> JsonSchema {
     let start = Instant::now();
-    let schema = JsonSchema::foreign(value, 5_000).expect("the root is an object");
+    let schema = JsonSchema::from_foreign(value, 5_000).expect("the root is an object");
     // Generous: a debug build on a busy machine. The guarded failures take minutes.
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     assert!(emitted(&schema).to_string().len() <= 5_000);

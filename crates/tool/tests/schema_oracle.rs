@@ -218,7 +218,7 @@ proptest! {
 
     #[test]
     fn validation_agrees_with_the_oracle(value in document(), one in any::<bool>(), seeds in seeds()) {
-        let mut schema = JsonSchema::foreign(&value, usize::MAX).unwrap();
+        let mut schema = JsonSchema::from_foreign(&value, usize::MAX).unwrap();
         if one {
             exact(&mut schema);
         }
@@ -233,7 +233,7 @@ proptest! {
     #[test]
     fn sanitising_only_loosens(value in document(), budget in select(BUDGETS.to_vec()), seeds in seeds()) {
         let original = jsonschema::draft202012::new(&value).unwrap();
-        let schema = JsonSchema::foreign(&value, budget).unwrap();
+        let schema = JsonSchema::from_foreign(&value, budget).unwrap();
         for instance in guesses(&value, &seeds).iter().filter(|instance| original.is_valid(instance)) {
             prop_assert_eq!(schema.validate(instance), Ok(()), "{} under {}", instance, emitted(&schema));
         }

@@ -67,7 +67,7 @@ pub use tool::{
     ToolErrorKind, OutputFacts, ForeignToolSpec, FreeformArgs, FreeformSpec, FunctionSpec, GRACE, TextGrammar, HaltReason, OutputImage, OutputItem, ToolJob,
     JsonSchema, Lane, FreeformLanguage, NoticeListener, LocalShellCall, RequiredCapability, ToolNotice, OutputStream, WorkingDir, PlanStep, ShellForm,
     StepStatus, StopFlag, StrictMode, ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSource,
-    ToolSpec, ProcessUsage, erase, fit, without_lone_surrogates,
+    ToolSpec, ProcessUsage, erase, fit, replace_lone_surrogates,
 };
 #[cfg(feature = "tools")]
 pub use tools::{DEFAULT_SESSIONS, ImageSettings};

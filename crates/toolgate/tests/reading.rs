@@ -23,11 +23,11 @@ impl ToolHandler for FileSizeTool {
     const ABOUT: &'static str = "Says how large a file is.";
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.path("path", &args.path)?))
+        Ok(Intent::read(place.resolve_path("path", &args.path)?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let path = cx.place().path("path", &args.path)?;
+        let path = cx.working_dir().resolve_path("path", &args.path)?;
         let found = ConfinedFs::new(permit).lookup(&path).map_err(|fault| ToolError::io(fault.to_string()))?;
         Ok(ToolOutput::text(found.size().to_string()))
     }

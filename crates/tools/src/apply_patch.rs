@@ -73,10 +73,10 @@ impl AnyTool for ApplyPatch {
         let called_as = CalledAs::of(&call.name);
         called_as.check(&call.payload)?;
         let patch = patch::parse(&call.payload.arguments())
-            .map_err(|fault| ToolError::argument(sent, fault.to_string()))?;
+            .map_err(|fault| ToolError::bad_argument(sent, fault.to_string()))?;
         let mut paths = Vec::new();
         for path in patch.paths() {
-            let whole = place.path(sent, path)?;
+            let whole = place.resolve_path(sent, path)?;
             if !paths.contains(&whole) {
                 paths.push(whole);
             }
@@ -128,8 +128,8 @@ impl CallAttempt for PatchAttempt {
 
     fn preview<'a>(&'a self, glimpse: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
-            let (patch, permit, place) = (self.patch.clone(), glimpse.clone(), cx.place().clone());
-            let planned = cx.blocking(move |_| {
+            let (patch, permit, place) = (self.patch.clone(), glimpse.clone(), cx.working_dir().clone());
+            let planned = cx.run_blocking(move |_| {
                 let reach = Arc::clone(permit.read_scope());
                 let (disk, denied) = open(&place, move |real| reach.check_read(real))?;
                 let (located, spelling) = PathSpelling::of(&patch, &permit, &place)?;
@@ -169,8 +169,8 @@ impl CallAttempt for PatchAttempt {
                 shown: self.shown.get().cloned(),
                 called_as: self.called_as,
             };
-            let mut work = std::pin::pin!(cx.blocking(move |stop| {
-                if stop.requested() {
+            let mut work = std::pin::pin!(cx.run_blocking(move |stop| {
+                if stop.is_requested() {
                     return Err(ToolError::io("nothing was changed: the call was given up"));
                 }
                 work.apply()
@@ -179,7 +179,7 @@ impl CallAttempt for PatchAttempt {
             tokio::select! {
                 biased;
                 done = &mut work => done,
-                _ = cx.halted() => work.await,
+                _ = cx.wait_for_halt() => work.await,
             }
         })
     }
@@ -199,8 +199,8 @@ impl PatchWork {
     fn apply(self) -> Result<ToolOutput, ToolError> {
         let Self { patch, permit, cx, edits, shown, called_as } = self;
         let refused = |why: &str| ToolOutput::failure(format!("{}\n{why}", called_as.refused()));
-        let (disk, denied) = writable(cx.place(), &permit)?;
-        let (patch, spelling) = PathSpelling::of(&patch, &permit, cx.place())?;
+        let (disk, denied) = writable(cx.working_dir(), &permit)?;
+        let (patch, spelling) = PathSpelling::of(&patch, &permit, cx.working_dir())?;
         let blocked = || denial(&denied).map(ToolError::Blocked);
         let plan = match PatchPlan::build(&patch, &disk) {
             Ok(plan) => plan,
@@ -234,7 +234,7 @@ impl PatchWork {
         let mut tell = |milestone: CommitMilestone<'_>| {
             let CommitMilestone::Placed(step) = milestone else { return };
             if let Some(kind) = kinds.get(step.path.as_str()) {
-                cx.tell(ToolNotice::FileChanged { kind: *kind, path: spelling.back(&step.path) });
+                cx.notify(ToolNotice::FileChanged { kind: *kind, path: spelling.back(&step.path) });
             }
         };
         match disk.commit_with(&steps, &edits.records, &mut tell) {
@@ -329,7 +329,7 @@ impl PathSpelling {
     fn of(patch: &ParsedPatch, permit: &Permit, place: &WorkingDir) -> Result<(ParsedPatch, Self), ToolError> {
         let mut patch = patch.clone();
         let (mut fault, mut elsewhere) = (None, Vec::new());
-        patch.rename_paths(|path| match place.path("input", path) {
+        patch.rename_paths(|path| match place.resolve_path("input", path) {
             Ok(whole) => {
                 let real = permit.read_scope().real_path(&whole);
                 // A path with `..` is written out in full: the user who approved it knows where it leads.

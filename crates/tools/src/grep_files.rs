@@ -92,15 +92,15 @@ impl ToolHandler for GrepFiles {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.path("path", args.path())?))
+        Ok(Intent::read(place.resolve_path("path", args.path())?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let path = cx.place().path("path", args.path())?;
+        let path = cx.working_dir().resolve_path("path", args.path())?;
         let (args, permit) = (args.clone(), permit.clone());
-        let room = cx.budget().saturating_sub(MARGIN).max(MARGIN);
+        let room = cx.output_budget().saturating_sub(MARGIN).max(MARGIN);
         let cwd = cx.cwd().to_owned();
-        cx.blocking(move |stop| {
+        cx.run_blocking(move |stop| {
             let search = CompiledSearch::new(&args)?;
             let (door, start) = look(&permit, &path)?;
             let shown = shown_as(&path, &cwd);
@@ -138,7 +138,7 @@ impl CompiledSearch {
     fn new(args: &Args) -> Result<Self, ToolError> {
         if args.pattern.len() > MAX_PATTERN {
             let why = format!("it is {} bytes long, and {MAX_PATTERN} are the most", args.pattern.len());
-            return Err(ToolError::argument("pattern", why));
+            return Err(ToolError::bad_argument("pattern", why));
         }
         let matcher = RegexMatcherBuilder::new()
             .case_insensitive(!args.case_sensitive.unwrap_or(true))
@@ -180,7 +180,7 @@ impl CompiledSearch {
     ) -> Result<(SearchHits, WalkSummary), ToolError> {
         let hits = Mutex::new(SearchHits::new(self.mode, self.most));
         let began = Instant::now();
-        let late = || stop.requested() || began.elapsed() > TIME;
+        let late = || stop.is_requested() || began.elapsed() > TIME;
         let mut walked = if start.kind() == FileKind::Directory {
             self.tree(door, start, shown, &late, &hits)?
         } else {
@@ -254,5 +254,5 @@ fn bad_pattern(pattern: &str, fault: &grep_regex::Error) -> ToolError {
             _ => format!("the regular expression cannot be used: {fault}"),
         },
     };
-    ToolError::argument("pattern", why)
+    ToolError::bad_argument("pattern", why)
 }

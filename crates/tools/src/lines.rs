@@ -102,7 +102,7 @@ pub(crate) fn count(file: &mut dyn Read, stop: &StopFlag) -> io::Result<u64> {
 fn fill(file: &mut dyn Read, buffer: &mut [u8], stop: &StopFlag) -> io::Result<usize> {
     // ends: an interrupted read is tried again until it is not
     loop {
-        if stop.requested() {
+        if stop.is_requested() {
             return Err(io::Error::other("the call was stopped"));
         }
         match file.read(buffer) {

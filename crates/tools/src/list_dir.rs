@@ -52,15 +52,15 @@ impl ToolHandler for ListDir {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.path("path", &args.path)?))
+        Ok(Intent::read(place.resolve_path("path", &args.path)?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let path = cx.place().path("path", &args.path)?;
+        let path = cx.working_dir().resolve_path("path", &args.path)?;
         let pattern = args.pattern.as_deref().map(|pattern| glob("pattern", pattern)).transpose()?;
         let (args, permit) = (args.clone(), permit.clone());
-        let room = cx.budget().saturating_sub(MARGIN).max(MARGIN);
-        cx.blocking(move |stop| {
+        let room = cx.output_budget().saturating_sub(MARGIN).max(MARGIN);
+        cx.run_blocking(move |stop| {
             let (door, start) = look(&permit, &path)?;
             let offset = args.offset.unwrap_or(1);
             let limit = u64::from(args.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT));
@@ -68,7 +68,7 @@ impl ToolHandler for ListDir {
             let walked = page.fill(&door, &start, &args, pattern.as_ref(), stop)?;
             if offset > 1 && page.shown == 0 {
                 let why = format!("there are only {}", counted(page.seen, "entry"));
-                return Err(ToolError::argument("offset", why));
+                return Err(ToolError::bad_argument("offset", why));
             }
             Ok(ToolOutput::text(page.told(&permit.read_scope().session_spelling(start.path()), &walked)))
         })
@@ -99,7 +99,7 @@ pub(crate) fn glob(argument: &str, pattern: &str) -> Result<PathGlob, ToolError>
         _ => policy::glob_fault(pattern),
     };
     if let Some(why) = why {
-        return Err(ToolError::argument(argument, why));
+        return Err(ToolError::bad_argument(argument, why));
     }
     let (pattern, directories) = match pattern.strip_suffix('/') {
         Some(pattern) => (pattern, true),
@@ -112,7 +112,7 @@ pub(crate) fn glob(argument: &str, pattern: &str) -> Result<PathGlob, ToolError>
     };
     let glob = GlobBuilder::new(&anchored).literal_separator(true).build();
     let bad =
-        |fault: globset::Error| ToolError::argument(argument, format!("it is not a glob: {}", fault.kind()));
+        |fault: globset::Error| ToolError::bad_argument(argument, format!("it is not a glob: {}", fault.kind()));
     Ok(PathGlob { glob: glob.map_err(bad)?.compile_matcher(), directories })
 }
 
@@ -151,7 +151,7 @@ impl ListingPage {
                 Err(_) => WalkControl::Stop,
             }
         };
-        door.walk(start, &options, &|| stop.requested(), visitor).map_err(told)
+        door.walk(start, &options, &|| stop.is_requested(), visitor).map_err(told)
     }
 
     fn visit(&mut self, entry: &WalkEntry<'_>, pattern: Option<&PathGlob>) -> WalkControl {

@@ -91,15 +91,15 @@ impl ToolHandler for ReadFile {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.path("path", &args.path)?))
+        Ok(Intent::read(place.resolve_path("path", &args.path)?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let path = cx.place().path("path", &args.path)?;
+        let path = cx.working_dir().resolve_path("path", &args.path)?;
         let (args, permit, pictures) = (args.clone(), permit.clone(), self.pictures);
         let edits = Arc::clone(&self.edits);
-        let room = cx.budget().saturating_sub(MARGIN).max(MARGIN);
-        cx.blocking(move |stop| {
+        let room = cx.output_budget().saturating_sub(MARGIN).max(MARGIN);
+        cx.run_blocking(move |stop| {
             let (_, found) = look(&permit, &path)?;
             if found.kind() == FileKind::Directory {
                 let path = path.display();
@@ -169,7 +169,7 @@ impl TextFileReader<'_> {
     fn slice(&self, args: &Args, max: usize, nature: ContentKind) -> Result<NumberedLines, ToolError> {
         let start = self.start(args.start_line.unwrap_or(1), nature)?;
         if args.end_line.is_some_and(|end| end < start) {
-            return Err(ToolError::argument("end_line", format!("it is before the start line, {start}")));
+            return Err(ToolError::bad_argument("end_line", format!("it is before the start line, {start}")));
         }
         let wanted =
             args.end_line.map_or(usize::MAX, |end| usize::try_from(end - start + 1).unwrap_or(usize::MAX));
@@ -217,7 +217,7 @@ impl TextFileReader<'_> {
     /// Converts the first line to a number from 1; a negative number counts from the end.
     fn start(&self, line: i64, nature: ContentKind) -> Result<u64, ToolError> {
         match u64::try_from(line) {
-            Ok(0) => Err(ToolError::argument("start_line", "lines are counted from 1")),
+            Ok(0) => Err(ToolError::bad_argument("start_line", "lines are counted from 1")),
             Ok(line) => Ok(line),
             Err(_) => {
                 let total = lines::count(&mut *self.reader(nature)?, self.stop);
@@ -263,7 +263,7 @@ impl TextFileReader<'_> {
     fn past_end(&self, argument: &str, line: u64, total: Option<u64>) -> ToolError {
         let total = total.unwrap_or_default();
         let path = self.path.display();
-        ToolError::argument(
+        ToolError::bad_argument(
             argument,
             format!("line {line} is past the end: `{path}` has {}", counted(total, "line")),
         )

@@ -20,7 +20,7 @@ pub(crate) fn screen(bytes: &[u8], size: PtySize, stop: &StopFlag) -> String {
     let began = Instant::now();
     let mut drawn = 0;
     for piece in bytes.chunks(PIECE) {
-        if stop.requested() || began.elapsed() > PATIENCE {
+        if stop.is_requested() || began.elapsed() > PATIENCE {
             break;
         }
         parser.process(piece);

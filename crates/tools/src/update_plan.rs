@@ -123,7 +123,7 @@ impl ToolHandler for UpdatePlan {
     async fn run(&self, PlanArgs(args): &PlanArgs, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         check(&args.steps)?;
         let steps = (1..).zip(&args.steps).map(|(number, step)| plan_step(number, step)).collect();
-        cx.tell(ToolNotice::PlanUpdated { steps, explanation: args.explanation.clone() });
+        cx.notify(ToolNotice::PlanUpdated { steps, explanation: args.explanation.clone() });
         Ok(ToolOutput::text("Plan updated"))
     }
 }
@@ -131,16 +131,16 @@ impl ToolHandler for UpdatePlan {
 fn check(steps: &[PlanStepArg]) -> Result<(), ToolError> {
     if steps.len() > MAX_STEPS {
         let why = format!("{} steps are too many; {MAX_STEPS} are the most", steps.len());
-        return Err(ToolError::argument("steps", why));
+        return Err(ToolError::bad_argument("steps", why));
     }
     let mut ids = HashSet::new();
     let mut current = None;
     for (at, step) in steps.iter().enumerate() {
         if step.description.trim().is_empty() {
-            return Err(ToolError::argument(format!("steps[{at}].description"), "it is empty"));
+            return Err(ToolError::bad_argument(format!("steps[{at}].description"), "it is empty"));
         }
         if step.id.as_ref().is_some_and(|id| !ids.insert(id)) {
-            return Err(ToolError::argument(format!("steps[{at}].id"), "another step has the same id"));
+            return Err(ToolError::bad_argument(format!("steps[{at}].id"), "another step has the same id"));
         }
         if step.status == Some(PlanStatusArg::InProgress)
             && let Some(other) = current.replace(at)
@@ -148,7 +148,7 @@ fn check(steps: &[PlanStepArg]) -> Result<(), ToolError> {
             let why = format!(
                 "at most one step may be in_progress, and the step at index {other} is; mark one of them pending or completed"
             );
-            return Err(ToolError::argument(format!("steps[{at}].status"), why));
+            return Err(ToolError::bad_argument(format!("steps[{at}].status"), why));
         }
     }
     Ok(())

@@ -47,13 +47,13 @@ impl ToolHandler for ViewImage {
     const NEEDS: RequiredCapability = RequiredCapability::Sight;
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.path("path", &args.path)?))
+        Ok(Intent::read(place.resolve_path("path", &args.path)?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let path = cx.place().path("path", &args.path)?;
+        let path = cx.working_dir().resolve_path("path", &args.path)?;
         let (permit, pictures) = (permit.clone(), self.pictures);
-        cx.blocking(move |_| {
+        cx.run_blocking(move |_| {
             let (_, found) = look(&permit, &path)?;
             picture::show(&path, &found, pictures)
         })

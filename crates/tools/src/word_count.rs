@@ -28,13 +28,13 @@ impl ToolHandler for WordCount {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.path("path", &args.path)?))
+        Ok(Intent::read(place.resolve_path("path", &args.path)?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let path = cx.place().path("path", &args.path)?;
+        let path = cx.working_dir().resolve_path("path", &args.path)?;
         let permit = permit.clone();
-        cx.blocking(move |_| {
+        cx.run_blocking(move |_| {
             let (_, found) = look(&permit, &path)?;
             if found.size() > MAX_BYTES {
                 return Err(ToolError::io(format!("`{}` is too long to count", path.display())));

@@ -34,7 +34,7 @@ impl CalledAs {
         let has =
             |names: &[&str]| names.iter().any(|name| sent.get(*name).is_some_and(|value| !value.is_null()));
         let missing = |name: &str| {
-            ToolError::argument(
+            ToolError::bad_argument(
                 name,
                 format!("`{name}` is missing: give `path`, and `content` for all of the file"),
             )

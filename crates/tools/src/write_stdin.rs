@@ -103,7 +103,7 @@ impl ToolHandler for WriteStdin {
         if args.screen == Some(true)
             && let Some((bytes, size)) = session.recent_terminal_output()
         {
-            let drawn = cx.blocking(move |stop| Ok(screen(&bytes, size, stop))).await?;
+            let drawn = cx.run_blocking(move |stop| Ok(screen(&bytes, size, stop))).await?;
             let report = CommandReport::untaken(&session, began).showing(drawn);
             return Ok(report.answer(report.ending(outcome), ReportLabels::Session));
         }
@@ -123,7 +123,7 @@ pub(crate) fn find(commands: &CommandRunner, id: u32) -> Result<Arc<ProcessSessi
             true => "there is none: start one with exec_command".to_owned(),
             false => format!("there are {}", open.join(", ")),
         };
-        ToolError::argument(
+        ToolError::bad_argument(
             "session_id",
             format!(
                 "no session has the ID {id} (an ended one is forgotten once its end was reported); {open}"
@@ -143,7 +143,7 @@ fn resize(session: &ProcessSession, args: &Args) -> Result<(), ToolError> {
             Args { rows: Some(_), .. } => "rows",
             _ => "cols",
         };
-        return Err(ToolError::argument(argument, why));
+        return Err(ToolError::bad_argument(argument, why));
     };
     let size = PtySize { rows: args.rows.unwrap_or(rows), cols: args.cols.unwrap_or(cols) };
     if args.rows.is_some() || args.cols.is_some() {
@@ -167,7 +167,7 @@ fn type_in(session: &ProcessSession, chars: &str, args: &Args) -> Result<(), Too
                 InputFault::Closed => "start it with tty = true or stdin = true to type into it",
                 InputFault::Full { .. } => "wait until it reads, or end it with kill_session",
             };
-            ToolError::argument("chars", format!("session {} cannot take it: {fault}; {hint}", session.id()))
+            ToolError::bad_argument("chars", format!("session {} cannot take it: {fault}; {hint}", session.id()))
         })?;
     }
     if args.close == Some(true) {

@@ -135,7 +135,7 @@ fn responses_item(id: &str, line: &MockOutput) -> Value {
     let (kind, field, text) = match &call.payload {
         ToolPayload::LocalShell(shell) => {
             return json!({"type": "local_shell_call", "id": format!("lsh_{id}"), "call_id": call.id.as_str(),
-                "status": "completed", "action": shell.action()});
+                "status": "completed", "action": shell.to_action_json()});
         }
         ToolPayload::Custom { input } => ("custom_tool_call", "input", input.as_str().into()),
         ToolPayload::Function { .. } | ToolPayload::Mcp { .. } => {

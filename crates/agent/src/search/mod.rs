@@ -65,7 +65,7 @@ pub struct Args {
 impl Args {
     fn query(&self) -> Result<SearchQuery, ToolError> {
         if self.query.trim().is_empty() || self.query.len() > LONGEST_QUERY {
-            return Err(ToolError::argument("query", format!("it must have 1 to {LONGEST_QUERY} bytes")));
+            return Err(ToolError::bad_argument("query", format!("it must have 1 to {LONGEST_QUERY} bytes")));
         }
         let most = self.num_results.unwrap_or(USUAL).clamp(1, MOST);
         let most = usize::try_from(most).unwrap_or(1);

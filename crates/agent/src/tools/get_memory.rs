@@ -28,7 +28,7 @@ impl ToolHandler for GetMemory {
 
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let (memories, name) = (Arc::clone(&self.0), args.name.clone());
-        cx.blocking(move |_| {
+        cx.run_blocking(move |_| {
             let found = is_valid_name(&name)
                 .then(|| MemoryScope::ALL.into_iter().find_map(|scope| memories.get(scope, &name)))
                 .flatten();

@@ -45,7 +45,7 @@ pub(super) fn find_agent(agents: &SessionAgents, path: &str, id: &str) -> Result
         } else {
             format!("there are {}", known.join(", "))
         };
-        ToolError::argument(path, format!("there is no agent of that name; {known}"))
+        ToolError::bad_argument(path, format!("there is no agent of that name; {known}"))
     })
 }
 

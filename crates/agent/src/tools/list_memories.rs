@@ -24,7 +24,7 @@ impl ToolHandler for ListMemories {
 
     async fn run(&self, _: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let memories = Arc::clone(&self.0);
-        cx.blocking(move |_| {
+        cx.run_blocking(move |_| {
             let lines: Vec<String> = MemoryScope::ALL
                 .into_iter()
                 .flat_map(|scope| {

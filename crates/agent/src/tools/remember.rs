@@ -31,10 +31,10 @@ impl ToolHandler for Remember {
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         let Args { name, text, scope } = args;
         if !is_valid_name(name) {
-            return Err(ToolError::argument("name", "it must be 1 to 64 letters, digits, - and _"));
+            return Err(ToolError::bad_argument("name", "it must be 1 to 64 letters, digits, - and _"));
         }
         if text.trim().is_empty() || text.len() > LONGEST {
-            return Err(ToolError::argument("text", format!("it must have 1 to {LONGEST} bytes")));
+            return Err(ToolError::bad_argument("text", format!("it must have 1 to {LONGEST} bytes")));
         }
         let scope = match scope.unwrap_or(MemoryScope::Project) {
             MemoryScope::Project => "this project",
@@ -51,7 +51,7 @@ impl ToolHandler for Remember {
         let Args { name, text, scope } = args;
         let scope = scope.unwrap_or(MemoryScope::Project);
         let (memories, name, text) = (Arc::clone(&self.0), name.clone(), text.clone());
-        cx.blocking(move |_| {
+        cx.run_blocking(move |_| {
             let kept = memories.save(scope, &name, &text);
             let file = kept.map_err(|fault| ToolError::io(format!("it was not kept: {fault}")))?;
             Ok(ToolOutput::text(format!("kept in {}", file.display())))

@@ -106,18 +106,18 @@ fn after(mut output: ToolOutput, waited: Duration) -> ToolOutput {
 
 fn check(questions: &[QuestionArg]) -> Result<(), ToolError> {
     if questions.is_empty() || questions.len() > MOST_QUESTIONS {
-        return Err(ToolError::argument("questions", format!("there must be 1 to {MOST_QUESTIONS}")));
+        return Err(ToolError::bad_argument("questions", format!("there must be 1 to {MOST_QUESTIONS}")));
     }
     for (at, question) in questions.iter().enumerate() {
         if question.question.trim().is_empty() {
-            return Err(ToolError::argument(format!("questions[{at}].question"), "it is empty"));
+            return Err(ToolError::bad_argument(format!("questions[{at}].question"), "it is empty"));
         }
         if question.options.len() > MOST_OPTIONS {
             let why = format!("{MOST_OPTIONS} are the most");
-            return Err(ToolError::argument(format!("questions[{at}].options"), why));
+            return Err(ToolError::bad_argument(format!("questions[{at}].options"), why));
         }
         if questions[..at].iter().any(|other| other.id == question.id) {
-            return Err(ToolError::argument(format!("questions[{at}].id"), "another question has it"));
+            return Err(ToolError::bad_argument(format!("questions[{at}].id"), "another question has it"));
         }
     }
     Ok(())

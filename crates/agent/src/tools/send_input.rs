@@ -32,7 +32,7 @@ impl ToolHandler for SendInput {
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         let child = find_agent(&self.0, "id", &args.id)?;
         if args.message.trim().is_empty() {
-            return Err(ToolError::argument("message", "it is empty"));
+            return Err(ToolError::bad_argument("message", "it is empty"));
         }
         match child.send_message(args.message.clone(), args.interrupt == Some(true)) {
             Some(()) => Ok(agent_status_output(&child)),

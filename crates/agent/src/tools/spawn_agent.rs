@@ -44,7 +44,7 @@ impl ToolHandler for SpawnAgent {
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         if args.message.trim().is_empty() {
-            return Err(ToolError::argument("message", "it is empty"));
+            return Err(ToolError::bad_argument("message", "it is empty"));
         }
         let workspace = match args.workspace {
             Some(WorkspaceArg::Worktree) => AgentWorkspace::Worktree,

@@ -45,7 +45,7 @@ impl ToolHandler for WaitForAgents {
         let children = children.map(|(at, id)| find_agent(&self.0, &format!("ids[{at}]"), id));
         let children = children.collect::<Result<Vec<_>, _>>()?;
         if children.is_empty() {
-            return Err(ToolError::argument("ids", "it is empty; list_agents has those there are"));
+            return Err(ToolError::bad_argument("ids", "it is empty; list_agents has those there are"));
         }
         let limit = args.timeout_ms.unwrap_or(DEFAULT_TIMEOUT).clamp(MIN_TIMEOUT, MAX_TIMEOUT);
         let settled = children.iter().map(|child| Box::pin(child.wait_until_idle()));

@@ -181,7 +181,7 @@ mod tests {
             evil: { "type": "string", "enum": [evil], "description": evil },
             "n": { "type": "object", "properties": { evil: { "type": "integer", "description": "i" } }, "description": "o" },
         } });
-        let parameters = JsonSchema::foreign(&schema, 10_000).unwrap();
+        let parameters = JsonSchema::from_foreign(&schema, 10_000).unwrap();
         let (name, description) = ("mcp__s__t".to_owned(), evil.to_owned());
         let function = FunctionSpec { name, description, parameters, strict: StrictMode::No };
         let spec = ToolSpec::Function(Box::new(function));

@@ -4,7 +4,7 @@ use std::io;
 
 use super::read::MAX_NODES;
 use super::{AdditionalProperties, SchemaComposition, JsonSchema, ObjectSchema, JsonType, refs};
-use crate::text::clean;
+use crate::text::sanitize_text;
 
 /// Characters of a description after the first pass.
 const SHORT_DESCRIPTION: usize = 200;
@@ -28,16 +28,16 @@ const PASSES: [CompactionPass; 9] = [
 ];
 
 /// Runs passes until the compact JSON has at most `budget` bytes. The last resort is an open, empty object (33 bytes).
-pub(super) fn fit(mut schema: JsonSchema, budget: usize) -> JsonSchema {
+pub(super) fn compact_to_budget(mut schema: JsonSchema, budget: usize) -> JsonSchema {
     for pass in PASSES {
         if fits(&schema, budget) {
             return schema;
         }
         pass(&mut schema);
-        schema.settle_all();
-        refs::prune(&mut schema);
+        schema.normalize_all();
+        refs::prune_definitions(&mut schema);
     }
-    if fits(&schema, budget) { schema } else { JsonSchema::of(JsonType::Object) }
+    if fits(&schema, budget) { schema } else { JsonSchema::of_type(JsonType::Object) }
 }
 
 /// Also checks the number of schemas: more than the parser allows would be parsed differently the next time.
@@ -78,7 +78,7 @@ fn each(schema: &mut JsonSchema, depth: usize, visit: &mut dyn FnMut(&mut JsonSc
 
 fn shorten_description(schema: &mut JsonSchema) {
     if let Some(text) = &mut schema.notes.description {
-        *text = clean(text, SHORT_DESCRIPTION);
+        *text = sanitize_text(text, SHORT_DESCRIPTION);
     }
 }
 
@@ -154,12 +154,12 @@ mod tests {
 
     #[test]
     fn passes_take_the_least_useful_first() {
-        let full = JsonSchema::foreign(&rich(), usize::MAX).unwrap();
+        let full = JsonSchema::from_foreign(&rich(), usize::MAX).unwrap();
         let mut steps = Vec::new();
         let mut schema = full.clone();
         // ends: every step is smaller than the one before
         while written(&schema) > 33 {
-            schema = fit(full.clone(), written(&schema) - 1);
+            schema = compact_to_budget(full.clone(), written(&schema) - 1);
             let text = serde_json::to_string(&schema).unwrap();
             steps.push(text.replace(&"x".repeat(199), "x*"));
         }
@@ -180,9 +180,9 @@ mod tests {
     #[test]
     fn the_budget_always_holds() {
         for budget in (0..2_000).step_by(7) {
-            let schema = JsonSchema::foreign(&rich(), budget).unwrap();
+            let schema = JsonSchema::from_foreign(&rich(), budget).unwrap();
             assert!(written(&schema) <= budget.max(33), "{budget}");
-            let again = JsonSchema::foreign(&serde_json::to_value(&schema).unwrap(), budget).unwrap();
+            let again = JsonSchema::from_foreign(&serde_json::to_value(&schema).unwrap(), budget).unwrap();
             assert_eq!(again, schema, "{budget}");
         }
     }
@@ -199,7 +199,7 @@ mod tests {
         schema["$defs"] = json!({"word": {"type": "string", "description": "any word", "enum": ["u", "v"]}});
         let instance = json!({"a": {"b": {"c": {"d": "u"}}}, "l": [{"x": "y"}, null]});
         for budget in 33..800 {
-            let compacted = JsonSchema::foreign(&schema, budget).unwrap();
+            let compacted = JsonSchema::from_foreign(&schema, budget).unwrap();
             assert_eq!(compacted.validate(&instance), Ok(()), "{budget}");
         }
     }

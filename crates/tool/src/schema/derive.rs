@@ -3,18 +3,18 @@
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::read::{OneOfHandling, read};
+use super::read::{OneOfHandling, parse_schema};
 use super::{SchemaComposition, JsonSchema, SchemaNotes, ObjectSchema, JsonType, ValueConstraints};
 
 /// Derives and simplifies the schema of `T`. The type's own description is dropped: the tool has one.
-pub(super) fn derived<T: schemars::JsonSchema>() -> JsonSchema {
+pub(super) fn derive_schema<T: schemars::JsonSchema>() -> JsonSchema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let document = settings.for_deserialize().into_generator().into_root_schema_for::<T>().to_value();
-    let mut schema = read(&document, OneOfHandling::Keep);
+    let mut schema = parse_schema(&document, OneOfHandling::Keep);
     schema.notes.description = None;
     tidy(&mut schema);
     schema.defs.values_mut().for_each(tidy);
-    schema.settle_all();
+    schema.normalize_all();
     schema
 }
 
@@ -50,7 +50,7 @@ fn drop_null(property: &mut JsonSchema) {
         any_of.retain(|branch| branch.types != [JsonType::Null]);
     }
     // Unwraps a choice of one branch, so that the property's own description stands above its variants.
-    property.settle();
+    property.normalize();
 }
 
 /// Merges a `oneOf` of string constants into one `enum`. The descriptions of the variants go into the description.
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn arguments_are_worded_for_a_model() {
-        let schema = serde_json::to_string_pretty(&JsonSchema::derived::<Args>()).unwrap();
+        let schema = serde_json::to_string_pretty(&JsonSchema::for_type::<Args>()).unwrap();
         insta::assert_snapshot!(schema, @r#"
         {
           "type": "object",
@@ -233,9 +233,9 @@ mod tests {
 
     #[test]
     fn recursive_types_keep_references() {
-        let schema = serde_json::to_string(&JsonSchema::derived::<SampleTree>()).unwrap();
+        let schema = serde_json::to_string(&JsonSchema::for_type::<SampleTree>()).unwrap();
         insta::assert_snapshot!(schema, @r##"{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#"}},"label":{"type":"string"}},"required":["children","label"]}"##);
-        let schema = JsonSchema::derived::<SampleTree>();
+        let schema = JsonSchema::for_type::<SampleTree>();
         let good = json!({"label": "a", "children": [{"label": "b", "children": []}]});
         assert_eq!(schema.validate(&good), Ok(()));
         let bad = json!({"label": "a", "children": [{"label": 3, "children": []}]});
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn tagged_unions_keep_one_of() {
-        let schema = serde_json::to_string(&JsonSchema::derived::<TaggedSample>()).unwrap();
+        let schema = serde_json::to_string(&JsonSchema::for_type::<TaggedSample>()).unwrap();
         insta::assert_snapshot!(schema, @r#"{"type":"object","properties":{"step":{"oneOf":[{"type":"object","properties":{"kind":{"type":"string","enum":["go"]},"to":{"type":"string"}},"required":["kind","to"]},{"type":"object","properties":{"kind":{"type":"string","enum":["stop"]}},"required":["kind"]}]}},"required":["step"]}"#);
     }
 

@@ -98,7 +98,7 @@ mod tests {
             types: vec![JsonType::Object, JsonType::Null],
             notes: SchemaNotes { description: Some("d".into()), default: Some(json!(null)) },
             values: ValueConstraints { choices: Some(vec![json!({})]), format: Some("f".into()), ..ValueConstraints::default() },
-            items: Some(Box::new(JsonSchema::of(JsonType::String))),
+            items: Some(Box::new(JsonSchema::of_type(JsonType::String))),
             object: Some(Box::new(ObjectSchema {
                 properties: BTreeMap::from([("b".into(), leaf.clone()), ("a".into(), JsonSchema::default())]),
                 required: ["b".to_owned(), "a".to_owned()].into(),
@@ -106,7 +106,7 @@ mod tests {
             })),
             combined: SchemaComposition { any_of: vec![leaf.clone()], one_of: vec![leaf.clone()], all_of: vec![leaf] },
             reference: None,
-            defs: BTreeMap::from([("a".into(), JsonSchema::of(JsonType::Object))]),
+            defs: BTreeMap::from([("a".into(), JsonSchema::of_type(JsonType::Object))]),
         };
         let text = serde_json::to_string(&schema).unwrap();
         insta::assert_snapshot!(text, @r##"{"type":["object","null"],"description":"d","enum":[{}],"format":"f","default":null,"items":{"type":"string"},"properties":{"a":{},"b":{"$ref":"#/$defs/a"}},"required":["a","b"],"additionalProperties":false,"anyOf":[{"$ref":"#/$defs/a"}],"oneOf":[{"$ref":"#/$defs/a"}],"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"type":"object","properties":{}}}}"##);

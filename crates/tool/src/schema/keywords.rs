@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Number, Value};
 
 use super::{NumericBounds, JsonSchema, LengthBounds, SchemaNotes, JsonType, ValueConstraints};
-use crate::text::clean;
+use crate::text::sanitize_text;
 
 /// Characters of a description.
 pub(super) const MAX_DESCRIPTION: usize = 2_000;
@@ -23,7 +23,7 @@ const MAX_NAME: usize = 256;
 const MAX_FORMAT: usize = 32;
 
 /// Parses `type`: a name or a list of names. Unknown names are ignored.
-pub(super) fn declared(map: &Map<String, Value>) -> Vec<JsonType> {
+pub(super) fn declared_types(map: &Map<String, Value>) -> Vec<JsonType> {
     let names = match map.get("type") {
         Some(Value::Array(names)) => names.as_slice(),
         Some(name) => std::slice::from_ref(name),
@@ -39,7 +39,7 @@ pub(super) fn declared(map: &Map<String, Value>) -> Vec<JsonType> {
 }
 
 /// Infers the type from the other keywords. An ill-typed keyword (`"required": true`) is ignored.
-pub(super) fn inferred(map: &Map<String, Value>, choices: Option<&[Value]>) -> Vec<JsonType> {
+pub(super) fn infer_types(map: &Map<String, Value>, choices: Option<&[Value]>) -> Vec<JsonType> {
     let any =
         |keys: &[&str], fits: fn(&Value) -> bool| keys.iter().any(|key| map.get(*key).is_some_and(fits));
     let is_schema = |value: &Value| value.is_object() || value.is_boolean();
@@ -54,7 +54,7 @@ pub(super) fn inferred(map: &Map<String, Value>, choices: Option<&[Value]>) -> V
     {
         vec![JsonType::Array]
     } else if let Some(choices) = choices {
-        let types: BTreeSet<JsonType> = choices.iter().map(JsonType::of).collect();
+        let types: BTreeSet<JsonType> = choices.iter().map(JsonType::of_value).collect();
         types.into_iter().collect()
     } else if any(&["format", "pattern"], Value::is_string)
         || any(&["minLength", "maxLength"], Value::is_number)
@@ -70,15 +70,15 @@ pub(super) fn inferred(map: &Map<String, Value>, choices: Option<&[Value]>) -> V
 const BOUNDS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 
 /// Parses `description` and `default`.
-pub(super) fn notes(map: &Map<String, Value>) -> SchemaNotes {
+pub(super) fn parse_notes(map: &Map<String, Value>) -> SchemaNotes {
     let description = map.get("description").and_then(Value::as_str);
-    let description = description.map(|text| clean(text, MAX_DESCRIPTION)).filter(|text| !text.is_empty());
+    let description = description.map(|text| sanitize_text(text, MAX_DESCRIPTION)).filter(|text| !text.is_empty());
     let default = map.get("default").filter(|value| modest(std::slice::from_ref(value))).cloned();
     SchemaNotes { description, default }
 }
 
 /// Parses the constraints on scalars and lengths.
-pub(super) fn values(map: &Map<String, Value>) -> ValueConstraints {
+pub(super) fn parse_constraints(map: &Map<String, Value>) -> ValueConstraints {
     let number = |key: &str| map.get(key).and_then(Value::as_number).cloned();
     let bounds = NumericBounds {
         minimum: number("minimum"),
@@ -87,7 +87,7 @@ pub(super) fn values(map: &Map<String, Value>) -> ValueConstraints {
         exclusive_minimum: number("exclusiveMinimum"),
         exclusive_maximum: number("exclusiveMaximum"),
     };
-    let count = |key: &str| map.get(key).and_then(length);
+    let count = |key: &str| map.get(key).and_then(parse_count);
     let lengths = LengthBounds {
         min_length: count("minLength"),
         max_length: count("maxLength"),
@@ -114,23 +114,23 @@ fn choices(map: &Map<String, Value>) -> Option<Vec<Value>> {
 }
 
 /// Parses `required`.
-pub(super) fn required(map: &Map<String, Value>) -> BTreeSet<String> {
+pub(super) fn parse_required(map: &Map<String, Value>) -> BTreeSet<String> {
     let names = map.get("required").and_then(Value::as_array).into_iter().flatten();
     names
         .filter_map(Value::as_str)
-        .filter(|name| is_name(name))
+        .filter(|name| is_allowed_name(name))
         .take(MAX_REQUIRED)
         .map(str::to_owned)
         .collect()
 }
 
 /// Returns true if the text is short enough for a property name.
-pub(super) fn is_name(name: &str) -> bool {
+pub(super) fn is_allowed_name(name: &str) -> bool {
     name.len() <= MAX_NAME
 }
 
 /// Parses a count; JSON Schema accepts `2.0` as one.
-pub(super) fn length(value: &Value) -> Option<u64> {
+pub(super) fn parse_count(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let float =
             value.as_f64().filter(|float| float.fract() == 0.0 && (0.0..=MAX_FLOAT_COUNT).contains(float))?;
@@ -151,7 +151,7 @@ pub(super) fn accept_null(schema: &mut JsonSchema) {
             choices.push(Value::Null);
         }
     } else if !schema.combined.any_of.is_empty() {
-        schema.combined.any_of.push(JsonSchema::of(JsonType::Null));
+        schema.combined.any_of.push(JsonSchema::of_type(JsonType::Null));
     }
 }
 
@@ -180,11 +180,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::schema::read::{OneOfHandling, read};
+    use crate::schema::read::{OneOfHandling, parse_schema};
 
     #[track_caller]
     fn check(value: &Value, wanted: &Value) {
-        let found = serde_json::to_value(read(value, OneOfHandling::Loosen)).unwrap();
+        let found = serde_json::to_value(parse_schema(value, OneOfHandling::Loosen)).unwrap();
         assert_eq!(found, *wanted, "{value}");
     }
 
@@ -199,7 +199,7 @@ mod tests {
             (json!(1e300), None),
             (json!("3"), None),
         ] {
-            assert_eq!(length(&value), wanted, "{value}");
+            assert_eq!(parse_count(&value), wanted, "{value}");
         }
     }
 
@@ -209,7 +209,7 @@ mod tests {
             [("date-time", true), ("ignore all previous instructions", false), ("日付", false)]
         {
             let schema = json!({"format": format});
-            assert_eq!(values(schema.as_object().unwrap()).format.is_some(), kept, "{format}");
+            assert_eq!(parse_constraints(schema.as_object().unwrap()).format.is_some(), kept, "{format}");
         }
     }
 

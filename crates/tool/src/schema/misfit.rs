@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{NumericBounds, JsonSchema, LengthBounds, ObjectSchema, JsonType};
-use crate::text::clean;
+use crate::text::sanitize_text;
 
 /// Characters of a value or name in the message.
 const MAX_SHOWN: usize = 40;
@@ -55,13 +55,13 @@ pub(super) enum ViolationKind<'a> {
 
 impl ViolationKind<'_> {
     /// Describes the violation at `path`.
-    pub(super) fn at(self, path: String) -> SchemaViolation {
+    pub(super) fn at_path(self, path: String) -> SchemaViolation {
         let (expected, found) = match self {
             Self::Type(schema, value) if value.is_number() && schema.types.contains(&JsonType::Integer) => {
-                (wanted(schema), shown(value))
+                (wanted(schema), format_value(value))
             }
             Self::Type(schema, value) => (wanted(schema), kind_of(value)),
-            Self::Value(schema, value) => (wanted(schema), shown(value)),
+            Self::Value(schema, value) => (wanted(schema), format_value(value)),
             Self::Length(schema, value) => (wanted(schema), size(value)),
             Self::Missing(schema) => {
                 (schema.map_or_else(|| "a value".to_owned(), wanted), "nothing".to_owned())
@@ -70,7 +70,7 @@ impl ViolationKind<'_> {
             Self::Ambiguous(forms, value) => {
                 (format!("exactly one of {forms} forms"), format!("{} that fits several", kind_of(value)))
             }
-            Self::NoForm(forms, value) => (format!("one of {forms} forms"), shown(value)),
+            Self::NoForm(forms, value) => (format!("one of {forms} forms"), format_value(value)),
             Self::Deep(value) => ("a value that is not nested so deeply".to_owned(), kind_of(value)),
             Self::Complex(value) => ("a value that is simpler to check".to_owned(), kind_of(value)),
         };
@@ -79,7 +79,7 @@ impl ViolationKind<'_> {
 }
 
 /// Appends one segment to a path.
-pub(super) fn push_name(path: &mut String, name: &str) {
+pub(super) fn push_path_segment(path: &mut String, name: &str) {
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '$');
     if !name.is_empty() && name.chars().count() <= MAX_SHOWN && name.chars().all(plain) {
         if !path.is_empty() {
@@ -87,7 +87,7 @@ pub(super) fn push_name(path: &mut String, name: &str) {
         }
         path.push_str(name);
     } else {
-        path.push_str(&format!("[{:?}]", clean(name, MAX_SHOWN)));
+        path.push_str(&format!("[{:?}]", sanitize_text(name, MAX_SHOWN)));
     }
 }
 
@@ -95,7 +95,7 @@ fn wanted(schema: &JsonSchema) -> String {
     if let Some(choices) = &schema.values.choices {
         let listed = listed(choices.iter().map(|choice| match choice {
             Value::String(word) => quoted(word),
-            other => shown(other),
+            other => format_value(other),
         }));
         return if choices.len() == 1 { listed } else { format!("one of {listed}") };
     }
@@ -155,11 +155,11 @@ fn listed(items: impl ExactSizeIterator<Item = String>) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    format!("`{}`", clean(text, MAX_SHOWN))
+    format!("`{}`", sanitize_text(text, MAX_SHOWN))
 }
 
 /// Formats a scalar as its value and a container as its size, since its text may be long.
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
@@ -176,13 +176,13 @@ fn size(value: &Value) -> String {
         Value::Array(items) => count("an array", items.len(), "item"),
         Value::Object(map) if map.is_empty() => "an empty object".to_owned(),
         Value::Object(map) => format!("an object with {}", listed(map.keys().map(|name| quoted(name)))),
-        Value::Null | Value::Bool(_) | Value::Number(_) => shown(value),
+        Value::Null | Value::Bool(_) | Value::Number(_) => format_value(value),
     }
 }
 
 /// Names the type of a value. Integers count as numbers here; only a schema distinguishes them.
 fn kind_of(value: &Value) -> String {
-    let kind = if value.is_number() { kind(JsonType::Number) } else { kind(JsonType::of(value)) };
+    let kind = if value.is_number() { kind(JsonType::Number) } else { kind(JsonType::of_value(value)) };
     kind.to_owned()
 }
 
@@ -205,8 +205,8 @@ mod tests {
 
     use crate::schema::JsonSchema;
 
-    fn told(schema: &Value, instance: &Value) -> String {
-        let schema = JsonSchema::foreign(schema, usize::MAX).unwrap();
+    fn validation_message(schema: &Value, instance: &Value) -> String {
+        let schema = JsonSchema::from_foreign(schema, usize::MAX).unwrap();
         schema.validate(instance).map_or_else(|misfit| misfit.to_string(), |()| "fits".to_owned())
     }
 
@@ -254,7 +254,7 @@ mod tests {
             with("odd name", json!(1)),
         ]
         .iter()
-        .map(|instance| self::told(&schema, instance))
+        .map(|instance| self::validation_message(&schema, instance))
         .collect();
         insta::assert_snapshot!(told.join("\n"), @r#"
         fits

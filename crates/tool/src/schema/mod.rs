@@ -147,7 +147,7 @@ pub struct SchemaComposition {
 
 impl JsonSchema {
     /// Creates a schema that accepts any value of one type.
-    pub fn of(kind: JsonType) -> Self {
+    pub fn of_type(kind: JsonType) -> Self {
         let object = (kind == JsonType::Object).then(Box::default);
         let items = (kind == JsonType::Array).then(Box::default);
         Self { types: vec![kind], object, items, ..Self::default() }
@@ -164,22 +164,22 @@ impl JsonSchema {
     /// let schema = toolgate_tool::JsonSchema::derived::<Args>();
     /// assert!(schema.validate(&serde_json::json!({"path": "a"})).is_ok());
     /// ```
-    pub fn derived<T: schemars::JsonSchema>() -> Self {
-        derive::derived::<T>()
+    pub fn for_type<T: schemars::JsonSchema>() -> Self {
+        derive::derive_schema::<T>()
     }
 
     /// Sanitizes a foreign schema to at most `budget` bytes of compact JSON. Hostile and unknown parts are loosened.
     ///
     /// # Errors
     /// If the root cannot describe an object.
-    pub fn foreign(value: &Value, budget: usize) -> Result<Self, SchemaFault> {
-        root::foreign(value, budget)
+    pub fn from_foreign(value: &Value, budget: usize) -> Result<Self, SchemaFault> {
+        root::sanitize_schema(value, budget)
     }
 
     /// Requires every property (optional ones become nullable) and closes every object.
     #[must_use]
-    pub fn strict(&self) -> Self {
-        strict::strict(self)
+    pub fn to_strict(&self) -> Self {
+        strict::make_strict(self)
     }
 
     /// Checks that the schema has the form that [`JsonSchema::strict`] produces.
@@ -187,7 +187,7 @@ impl JsonSchema {
     /// # Errors
     /// The first object that is open or has an optional property.
     pub fn check_strict(&self) -> Result<(), StrictFault> {
-        strict::check(self)
+        strict::check_strict(self)
     }
 
     /// Turns `integer` into `number` everywhere, for a model API without integers.
@@ -198,8 +198,8 @@ impl JsonSchema {
 
     /// Drops minimums of 0 and 1: for a model whose provider does not enforce the schema.
     #[must_use]
-    pub fn terse(&self) -> Self {
-        strict::terse(self)
+    pub fn to_terse(&self) -> Self {
+        strict::drop_small_minimums(self)
     }
 
     /// Validates `instance` against the schema.
@@ -281,7 +281,7 @@ impl JsonType {
     }
 
     /// Returns the narrowest type of a value.
-    pub fn of(value: &Value) -> Self {
+    pub fn of_value(value: &Value) -> Self {
         match value {
             Value::Null => Self::Null,
             Value::Bool(_) => Self::Boolean,

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use serde_json::{Number, Value};
 
 /// Compares two numbers exactly, of any size, written as integers or floats.
-pub(super) fn compare(left: &Number, right: &Number) -> Ordering {
-    match (whole(left), whole(right)) {
+pub(super) fn compare_numbers(left: &Number, right: &Number) -> Ordering {
+    match (as_i128(left), as_i128(right)) {
         (Some(left), Some(right)) => left.cmp(&right),
         (Some(left), None) => compare_mixed(left, float(right)),
         (None, Some(right)) => compare_mixed(right, float(left)).reverse(),
@@ -15,26 +15,26 @@ pub(super) fn compare(left: &Number, right: &Number) -> Ordering {
 }
 
 /// Returns true if the number has no fraction: `3.0` is an integer.
-pub(super) fn is_whole(number: &Number) -> bool {
-    whole(number).is_some() || float(number).fract() == 0.0
+pub(super) fn is_integral(number: &Number) -> bool {
+    as_i128(number).is_some() || float(number).fract() == 0.0
 }
 
 /// Returns true if two values are equal: `1` equals `1.0`.
-pub(super) fn same(left: &Value, right: &Value) -> bool {
+pub(super) fn json_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => compare(left, right).is_eq(),
+        (Value::Number(left), Value::Number(right)) => compare_numbers(left, right).is_eq(),
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| json_equal(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left.iter().all(|(key, left)| right.get(key).is_some_and(|right| same(left, right)))
+                && left.iter().all(|(key, left)| right.get(key).is_some_and(|right| json_equal(left, right)))
         }
         (left, right) => left == right,
     }
 }
 
-fn whole(number: &Number) -> Option<i128> {
+fn as_i128(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }
 
@@ -81,7 +81,7 @@ mod tests {
             (json!(1e300), json!(u64::MAX), Ordering::Greater),
         ] {
             assert_eq!(
-                compare(left.as_number().unwrap(), right.as_number().unwrap()),
+                compare_numbers(left.as_number().unwrap(), right.as_number().unwrap()),
                 wanted,
                 "{left} {right}"
             );
@@ -90,9 +90,9 @@ mod tests {
 
     #[test]
     fn values_are_the_same_by_value() {
-        assert!(same(&json!({"a": [1, "x"]}), &json!({"a": [1.0, "x"]})));
-        assert!(!same(&json!({"a": 1}), &json!({"b": 1})));
-        assert!(!same(&json!([1]), &json!([1, 1])));
-        assert!(!same(&json!(1), &json!("1")));
+        assert!(json_equal(&json!({"a": [1, "x"]}), &json!({"a": [1.0, "x"]})));
+        assert!(!json_equal(&json!({"a": 1}), &json!({"b": 1})));
+        assert!(!json_equal(&json!([1]), &json!([1, 1])));
+        assert!(!json_equal(&json!(1), &json!("1")));
     }
 }

@@ -27,7 +27,7 @@ impl<'a> ReferencedDefs<'a> {
     /// Returns the normalized form of `reference`; `None` if it is external or points nowhere.
     ///
     /// A deep pointer (`#/properties/a`, as zod writes it) becomes a definition of its own, so recursion survives.
-    pub(super) fn reference(&mut self, reference: &str) -> Option<String> {
+    pub(super) fn resolve_reference(&mut self, reference: &str) -> Option<String> {
         let tokens = tokens(reference)?;
         if tokens.is_empty() {
             return Some("#".to_owned());
@@ -44,7 +44,7 @@ impl<'a> ReferencedDefs<'a> {
     }
 
     /// Returns the next referenced definition that is not yet parsed.
-    pub(super) fn next(&mut self) -> Option<(String, &'a Value)> {
+    pub(super) fn next_unread(&mut self) -> Option<(String, &'a Value)> {
         self.queue.pop_front()
     }
 
@@ -100,7 +100,7 @@ fn hex(digit: u8) -> Option<u8> {
 fn walk<'a>(document: &'a Value, tokens: &[String]) -> Option<&'a Value> {
     let mut place = document;
     for (depth, token) in tokens.iter().enumerate() {
-        if depth > 0 && rebased(place) {
+        if depth > 0 && has_own_id(place) {
             return None;
         }
         place = match place {
@@ -113,7 +113,7 @@ fn walk<'a>(document: &'a Value, tokens: &[String]) -> Option<&'a Value> {
 }
 
 /// Returns true if the schema is a resource of its own, so that `#` inside it is not the document's root.
-pub(super) fn rebased(schema: &Value) -> bool {
+pub(super) fn has_own_id(schema: &Value) -> bool {
     schema.get("$id").and_then(Value::as_str).is_some_and(|id| !id.is_empty() && !id.starts_with('#'))
 }
 
@@ -150,8 +150,8 @@ mod tests {
             ("other.json#/$defs/User", None),
             ("", None),
         ] {
-            assert_eq!(wanted.reference(reference).as_deref(), name, "{reference}");
+            assert_eq!(wanted.resolve_reference(reference).as_deref(), name, "{reference}");
         }
-        assert_eq!(std::iter::from_fn(|| wanted.next()).count(), 6);
+        assert_eq!(std::iter::from_fn(|| wanted.next_unread()).count(), 6);
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::keywords::{accept_null, declared, inferred, is_name, length, notes, required, values};
-use super::pointer::{ReferencedDefs, rebased};
+use super::keywords::{accept_null, declared_types, infer_types, is_allowed_name, parse_count, parse_notes, parse_required, parse_constraints};
+use super::pointer::{ReferencedDefs, has_own_id};
 use super::{AdditionalProperties, SchemaComposition, JsonSchema, ObjectSchema};
 
 /// Schemas below this depth accept anything.
@@ -24,12 +24,12 @@ pub(super) enum OneOfHandling {
 }
 
 /// Parses `document` and the definitions that it reaches; the result is in normal form.
-pub(super) fn read(document: &Value, one_of: OneOfHandling) -> JsonSchema {
+pub(super) fn parse_schema(document: &Value, one_of: OneOfHandling) -> JsonSchema {
     let mut reader = SchemaParser { wanted: ReferencedDefs::new(document), one_of, nodes: 0 };
     let mut root = reader.schema(document, ParsePosition { depth: 0, rebased: false });
     // ends: a place is queued once, and only a schema that was read (MAX_NODES) queues one
-    while let Some((name, target)) = reader.wanted.next() {
-        let schema = reader.schema(target, ParsePosition { depth: 1, rebased: rebased(target) });
+    while let Some((name, target)) = reader.wanted.next_unread() {
+        let schema = reader.schema(target, ParsePosition { depth: 1, rebased: has_own_id(target) });
         root.defs.insert(name, schema);
     }
     root
@@ -62,33 +62,33 @@ impl SchemaParser<'_> {
         self.nodes += 1;
         // `false` accepts anything too: a model cannot be told "never", and the server rejects the value itself.
         let Value::Object(map) = value else { return JsonSchema::default() };
-        let rebased = place.rebased || (place.depth > 0 && rebased(value));
+        let rebased = place.rebased || (place.depth > 0 && has_own_id(value));
         let below = ParsePosition { depth: place.depth + 1, rebased };
         let mut schema = JsonSchema {
-            types: declared(map),
-            notes: notes(map),
-            values: values(map),
+            types: declared_types(map),
+            notes: parse_notes(map),
+            values: parse_constraints(map),
             items: self.items(map, below).map(Box::new),
             object: self.object(map, below).map(Box::new),
             combined: self.combined(map, below),
             reference: self.reference(map, rebased),
             defs: BTreeMap::new(),
         };
-        schema.settle_combined();
+        schema.normalize_composition();
         let alone = schema.reference.is_none() && schema.combined == SchemaComposition::default();
         if schema.types.is_empty() && alone {
-            schema.types = inferred(map, schema.values.choices.as_deref());
+            schema.types = infer_types(map, schema.values.choices.as_deref());
         }
         if map.get("nullable") == Some(&Value::Bool(true)) {
             accept_null(&mut schema);
         }
-        schema.settle();
+        schema.normalize();
         schema
     }
 
     fn reference(&mut self, map: &Map<String, Value>, rebased: bool) -> Option<String> {
         let reference = map.get("$ref")?.as_str()?;
-        if rebased { None } else { self.wanted.reference(reference) }
+        if rebased { None } else { self.wanted.resolve_reference(reference) }
     }
 
     /// A closed tuple becomes a list of any of its members; so does one with a schema for the rest. An open tuple
@@ -100,7 +100,7 @@ impl SchemaParser<'_> {
             (_, Some(Value::Array(tuple))) => (tuple, map.get("additionalItems")),
             (_, items) => return items.map(|items| self.schema(items, below)),
         };
-        let most = map.get("maxItems").and_then(length);
+        let most = map.get("maxItems").and_then(parse_count);
         let closed = rest == Some(&Value::Bool(false)) || most.is_some_and(|most| most <= tuple.len() as u64);
         let rest = match (closed, rest) {
             (true, _) => None,
@@ -114,7 +114,7 @@ impl SchemaParser<'_> {
     fn object(&mut self, map: &Map<String, Value>, below: ParsePosition) -> Option<ObjectSchema> {
         let known = ["properties", "required", "additionalProperties"];
         known.iter().find(|key| map.get(**key).is_some_and(|value| !value.is_null()))?;
-        let mut object = ObjectSchema { required: required(map), ..ObjectSchema::default() };
+        let mut object = ObjectSchema { required: parse_required(map), ..ObjectSchema::default() };
         object.additional = match map.get("additionalProperties") {
             // The names that a pattern admits are unknown here, so closing the object would reject them.
             _ if map.contains_key("patternProperties") => AdditionalProperties::Any,
@@ -125,7 +125,7 @@ impl SchemaParser<'_> {
             _ => AdditionalProperties::Any,
         };
         for (name, value) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            if self.full() || !is_name(name) {
+            if self.full() || !is_allowed_name(name) {
                 // An unread name must not count as an additional property.
                 object.additional = AdditionalProperties::Any;
                 continue;
@@ -174,7 +174,7 @@ impl SchemaParser<'_> {
 fn either(any_of: Vec<JsonSchema>) -> JsonSchema {
     let combined = SchemaComposition { any_of, ..SchemaComposition::default() };
     let mut schema = JsonSchema { combined, ..JsonSchema::default() };
-    schema.settle();
+    schema.normalize();
     schema
 }
 
@@ -187,7 +187,7 @@ mod tests {
 
     #[track_caller]
     fn check(value: &Value, wanted: &Value) {
-        let found = serde_json::to_value(read(value, OneOfHandling::Loosen)).unwrap();
+        let found = serde_json::to_value(parse_schema(value, OneOfHandling::Loosen)).unwrap();
         assert_eq!(found, *wanted, "{value}");
     }
 
@@ -241,7 +241,7 @@ mod tests {
                 "allOf": [{"anyOf": [{"type": "string"}, {"type": "null"}]}],
             }),
         );
-        let kept = read(&json!({"oneOf": [{"type": "string"}, {"type": "null"}]}), OneOfHandling::Keep);
+        let kept = parse_schema(&json!({"oneOf": [{"type": "string"}, {"type": "null"}]}), OneOfHandling::Keep);
         assert_eq!(kept.combined.one_of.len(), 2);
     }
 
@@ -275,7 +275,7 @@ mod tests {
             // Not `json!`, which would copy the wrapped value.
             bomb = Value::Object(Map::from_iter([("type".into(), "array".into()), ("items".into(), bomb)]));
         }
-        let mut schema = &read(&bomb, OneOfHandling::Loosen);
+        let mut schema = &parse_schema(&bomb, OneOfHandling::Loosen);
         let mut depth = 0;
         while let Some(items) = &schema.items {
             assert_eq!(schema.types, [JsonType::Array]);
@@ -286,7 +286,7 @@ mod tests {
 
         let names = (0..10_000).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
         let wide = json!({"properties": Value::Object(names), "additionalProperties": false});
-        let object = read(&wide, OneOfHandling::Loosen).object.unwrap();
+        let object = parse_schema(&wide, OneOfHandling::Loosen).object.unwrap();
         assert_eq!((object.properties.len(), object.additional), (MAX_NODES - 1, AdditionalProperties::Any));
     }
 }

@@ -92,7 +92,7 @@ fn closing(graph: &BTreeMap<String, Vec<String>>) -> BTreeSet<(String, String)> 
 }
 
 /// Drops unreachable definitions.
-pub(super) fn prune(root: &mut JsonSchema) {
+pub(super) fn prune_definitions(root: &mut JsonSchema) {
     let mut reached = BTreeSet::new();
     let mut open: Vec<&JsonSchema> = vec![root];
     // ends: a definition is opened once
@@ -129,7 +129,7 @@ mod tests {
 
     #[track_caller]
     fn check(value: &Value, wanted: &Value) {
-        let schema = JsonSchema::foreign(value, usize::MAX).unwrap();
+        let schema = JsonSchema::from_foreign(value, usize::MAX).unwrap();
         assert_eq!(serde_json::to_value(&schema).unwrap(), *wanted, "{value}");
     }
 
@@ -182,7 +182,7 @@ mod tests {
             defs.insert(format!("d{n}"), json!({"$ref": format!("#/$defs/d{}", n + 1)}));
         }
         let value = json!({"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": defs});
-        let schema = JsonSchema::foreign(&value, usize::MAX).unwrap();
+        let schema = JsonSchema::from_foreign(&value, usize::MAX).unwrap();
         assert_eq!(schema.defs.len(), 4_000);
         assert!(schema.validate(&json!({"x": 1})).unwrap_err().expected.contains("nested"));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::read::{OneOfHandling, read};
+use super::read::{OneOfHandling, parse_schema};
 use super::{JsonSchema, JsonType, compact, refs, union};
 
 /// The reason why a foreign schema cannot be used.
@@ -19,24 +19,24 @@ pub enum SchemaFault {
 }
 
 /// Sanitizes a tool's input schema. Without a declared schema, the result is an open, empty object.
-pub(super) fn foreign(value: &Value, budget: usize) -> Result<JsonSchema, SchemaFault> {
+pub(super) fn sanitize_schema(value: &Value, budget: usize) -> Result<JsonSchema, SchemaFault> {
     let fault = |found: &str| Err(SchemaFault::RootNotObject { found: found.to_owned() });
     match value {
-        Value::Null | Value::Bool(_) => return Ok(JsonSchema::of(JsonType::Object)),
+        Value::Null | Value::Bool(_) => return Ok(JsonSchema::of_type(JsonType::Object)),
         Value::String(_) => return fault("a JSON string"),
         Value::Number(_) => return fault("a JSON number"),
         Value::Array(_) => return fault("a JSON array"),
         Value::Object(_) => {}
     }
-    let mut schema = read(value, OneOfHandling::Loosen);
+    let mut schema = parse_schema(value, OneOfHandling::Loosen);
     refs::break_cycles(&mut schema);
-    let Some(mut schema) = union::fold(&schema) else {
+    let Some(mut schema) = union::merge_root(&schema) else {
         return Err(SchemaFault::RootNotObject { found: describe(&schema) });
     };
     refs::limit_depth(&mut schema);
-    schema.settle_all();
-    refs::prune(&mut schema);
-    Ok(compact::fit(schema, budget))
+    schema.normalize_all();
+    refs::prune_definitions(&mut schema);
+    Ok(compact::compact_to_budget(schema, budget))
 }
 
 fn describe(root: &JsonSchema) -> String {
@@ -58,7 +58,7 @@ mod tests {
         for value in
             [json!(null), json!(true), json!(false), json!({}), json!({"type": "object", "properties": null})]
         {
-            let schema = foreign(&value, 64).unwrap();
+            let schema = sanitize_schema(&value, 64).unwrap();
             assert_eq!(serde_json::to_string(&schema).unwrap(), r#"{"type":"object","properties":{}}"#);
         }
     }
@@ -81,14 +81,14 @@ mod tests {
                 "a composition of which no branch is an object",
             ),
         ] {
-            let SchemaFault::RootNotObject { found } = foreign(&value, 1_000).unwrap_err();
+            let SchemaFault::RootNotObject { found } = sanitize_schema(&value, 1_000).unwrap_err();
             assert_eq!(found, wanted, "{value}");
         }
     }
 
     #[test]
     fn a_nullable_root_is_an_object() {
-        let schema = foreign(&json!({"type": ["object", "null"], "enum": [{}], "default": {}}), 64).unwrap();
-        assert_eq!(schema, JsonSchema::of(JsonType::Object));
+        let schema = sanitize_schema(&json!({"type": ["object", "null"], "enum": [{}], "default": {}}), 64).unwrap();
+        assert_eq!(schema, JsonSchema::of_type(JsonType::Object));
     }
 }

@@ -5,18 +5,18 @@ use super::{AdditionalProperties, NumericBounds, SchemaComposition, JsonSchema, 
 
 impl JsonSchema {
     /// Normalizes the schema and everything below it; loosens or keeps, never tightens.
-    pub(super) fn settle_all(&mut self) {
+    pub(super) fn normalize_all(&mut self) {
         // ends: a schema is a tree, and reading caps its depth
-        self.children_mut().for_each(JsonSchema::settle_all);
-        self.defs.values_mut().for_each(JsonSchema::settle_all);
-        self.settle();
+        self.children_mut().for_each(JsonSchema::normalize_all);
+        self.defs.values_mut().for_each(JsonSchema::normalize_all);
+        self.normalize();
     }
 
     /// Normalizes one node whose children are already normalized.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn normalize(&mut self) {
         self.types.sort_unstable();
         self.types.dedup();
-        self.settle_combined();
+        self.normalize_composition();
         if !self.types.is_empty() {
             self.keep_what_the_types_use();
         } else if self.reference.is_none() && self.combined == SchemaComposition::default() {
@@ -28,13 +28,13 @@ impl JsonSchema {
             self.object = None;
         }
         if let Some(object) = &mut self.object {
-            object.settle();
+            object.normalize();
         }
         self.unwrap_single();
     }
 
     /// Drops duplicate and empty members of a composition. A duplicate `oneOf` branch can never match, so it stays.
-    pub(super) fn settle_combined(&mut self) {
+    pub(super) fn normalize_composition(&mut self) {
         let SchemaComposition { any_of, one_of, all_of } = &mut self.combined;
         for choice in [&mut *any_of, one_of] {
             // A choice with unknown alternatives is no choice.
@@ -98,7 +98,7 @@ impl JsonSchema {
 }
 
 impl ObjectSchema {
-    fn settle(&mut self) {
+    fn normalize(&mut self) {
         if self.additional == AdditionalProperties::Schema(Box::default()) {
             self.additional = AdditionalProperties::Any;
         }
@@ -121,13 +121,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::schema::JsonSchema;
-    use crate::schema::read::{OneOfHandling, read};
+    use crate::schema::read::{OneOfHandling, parse_schema};
 
     fn settled(value: &Value) -> Value {
-        let mut schema: JsonSchema = read(value, OneOfHandling::Loosen);
-        schema.settle_all();
+        let mut schema: JsonSchema = parse_schema(value, OneOfHandling::Loosen);
+        schema.normalize_all();
         let once = serde_json::to_value(&schema).unwrap();
-        schema.settle_all();
+        schema.normalize_all();
         assert_eq!(serde_json::to_value(&schema).unwrap(), once, "settling settles");
         once
     }

@@ -24,7 +24,7 @@ pub enum StrictFault {
 }
 
 /// Requires every property, makes the optional ones nullable, closes every object but maps, and drops defaults.
-pub(super) fn strict(schema: &JsonSchema) -> JsonSchema {
+pub(super) fn make_strict(schema: &JsonSchema) -> JsonSchema {
     let mut schema = schema.clone();
     tighten(&mut schema);
     schema.defs.values_mut().for_each(tighten);
@@ -72,20 +72,20 @@ fn make_nullable(schema: &mut JsonSchema) {
             choices.push(Value::Null);
         }
     } else if schema.types.is_empty() && plain && schema.values.choices.is_none() {
-        let null = JsonSchema::of(JsonType::Null);
+        let null = JsonSchema::of_type(JsonType::Null);
         if !any_of.iter().any(|branch| branch.is_any() || branch.types.contains(&JsonType::Null)) {
             any_of.push(null);
         }
     } else {
         let description = schema.notes.description.take();
-        let any_of = vec![std::mem::take(schema), JsonSchema::of(JsonType::Null)];
+        let any_of = vec![std::mem::take(schema), JsonSchema::of_type(JsonType::Null)];
         schema.combined = SchemaComposition { any_of, ..SchemaComposition::default() };
         schema.notes = SchemaNotes { description, default: None };
     }
 }
 
 /// Finds the first object that strict mode rejects.
-pub(super) fn check(schema: &JsonSchema) -> Result<(), StrictFault> {
+pub(super) fn check_strict(schema: &JsonSchema) -> Result<(), StrictFault> {
     check_at(schema, "$")?;
     schema.defs.iter().try_for_each(|(name, schema)| check_at(schema, &format!("$.$defs.{name}")))
 }
@@ -129,7 +129,7 @@ pub(super) fn fold_integers(schema: &JsonSchema) -> JsonSchema {
 }
 
 /// Drops small minimums: the model need not see them, since validation reports a violation.
-pub(super) fn terse(schema: &JsonSchema) -> JsonSchema {
+pub(super) fn drop_small_minimums(schema: &JsonSchema) -> JsonSchema {
     let mut schema = schema.clone();
     shorten(&mut schema);
     schema
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn schema(value: &Value) -> JsonSchema {
-        JsonSchema::foreign(value, usize::MAX).unwrap()
+        JsonSchema::from_foreign(value, usize::MAX).unwrap()
     }
 
     #[test]
@@ -183,13 +183,13 @@ mod tests {
             ),
             (json!({}), json!({})),
         ] {
-            let strict = schema(&json!({"properties": {"p": property}})).strict();
+            let strict = schema(&json!({"properties": {"p": property}})).to_strict();
             let wanted = json!({
                 "type": "object", "properties": {"p": wanted}, "required": ["p"], "additionalProperties": false,
             });
             assert_eq!(serde_json::to_value(&strict).unwrap(), wanted);
             assert_eq!(strict.check_strict(), Ok(()));
-            assert_eq!(strict.strict(), strict);
+            assert_eq!(strict.to_strict(), strict);
         }
     }
 

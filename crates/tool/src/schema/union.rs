@@ -9,7 +9,7 @@ const MAX_STEPS: usize = 20_000;
 const MAX_CHAIN: usize = 64;
 
 /// Merges the root into `type: object` without composition; `None` if no object can match it.
-pub(super) fn fold(root: &JsonSchema) -> Option<JsonSchema> {
+pub(super) fn merge_root(root: &JsonSchema) -> Option<JsonSchema> {
     let folded = RootMerger { root, steps: MAX_STEPS }.fold(root, 0)?;
     Some(JsonSchema {
         types: vec![JsonType::Object],
@@ -157,7 +157,7 @@ fn any_of(left: JsonSchema, right: JsonSchema) -> JsonSchema {
 
 fn combine(combined: SchemaComposition) -> JsonSchema {
     let mut schema = JsonSchema { combined, ..JsonSchema::default() };
-    schema.settle();
+    schema.normalize();
     schema
 }
 
@@ -203,7 +203,7 @@ mod tests {
 
     #[track_caller]
     fn check(value: &Value, wanted: &Value) {
-        let schema = JsonSchema::foreign(value, usize::MAX).unwrap();
+        let schema = JsonSchema::from_foreign(value, usize::MAX).unwrap();
         assert_eq!(serde_json::to_value(&schema).unwrap(), *wanted, "{value}");
     }
 
@@ -287,7 +287,7 @@ mod tests {
             defs.insert(format!("d{level}"), json!({"anyOf": [next, twice]}));
         }
         defs.insert("d60".into(), json!({"type": "object", "properties": {"x": {"type": "string"}}}));
-        let schema = JsonSchema::foreign(&json!({"$ref": "#/$defs/d0", "$defs": defs}), 10_000).unwrap();
+        let schema = JsonSchema::from_foreign(&json!({"$ref": "#/$defs/d0", "$defs": defs}), 10_000).unwrap();
         assert!(schema.validate(&json!({"x": "1", "y": 2})).is_ok());
     }
 }

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
-use super::misfit::{SchemaViolation, ViolationKind, push_name};
-use super::number::{compare, is_whole, same};
+use super::misfit::{SchemaViolation, ViolationKind, push_path_segment};
+use super::number::{compare_numbers, is_integral, json_equal};
 use super::{AdditionalProperties, SchemaComposition, JsonSchema, LengthBounds, ObjectSchema, JsonType};
 
 /// The deepest nesting of values, references and compositions that is followed.
@@ -48,7 +48,7 @@ impl<'a> InstanceLocation<'a> {
         let (mut path, depth) = self.parent.map_or_else(Default::default, InstanceLocation::path);
         match self.key {
             LocationKey::Here => return (path, depth),
-            LocationKey::Name(name) => push_name(&mut path, name),
+            LocationKey::Name(name) => push_path_segment(&mut path, name),
             LocationKey::Index(index) => path.push_str(&format!("[{index}]")),
         }
         (path, depth + 1)
@@ -57,12 +57,12 @@ impl<'a> InstanceLocation<'a> {
 
 /// The result of a failed check: nothing if only success matters, a [`LocatedViolation`] if the error is reported.
 trait CheckFailure: Sized {
-    fn of(problem: ViolationKind<'_>, step: &InstanceLocation<'_>) -> Self;
+    fn from_violation(problem: ViolationKind<'_>, step: &InstanceLocation<'_>) -> Self;
     fn none_of(check: &SchemaValidator<'_>, branches: &[JsonSchema], value: &Value, step: &InstanceLocation<'_>) -> Self;
 }
 
 impl CheckFailure for () {
-    fn of(_: ViolationKind<'_>, _: &InstanceLocation<'_>) {}
+    fn from_violation(_: ViolationKind<'_>, _: &InstanceLocation<'_>) {}
     fn none_of(_: &SchemaValidator<'_>, _: &[JsonSchema], _: &Value, _: &InstanceLocation<'_>) {}
 }
 
@@ -73,9 +73,9 @@ struct LocatedViolation {
 }
 
 impl CheckFailure for LocatedViolation {
-    fn of(problem: ViolationKind<'_>, step: &InstanceLocation<'_>) -> Self {
+    fn from_violation(problem: ViolationKind<'_>, step: &InstanceLocation<'_>) -> Self {
         let (path, depth) = step.path();
-        Self { misfit: problem.at(path), depth }
+        Self { misfit: problem.at_path(path), depth }
     }
 
     /// Reports the expectation of the nearest branch: the one whose tag matches, else the branches that got deepest.
@@ -91,7 +91,7 @@ impl CheckFailure for LocatedViolation {
         let deepest = all.iter().map(|found| found.depth).max().unwrap_or_default();
         all.retain(|found| found.depth == deepest);
         if all.is_empty() {
-            return Self::of(ViolationKind::NoForm(branches.len(), value), step);
+            return Self::from_violation(ViolationKind::NoForm(branches.len(), value), step);
         }
         let mut nearest = all.swap_remove(0);
         if all.iter().any(|found| found.misfit.path != nearest.misfit.path) {
@@ -120,25 +120,25 @@ struct SchemaValidator<'a> {
 impl SchemaValidator<'_> {
     fn schema<V: CheckFailure>(&self, schema: &JsonSchema, value: &Value, step: &InstanceLocation<'_>) -> Result<(), V> {
         if step.level > MAX_LEVEL {
-            return Err(V::of(ViolationKind::Deep(value), step));
+            return Err(V::from_violation(ViolationKind::Deep(value), step));
         }
         let choices = schema.values.choices.as_deref().unwrap_or_default();
         let required = schema.object.as_ref().map_or(0, |object| object.required.len());
         let Some(steps) = self.steps.get().checked_sub(1 + choices.len() + required) else {
             self.steps.set(0);
-            return Err(V::of(ViolationKind::Complex(value), step));
+            return Err(V::from_violation(ViolationKind::Complex(value), step));
         };
         self.steps.set(steps);
         if !schema.types.is_empty() && !schema.types.iter().any(|&kind| is_a(value, kind)) {
-            return Err(V::of(ViolationKind::Type(schema, value), step));
+            return Err(V::from_violation(ViolationKind::Type(schema, value), step));
         }
-        if schema.values.choices.is_some() && !choices.iter().any(|choice| same(choice, value)) {
-            return Err(V::of(ViolationKind::Value(schema, value), step));
+        if schema.values.choices.is_some() && !choices.iter().any(|choice| json_equal(choice, value)) {
+            return Err(V::from_violation(ViolationKind::Value(schema, value), step));
         }
         match value {
-            Value::Number(_) if !in_bounds(schema, value) => Err(V::of(ViolationKind::Value(schema, value), step)),
+            Value::Number(_) if !in_bounds(schema, value) => Err(V::from_violation(ViolationKind::Value(schema, value), step)),
             Value::String(text) if !fits_text(&schema.values.lengths, text) => {
-                Err(V::of(ViolationKind::Length(schema, value), step))
+                Err(V::from_violation(ViolationKind::Length(schema, value), step))
             }
             Value::Array(items) => self.array(schema, value, items, step),
             Value::Object(map) => {
@@ -157,7 +157,7 @@ impl SchemaValidator<'_> {
         step: &InstanceLocation<'_>,
     ) -> Result<(), V> {
         if !within(items.len() as u64, schema.values.lengths.min_items, schema.values.lengths.max_items) {
-            return Err(V::of(ViolationKind::Length(schema, value), step));
+            return Err(V::from_violation(ViolationKind::Length(schema, value), step));
         }
         let Some(each) = &schema.items else { return Ok(()) };
         for (index, item) in items.iter().enumerate() {
@@ -179,7 +179,7 @@ impl SchemaValidator<'_> {
                 (None, AdditionalProperties::Schema(schema)) => schema,
                 (None, AdditionalProperties::Any) => continue,
                 (None, AdditionalProperties::Forbidden) => {
-                    return Err(V::of(ViolationKind::Unknown(name, object, value), &step.below(LocationKey::Name(name))));
+                    return Err(V::from_violation(ViolationKind::Unknown(name, object, value), &step.below(LocationKey::Name(name))));
                 }
             };
             self.schema::<V>(schema, value, &step.below(LocationKey::Name(name)))?;
@@ -187,7 +187,7 @@ impl SchemaValidator<'_> {
         match object.required.iter().find(|name| !map.contains_key(*name)) {
             Some(name) => {
                 let missing = ViolationKind::Missing(object.properties.get(name));
-                Err(V::of(missing, &step.below(LocationKey::Name(name))))
+                Err(V::from_violation(missing, &step.below(LocationKey::Name(name))))
             }
             None => Ok(()),
         }
@@ -208,7 +208,7 @@ impl SchemaValidator<'_> {
         match one_of.iter().filter(fits).take(2).count() {
             0 if !one_of.is_empty() => Err(V::none_of(self, one_of, value, step)),
             0 | 1 => Ok(()),
-            _ => Err(V::of(ViolationKind::Ambiguous(one_of.len(), value), step)),
+            _ => Err(V::from_violation(ViolationKind::Ambiguous(one_of.len(), value), step)),
         }
     }
 
@@ -218,7 +218,7 @@ impl SchemaValidator<'_> {
         let object = branch.object.as_deref().or_else(|| target?.object.as_deref());
         object.is_some_and(|object| {
             object.properties.iter().any(|(name, property)| match property.values.choices.as_deref() {
-                Some([tag]) => value.get(name).is_some_and(|value| same(tag, value)),
+                Some([tag]) => value.get(name).is_some_and(|value| json_equal(tag, value)),
                 Some(_) | None => false,
             })
         })
@@ -229,7 +229,7 @@ fn is_a(value: &Value, kind: JsonType) -> bool {
     match kind {
         JsonType::String => value.is_string(),
         JsonType::Number => value.is_number(),
-        JsonType::Integer => value.as_number().is_some_and(is_whole),
+        JsonType::Integer => value.as_number().is_some_and(is_integral),
         JsonType::Boolean => value.is_boolean(),
         JsonType::Object => value.is_object(),
         JsonType::Array => value.is_array(),
@@ -241,7 +241,7 @@ fn in_bounds(schema: &JsonSchema, value: &Value) -> bool {
     let Some(number) = value.as_number() else { return true };
     let bounds = &schema.values.bounds;
     let holds = |limit: &Option<serde_json::Number>, fits: fn(std::cmp::Ordering) -> bool| {
-        limit.as_ref().is_none_or(|limit| fits(compare(number, limit)))
+        limit.as_ref().is_none_or(|limit| fits(compare_numbers(number, limit)))
     };
     holds(&bounds.minimum, std::cmp::Ordering::is_ge)
         && holds(&bounds.maximum, std::cmp::Ordering::is_le)
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn one_of_wants_exactly_one() {
         let mut schema = JsonSchema::default();
-        schema.combined.one_of = vec![JsonSchema::of(JsonType::Number), JsonSchema::of(JsonType::Integer)];
+        schema.combined.one_of = vec![JsonSchema::of_type(JsonType::Number), JsonSchema::of_type(JsonType::Integer)];
         assert_eq!(schema.validate(&json!(1.5)), Ok(()));
         let misfit = schema.validate(&json!(1)).unwrap_err().to_string();
         assert_eq!(

@@ -3,7 +3,7 @@
 use engine::PlannedCall;
 use policy::{CommandLine, Effect, Escalation, ForeignToolCall, MemoryNote, ToolTrust, ProgramInput};
 use serde_json::{Map, Value, json};
-use tool::{ToolOutput, ToolPayload, fit, without_lone_surrogates};
+use tool::{ToolOutput, ToolPayload, fit, replace_lone_surrogates};
 
 /// Maximum tokens of an answer for a hook: twice the limit of any model, so that nothing gets past the hook.
 const TEXT_TOKENS: usize = 2_000_000;
@@ -16,7 +16,7 @@ pub(super) fn before(call: PlannedCall<'_>) -> Value {
 /// Returns the event after the answer.
 pub(super) fn after(call: PlannedCall<'_>, output: &ToolOutput) -> Value {
     let mut event = event("after_call", call);
-    let (text, cut) = fit(&output.joined_text(), TEXT_TOKENS, "a hook gets no more");
+    let (text, cut) = truncate_middle(&output.joined_text(), TEXT_TOKENS, "a hook gets no more");
     event["success"] = json!(output.success);
     event["error"] = json!(output.facts.error.map(tool::ToolErrorKind::as_str));
     event["text"] = json!(text);
@@ -44,7 +44,7 @@ fn arguments(payload: &ToolPayload) -> Value {
     let read = match payload {
         ToolPayload::Custom { .. } => None,
         _ if text.trim().is_empty() => Some(Value::Object(Map::new())),
-        _ => serde_json::from_str(without_lone_surrogates(&text).as_deref().unwrap_or(&text)).ok(),
+        _ => serde_json::from_str(replace_lone_surrogates(&text).as_deref().unwrap_or(&text)).ok(),
     };
     read.unwrap_or_else(|| json!({ "input": text }))
 }

@@ -58,7 +58,7 @@ fn printed(stdout: &[u8]) -> Result<HookResponse, String> {
         }
     };
     let note = note.filter(|note| !note.trim().is_empty());
-    let note = note.map(|note| fit(note.trim_end(), NOTE_TOKENS, "a note may be no longer").0);
+    let note = note.map(|note| truncate_middle(note.trim_end(), NOTE_TOKENS, "a note may be no longer").0);
     Ok(HookResponse { wants, note, warning: None })
 }
 

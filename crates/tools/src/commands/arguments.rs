@@ -38,7 +38,7 @@ impl CommandArg {
             }
             Self::Words(words) => {
                 if words.first().is_none_or(String::is_empty) {
-                    return Err(ToolError::argument("command[0]", "the name of a program, e.g. `ls`"));
+                    return Err(ToolError::bad_argument("command[0]", "the name of a program, e.g. `ls`"));
                 }
                 for (at, word) in words.iter().enumerate() {
                     without_nul(&format!("command[{at}]"), word)?;
@@ -66,7 +66,7 @@ pub(crate) fn environment(
     for (name, value) in variables {
         let set = vec![(name.clone(), value.clone())];
         let checked = EnvironmentPolicy { set, ..EnvironmentPolicy::default() }.check();
-        checked.map_err(|fault| ToolError::argument(format!("env.{name}"), fault.to_string()))?;
+        checked.map_err(|fault| ToolError::bad_argument(format!("env.{name}"), fault.to_string()))?;
     }
     let set = variables.iter().map(|(name, value)| format!("{name}={value}"));
     Ok(std::iter::once("env".to_owned()).chain(set).chain(argv).collect())
@@ -76,7 +76,7 @@ pub(crate) fn environment(
 pub(crate) fn own_user(user: Option<&str>) -> Result<(), ToolError> {
     match user.filter(|user| !user.is_empty() && !exec::process::is_own_user(user)) {
         None => Ok(()),
-        Some(_) => Err(ToolError::argument(
+        Some(_) => Err(ToolError::bad_argument(
             "user",
             "commands run as the user who runs this session; leave `user` out",
         )),

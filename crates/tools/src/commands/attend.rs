@@ -48,7 +48,7 @@ pub(crate) async fn attend(
     cx: &Cx,
 ) -> WaitResult {
     let mut changed = session.subscribe();
-    let halted = cx.halted();
+    let halted = cx.wait_for_halt();
     tokio::pin!(halted);
     // ends: with the wait at the latest
     loop {

@@ -29,7 +29,7 @@ pub(crate) struct OutputStreamer {
 impl OutputStreamer {
     /// Creates a streamer that starts with the output that no call has taken yet, since it was not streamed.
     pub(crate) fn of(session: &Arc<ProcessSession>, cx: &Cx) -> Self {
-        Self { streaming: cx.watched().then(|| session.stream_output()), pending: None, rests: RESTS }
+        Self { streaming: cx.is_watched().then(|| session.stream_output()), pending: None, rests: RESTS }
     }
 
     /// Creates a streamer that sends nothing.

@@ -106,7 +106,7 @@ pub(crate) struct CommandRequest<'a> {
 /// Resolves the working directory that a call names; an empty name means none.
 pub(crate) fn workdir(workdir: Option<&str>, place: &WorkingDir) -> Result<PathBuf, ToolError> {
     match workdir.filter(|workdir| !workdir.is_empty()) {
-        Some(workdir) => place.path("workdir", workdir),
+        Some(workdir) => place.resolve_path("workdir", workdir),
         None => Ok(place.cwd.clone()),
     }
 }
@@ -118,7 +118,7 @@ impl CommandRunner {
             Some(named) => InstalledShell::find(named),
             None => self.shells.default_shell(),
         };
-        shell.map_err(|fault| ToolError::argument("shell", fault.to_string()))
+        shell.map_err(|fault| ToolError::bad_argument("shell", fault.to_string()))
     }
 
     /// Warns about weaker enforcement before anything runs; each warning is sent once.
@@ -130,7 +130,7 @@ impl CommandRunner {
             Err(_) => None,
         };
         if let Some(text) = text.filter(|text| self.sessions.is_first_mention(text)) {
-            cx.tell(ToolNotice::Weaker { text, refused: held.is_err() });
+            cx.notify(ToolNotice::Weaker { text, refused: held.is_err() });
         }
         held.map(drop).map_err(|fault| not_started(&fault))
     }
@@ -143,16 +143,16 @@ impl CommandRunner {
         cx: &Cx,
     ) -> Result<(Arc<ProcessSession>, Pump), ToolError> {
         self.warn(permit, cx).await?;
-        let path = workdir(wanted.workdir, cx.place())?;
+        let path = workdir(wanted.workdir, cx.working_dir())?;
         let (_, directory) = look(permit, &path)?;
         if directory.kind() != FileKind::Directory {
             let why = format!("`{}` is no directory to run a command in", path.display());
-            return Err(ToolError::argument("workdir", why));
+            return Err(ToolError::bad_argument("workdir", why));
         }
         let about = SessionOrigin {
             command: wanted.shown,
             workdir: directory.path().to_owned(),
-            owner: cx.call().as_str().to_owned(),
+            owner: cx.call_id().as_str().to_owned(),
             lifetime: wanted.lifetime,
             terminal: matches!(wanted.stdio, Stdio::Terminal(_)),
         };
@@ -206,7 +206,7 @@ impl CommandRunner {
 /// Rejects text with a NUL, which no program argument can contain.
 pub(crate) fn without_nul(argument: &str, text: &str) -> Result<(), ToolError> {
     match text.contains('\0') {
-        true => Err(ToolError::argument(argument, "it holds a NUL character, which no program can be given")),
+        true => Err(ToolError::bad_argument(argument, "it holds a NUL character, which no program can be given")),
         false => Ok(()),
     }
 }

@@ -87,7 +87,7 @@ impl CommandReport {
         let tokens = tokens.map_or(DEFAULT_TOKENS, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
         let bytes = tokens
             .saturating_mul(BYTES_PER_TOKEN)
-            .min(cx.budget().saturating_sub(MARGIN.min(cx.budget() / 2)));
+            .min(cx.output_budget().saturating_sub(MARGIN.min(cx.output_budget() / 2)));
         let TakenOutput { stage, mut output, unstreamed } = session.take_output();
         deltas.tell_last(unstreamed, !matches!(stage, SessionStage::Running), cx).await;
         let (stdout, stderr) = (apart(&output.stdout, bytes), apart(&output.stderr, bytes));
@@ -347,5 +347,5 @@ fn apart(portion: &StreamPortion, budget: usize) -> String {
         let (head, tail) = console::trim_to_chars(&portion.head, &portion.tail);
         format!("{}\n[… {} bytes cut here …]\n{}", piped(head), portion.omitted, piped(tail))
     };
-    tool::fit(&whole, budget / BYTES_PER_TOKEN, "the rest is in the whole output").0
+    tool::truncate_middle(&whole, budget / BYTES_PER_TOKEN, "the rest is in the whole output").0
 }

@@ -40,13 +40,13 @@ impl ToolHandler for FsListTool {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.path("path", args.path())?))
+        Ok(Intent::read(place.resolve_path("path", args.path())?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let path = cx.place().path("path", args.path())?;
+        let path = cx.working_dir().resolve_path("path", args.path())?;
         let (args, permit) = (args.clone(), permit.clone());
-        cx.blocking(move |stop| {
+        cx.run_blocking(move |stop| {
             let (door, start) = look(&permit, &path)?;
             let limit = args.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);
             let max_depth = Some(args.depth.unwrap_or(1).max(1));
@@ -61,7 +61,7 @@ impl ToolHandler for FsListTool {
                     Ok(_) | Err(_) => WalkControl::Stop,
                 }
             };
-            let walked = door.walk(&start, &options, &|| stop.requested(), visitor).map_err(told)?;
+            let walked = door.walk(&start, &options, &|| stop.is_requested(), visitor).map_err(told)?;
             let entries = entries.into_inner().unwrap_or_default();
             let about = format!("{} entries of `{}`", entries.len(), args.path());
             Ok(answer(about, json!({ "entries": entries, "complete": !walked.stopped })))

@@ -35,16 +35,16 @@ impl ToolHandler for FsReadTool {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.path("path", &args.path)?))
+        Ok(Intent::read(place.resolve_path("path", &args.path)?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let path = cx.place().path("path", &args.path)?;
+        let path = cx.working_dir().resolve_path("path", &args.path)?;
         let (args, permit) = (args.clone(), permit.clone());
-        cx.blocking(move |_| {
+        cx.run_blocking(move |_| {
             let (_, found) = look(&permit, &path)?;
             if found.kind() != FileKind::File {
-                return Err(ToolError::argument("path", format!("`{}` is no file", path.display())));
+                return Err(ToolError::bad_argument("path", format!("`{}` is no file", path.display())));
             }
             let mut file = found.open().map_err(crate::door::told)?;
             let length = args.length.unwrap_or(DEFAULT_LENGTH).min(MAX_LENGTH);

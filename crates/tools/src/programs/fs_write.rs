@@ -35,16 +35,16 @@ impl ToolHandler for FsWriteTool {
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         given(args.text.as_deref(), args.base64.as_deref())?;
-        Ok(Intent::from_effects(vec![Effect::Write(place.path("path", &args.path)?)]))
+        Ok(Intent::from_effects(vec![Effect::Write(place.resolve_path("path", &args.path)?)]))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let path = cx.place().path("path", &args.path)?;
+        let path = cx.working_dir().resolve_path("path", &args.path)?;
         permit.may_write(&path).map_err(ToolError::Forbidden)?;
         let bytes = given(args.text.as_deref(), args.base64.as_deref())?;
         let (args, edits, permit, place) =
-            (args.clone(), Arc::clone(&self.0), permit.clone(), cx.place().clone());
-        cx.blocking(move |_| {
+            (args.clone(), Arc::clone(&self.0), permit.clone(), cx.working_dir().clone());
+        cx.run_blocking(move |_| {
             let real = permit.read_scope().real_path(&path).to_string_lossy().into_owned();
             let (disk, denied) = writable(&place, &permit)?;
             let found = disk.file_version(&real).map(|(_, stamp)| stamp);

@@ -58,10 +58,10 @@ fn given(text: Option<&str>, base64: Option<&str>) -> Result<Vec<u8>, ToolError>
         (Some(text), None) => Ok(text.as_bytes().to_vec()),
         (None, Some(base64)) => base64::engine::general_purpose::STANDARD
             .decode(base64)
-            .map_err(|fault| ToolError::argument("base64", format!("it is none: {fault}"))),
-        (None, None) => Err(ToolError::argument("text", "there is neither `text` nor `base64`")),
+            .map_err(|fault| ToolError::bad_argument("base64", format!("it is none: {fault}"))),
+        (None, None) => Err(ToolError::bad_argument("text", "there is neither `text` nor `base64`")),
         (Some(_), Some(_)) => {
-            Err(ToolError::argument("text", "there is `text` and `base64`; give one of them"))
+            Err(ToolError::bad_argument("text", "there is `text` and `base64`; give one of them"))
         }
     }
 }

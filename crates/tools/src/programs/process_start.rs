@@ -49,10 +49,10 @@ impl ProcessStartTool {
                 argv.iter().try_for_each(|word| without_nul("argv", word))?;
                 Ok(argv.clone())
             }
-            (None, Some(_)) => Err(ToolError::argument("argv", "it names no program")),
-            (None, None) => Err(ToolError::argument("command", "there is neither `command` nor `argv`")),
+            (None, Some(_)) => Err(ToolError::bad_argument("argv", "it names no program")),
+            (None, None) => Err(ToolError::bad_argument("command", "there is neither `command` nor `argv`")),
             (Some(_), Some(_)) => {
-                Err(ToolError::argument("command", "there is `command` and `argv`; give one of them"))
+                Err(ToolError::bad_argument("command", "there is `command` and `argv`; give one of them"))
             }
         }
     }

@@ -40,7 +40,7 @@ impl ToolHandler for ProcessWriteTool {
         let session = find(&self.0, args.process_id)?;
         if !args.text.is_empty() {
             session.write_input(args.text.as_bytes()).map_err(|fault| {
-                ToolError::argument("text", format!("process {} cannot take it: {fault}", args.process_id))
+                ToolError::bad_argument("text", format!("process {} cannot take it: {fault}", args.process_id))
             })?;
         }
         if args.close {

@@ -12,7 +12,7 @@ use tool::{
 use crate::{Dialect, FreeformDeclaration, IntegerSpelling, ApiCompat, mcp_tools};
 
 fn specs() -> [ToolSpec; 5] {
-    let schema = |value: Value| JsonSchema::foreign(&value, 5_000).unwrap();
+    let schema = |value: Value| JsonSchema::from_foreign(&value, 5_000).unwrap();
     let parameters = schema(json!({
         "type": "object",
         "properties": {

@@ -8,7 +8,7 @@ use tool::{
 
 /// Returns one tool of every form.
 pub(crate) fn specs() -> Vec<ToolSpec> {
-    let parameters = JsonSchema::foreign(
+    let parameters = JsonSchema::from_foreign(
         &json!({
             "type": "object",
             "properties": {"path": {"type": "string", "description": "A path."}, "limit": {"type": ["integer", "null"]}},

@@ -107,7 +107,7 @@ fn input(call: &ToolCall) -> Value {
 /// Returns the files that the arguments of the call name.
 fn locations(call: &ToolCall, cwd: &Path) -> Vec<ToolCallLocation> {
     let place = WorkingDir { cwd: cwd.to_owned() };
-    let at = |path: &str| -> Option<PathBuf> { place.path("path", path).ok() };
+    let at = |path: &str| -> Option<PathBuf> { place.resolve_path("path", path).ok() };
     let changed = match kind_of_call(call) {
         ToolCallKind::Edit | ToolCallKind::Delete => patch::parse(&call.payload.arguments()).ok(),
         ToolCallKind::Read | ToolCallKind::Search | ToolCallKind::Execute | ToolCallKind::Fetch | ToolCallKind::Other => None,

@@ -52,7 +52,7 @@ impl PatchPreview {
 }
 
 fn located(place: &WorkingDir, path: &str) -> Option<PathBuf> {
-    place.path("input", path).ok()
+    place.resolve_path("input", path).ok()
 }
 
 fn diff(change: &FileChange, place: &WorkingDir) -> Option<EditorFileDiff> {

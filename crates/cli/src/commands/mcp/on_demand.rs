@@ -46,19 +46,19 @@ impl ToolSource for OnDemandServers {
         self.servers(name)?.find(name)
     }
 
-    fn rewritten(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
-        self.servers(&call.name)?.rewritten(call)
+    fn rewrite_call(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
+        self.servers(&call.name)?.rewrite_call(call)
     }
 
-    fn awaited(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
-        self.servers(name)?.awaited(name)
+    fn wait_for_tool(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
+        self.servers(name)?.wait_for_tool(name)
     }
 
     fn siblings(&self, name: &str) -> Vec<String> {
         self.servers(name).map(|servers| servers.siblings(name)).unwrap_or_default()
     }
 
-    fn absent(&self, name: &str) -> Option<String> {
-        self.servers(name)?.absent(name)
+    fn absence_reason(&self, name: &str) -> Option<String> {
+        self.servers(name)?.absence_reason(name)
     }
 }

@@ -43,7 +43,7 @@ impl ToolHandler for EndlessTool {
         };
         tokio::select! {
             () = writing => {}
-            _ = cx.halted() => {}
+            _ = cx.wait_for_halt() => {}
         }
         let facts = OutputFacts { usage: Some(ProcessUsage::default()), ..OutputFacts::default() };
         Ok(ToolOutput { facts, ..ToolOutput::text("so far") })

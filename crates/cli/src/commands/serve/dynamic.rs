@@ -108,7 +108,7 @@ impl ClientTools {
             timeout,
             lane: if tool.read_only { Lane::Shared } else { Lane::Alone },
         };
-        foreign.answered(Arc::new(answers)).map_err(|fault| format!("cannot be used: {fault}"))
+        foreign.into_tool(Arc::new(answers)).map_err(|fault| format!("cannot be used: {fault}"))
     }
 }
 
@@ -140,7 +140,7 @@ impl ToolSource for SessionClientTools {
         self.0.find(name)
     }
 
-    fn is_limited(&self) -> bool {
+    fn obeys_config(&self) -> bool {
         false
     }
 }
@@ -168,7 +168,7 @@ impl ClientToolHandler {
         }
         let params = p::ToolInvokeParams {
             session_id: all.session.get().cloned().unwrap_or_default(),
-            call_id: cx.call().as_str().to_owned(),
+            call_id: cx.call_id().as_str().to_owned(),
             turn_id: all.turns.get().map(SessionHandle::turn_id).unwrap_or_default(),
             tool: name.clone(),
             arguments,
