@@ -272,7 +272,7 @@ fn dispatch(runtime: &tokio::runtime::Runtime) {
             .map(|_| {
                 let began = Instant::now();
                 runtime.block_on(async {
-                    let mut calls = toolgate.runtime();
+                    let mut calls = toolgate.call_runtime();
                     let mut reader = dialect.reader();
                     for _ in 0..CALLS {
                         let item = serde_json::from_str(&text).expect("it is JSON");
@@ -307,7 +307,7 @@ fn many(runtime: &tokio::runtime::Runtime) {
         .map(|_| {
             let began = Instant::now();
             runtime.block_on(async {
-                let mut calls = toolgate.runtime();
+                let mut calls = toolgate.call_runtime();
                 for n in 0..CALLS {
                     calls
                         .start(toolgate::ToolCall::function(n.to_string(), "yields", "{}"))

@@ -129,7 +129,7 @@ fn call(threads: &str, runtime: &Runtime) {
         let servers = McpServers::start(vec![server("t", &[SERVER, "mcp"])], &McpClientDeps::default());
         servers.wait_until_settled(None).await;
         let source = Arc::clone(&servers) as Arc<dyn ToolSource>;
-        (servers, Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().source(source).build().unwrap())
+        (servers, Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().tool_source(source).build().unwrap())
     });
     let (bare, mut child) = runtime.block_on(bare());
     let mut us = || {
@@ -197,7 +197,7 @@ fn turn(runtime: &Runtime, servers: &dyn Fn() -> Vec<McpServerConfig>) -> Durati
         let began = Instant::now();
         let servers = McpServers::start(servers(), &McpClientDeps::default());
         let source = Arc::clone(&servers) as Arc<dyn ToolSource>;
-        let toolgate = Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().source(source).build().unwrap();
+        let toolgate = Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().tool_source(source).build().unwrap();
         let told = toolgate.router().registry().offered_specs().len();
         let output = toolgate.call("update_plan", plan()).await;
         assert!(output.success && told > 0);

@@ -102,14 +102,14 @@ pub(crate) fn compose_in_dirs(
     if let Some(state) = &dirs.state {
         let spill = Arc::new(Spill::new(state.join("outputs"), &cwd));
         builder = builder
-            .records(state.join("edits"))
+            .edit_records_in(state.join("edits"))
             .read_kept_in(spill.directory())
-            .keep(Arc::new(SpillStore(Arc::clone(&spill))))
+            .overflow_store(Arc::new(SpillStore(Arc::clone(&spill))))
             .spill(spill);
     }
     builder = with_commands(builder, &config.commands)?.observer(Arc::new(WarningPrinter));
     builder = search::with_search(builder, &config, &cwd, &command_confinement(&config, &cwd, &dirs))?;
-    builder = builder.source(Arc::new(AbsentTools));
+    builder = builder.tool_source(Arc::new(AbsentTools));
     Ok(ComposedTools { config, builder, tools, forms, cwd, dirs })
 }
 
@@ -128,7 +128,7 @@ fn named(name: &str) -> String {
 /// Passes the readable and the denied paths to the builder.
 fn with_reading(mut builder: ToolgateBuilder, config: &Config, dirs: &UserDirs) -> Result<ToolgateBuilder, CliFault> {
     if !config.files.deny_read_defaults.value {
-        builder = builder.deny_read_only(Vec::new());
+        builder = builder.replace_deny_read(Vec::new());
     }
     for pattern in &config.files.deny_read {
         builder = builder.deny_read(&pattern.value);
@@ -283,7 +283,7 @@ impl ComposedTools {
 
     /// Adds a source of tools that may appear and disappear.
     pub(crate) fn with_source(mut self, source: Arc<dyn ToolSource>) -> Self {
-        self.builder = self.builder.source(source);
+        self.builder = self.builder.tool_source(source);
         self
     }
 
@@ -303,7 +303,7 @@ impl ComposedTools {
             .map(|below| to.join(below).to_string_lossy().into_owned())
             .collect();
         self.builder =
-            there.iter().fold(self.builder.mirrored(from, to), |builder, pattern| builder.deny_read(pattern));
+            there.iter().fold(self.builder.mirror_rules(from, to), |builder, pattern| builder.deny_read(pattern));
         self
     }
 
@@ -315,7 +315,7 @@ impl ComposedTools {
 
     /// Uses decisions at least as strict as those of `gate`.
     pub(crate) fn inheriting_gate(mut self, gate: toolgate::Gate) -> Self {
-        self.builder = self.builder.inheriting(gate);
+        self.builder = self.builder.inherit_gate(gate);
         self
     }
 
@@ -381,7 +381,7 @@ impl ComposedTools {
         // Without any server, the source still answers that there is none.
         let means = McpClientDeps { configured, ..means };
         let servers = servers::start(&self.config, &self.cwd, &self.dirs, means)?;
-        self.builder = self.builder.source(Arc::clone(&servers) as Arc<dyn ToolSource>);
+        self.builder = self.builder.tool_source(Arc::clone(&servers) as Arc<dyn ToolSource>);
         Ok((self, Some(servers)))
     }
 
@@ -418,7 +418,7 @@ impl ComposedTools {
     /// Builds the sandbox alone, without tools.
     pub(crate) fn build_sandbox(self) -> Result<toolgate::CommandSandbox, CliFault> {
         self.warn_of_home();
-        self.builder.sandbox_alone().map_err(|fault| match fault {
+        self.builder.build_sandbox().map_err(|fault| match fault {
             BuildFault::Scratch(_) => CliFault::unconfined(fault.to_string()),
             other => CliFault::usage(other.to_string()),
         })
@@ -428,7 +428,7 @@ impl ComposedTools {
     pub(crate) fn build(self) -> Result<Toolgate, CliFault> {
         self.warn_of_home();
         let config = self.config;
-        self.builder.configured(self.tools).build().map_err(|fault| match &fault {
+        self.builder.tools_config(self.tools).build().map_err(|fault| match &fault {
             BuildFault::Tools(RegistryFault::NoSuchTool { name, .. }) => {
                 let source = config.tools.source_naming(name).map(|source| format!("{source}: ")).unwrap_or_default();
                 CliFault::usage(format!("{source}{fault}"))

@@ -31,7 +31,7 @@ pub(crate) fn with_search(
 ) -> Result<ToolgateBuilder, CliFault> {
     let Some(SourcedValue { value: table, source }) = &config.tools.search else {
         let hosted = config.tools.web_search.value != HostedSearchMode::Off;
-        return Ok(builder.source(Arc::new(MissingSearch { hosted })));
+        return Ok(builder.tool_source(Arc::new(MissingSearch { hosted })));
     };
     let wrong = |why: String| CliFault::usage(format!("{source}: `[tools.web_search]`: {why}"));
     if let Some((server, tool)) = table.server_tool() {
@@ -42,7 +42,7 @@ pub(crate) fn with_search(
             return Err(wrong(why));
         }
         let by_server = SearchByServer::new(server, tool, table).map_err(wrong)?;
-        return Ok(builder.source(Arc::new(by_server)));
+        return Ok(builder.tool_source(Arc::new(by_server)));
     }
     let provider: Arc<dyn SearchProvider> = match &table.url {
         Some(url) => Arc::new(endpoint(url, table).map_err(wrong)?),
@@ -117,10 +117,10 @@ impl SearchCommand {
 
     async fn found(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, String> {
         let builder = Toolgate::at(&self.cwd).sandbox(SandboxPolicy::ReadOnly);
-        let sandbox = builder.confinement(self.confinement.clone()).sandbox_alone();
+        let sandbox = builder.confinement(self.confinement.clone()).build_sandbox();
         let sandbox = sandbox.map_err(|fault| fault.to_string())?;
         let asked = json!({ "query": query.text, "num_results": query.most }).to_string();
-        let ran = sandbox.errand(&self.argv, &self.env, asked.as_bytes(), (self.at_most, PRINTED)).await;
+        let ran = sandbox.run_to_end(&self.argv, &self.env, asked.as_bytes(), (self.at_most, PRINTED)).await;
         let ran = ran.map_err(|fault| format!("the command for searches: {fault}"))?;
         if ran.exit != ProcessExit::Code(0) {
             let said: String = String::from_utf8_lossy(&ran.stderr).chars().take(500).collect();

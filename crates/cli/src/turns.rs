@@ -20,12 +20,12 @@ impl TurnDiffRecorder {
     /// Starts tracking; stores nothing if `state` is `None`.
     pub(crate) fn start(toolgate: &Toolgate, state: Option<&Path>) -> Self {
         let kept = state.map(|state| (state.to_owned(), toolgate.router().working_dir().cwd.clone()));
-        Self { tracker: toolgate.track(), kept }
+        Self { tracker: toolgate.track_turns(), kept }
     }
 
     /// Ends a turn, and returns its diff if files changed.
     pub(crate) fn end_turn(&mut self) -> Option<TurnDiff> {
-        let turn = self.tracker.turn();
+        let turn = self.tracker.finish_turn();
         if let Some((state, directory)) = &self.kept {
             save_diff(state, directory, &turn.text);
         }

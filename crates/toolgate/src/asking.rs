@@ -51,12 +51,12 @@ impl ApprovalSetup {
     }
 
     /// Applies the approval policy and the rules to `gate`.
-    pub(crate) fn gate(&self, gate: Gate) -> Gate {
+    pub(crate) fn configure_gate(&self, gate: Gate) -> Gate {
         gate.with_approval(self.approval).with_rules(self.rules.clone())
     }
 
     /// Applies the approver and the rulebook to `router`. Hooks are added later.
-    pub(crate) fn of(self, mut router: ToolRouter) -> ToolRouter {
+    pub(crate) fn configure_router(self, mut router: ToolRouter) -> ToolRouter {
         if let Some(approver) = self.approver {
             router = router.with_approver(approver);
         }
@@ -89,13 +89,13 @@ impl ApprovalSetup {
     #[cfg(feature = "tools")]
     pub(crate) fn hook_files(&self, cwd: &Path) -> impl Iterator<Item = PathBuf> {
         self.hooks.iter().flat_map(move |hook| match hook {
-            ConfiguredHook::Command(hook) => hook.files(cwd),
+            ConfiguredHook::Command(hook) => hook.protected_files(cwd),
             ConfiguredHook::Ready(_) => Vec::new(),
         })
     }
 
     /// Returns the patterns of files that rules forbid to read.
-    pub(crate) fn unread(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn denied_read_patterns(&self) -> impl Iterator<Item = String> {
         self.rules.iter().flat_map(|rule| match &rule.on {
             RuleSubject::Path { paths, access: PathAccess::Read } if rule.decision == RuleDecision::Forbid => {
                 paths.iter().map(policy::rules::RulePath::deny_read_pattern).collect()
@@ -106,7 +106,7 @@ impl ApprovalSetup {
 
     /// Returns the confinement that the rules require, for a user with this home. A closing rule wins over an opening
     /// one.
-    pub(crate) fn grounds(&self, home: Option<&Path>) -> RuleConfinement {
+    pub(crate) fn rule_confinement(&self, home: Option<&Path>) -> RuleConfinement {
         let mut ruled = RuleConfinement::default();
         for rule in self.rules.iter() {
             let PolicyRule { on, decision, .. } = rule;
@@ -150,7 +150,7 @@ impl ToolgateBuilder {
 
     /// Repeats the restrictions that rules set below `from` for the same paths below `to`.
     #[must_use]
-    pub fn mirrored(mut self, from: &Path, to: &Path) -> Self {
+    pub fn mirror_rules(mut self, from: &Path, to: &Path) -> Self {
         self.asking.rules = self.asking.rules.mirror_paths(from, to);
         self
     }

@@ -134,14 +134,14 @@ impl ToolgateBuilder {
 
     /// Adds a foreign tool. Every other tool of the same name takes precedence over it.
     #[must_use]
-    pub fn foreign(mut self, tool: Arc<dyn AnyTool>) -> Self {
+    pub fn foreign_tool(mut self, tool: Arc<dyn AnyTool>) -> Self {
         self.tools = self.tools.foreign(tool);
         self
     }
 
     /// Adds a source of tools that come and go, such as MCP servers.
     #[must_use]
-    pub fn source(mut self, source: Arc<dyn ToolSource>) -> Self {
+    pub fn tool_source(mut self, source: Arc<dyn ToolSource>) -> Self {
         self.tools = self.tools.source(source);
         self
     }
@@ -179,7 +179,7 @@ impl ToolgateBuilder {
     /// interrupted half-way.
     #[cfg(feature = "tools")]
     #[must_use]
-    pub fn records(mut self, directory: impl Into<PathBuf>) -> Self {
+    pub fn edit_records_in(mut self, directory: impl Into<PathBuf>) -> Self {
         self.records = Some(directory.into());
         self
     }
@@ -193,7 +193,7 @@ impl ToolgateBuilder {
 
     /// Replaces [`DEFAULT_DENY_READ`] with `patterns`.
     #[must_use]
-    pub fn deny_read_only(mut self, patterns: impl IntoIterator<Item = String>) -> Self {
+    pub fn replace_deny_read(mut self, patterns: impl IntoIterator<Item = String>) -> Self {
         self.deny_read = patterns.into_iter().collect();
         self
     }
@@ -215,7 +215,7 @@ impl ToolgateBuilder {
 
     /// Leaves out tools that `config` does not give to its model.
     #[must_use]
-    pub fn configured(mut self, config: ToolsConfig) -> Self {
+    pub fn tools_config(mut self, config: ToolsConfig) -> Self {
         self.tools = self.tools.with_config(config);
         self
     }
@@ -236,7 +236,7 @@ impl ToolgateBuilder {
 
     /// Sets the store for output that is too long for the model.
     #[must_use]
-    pub fn keep(mut self, keep: Arc<dyn OverflowStore>) -> Self {
+    pub fn overflow_store(mut self, keep: Arc<dyn OverflowStore>) -> Self {
         self.watchers.keep = Some(keep);
         self
     }
@@ -252,7 +252,7 @@ impl ToolgateBuilder {
     /// Approvals of `gate` are valid here; approvals given here stay here. The tool system of `gate` must live
     /// longer, and this one must use its spawner.
     #[must_use]
-    pub fn inheriting(mut self, gate: Gate) -> Self {
+    pub fn inherit_gate(mut self, gate: Gate) -> Self {
         self.inherits = Some(gate);
         self
     }
@@ -281,7 +281,7 @@ impl ToolgateBuilder {
             }
             None => None,
         };
-        let ResolvedPolicy { gate, place, scratch } = self.grounds()?;
+        let ResolvedPolicy { gate, place, scratch } = self.resolve_policy()?;
         #[cfg(feature = "tools")]
         if let (Some(commands), Some(scratch)) = (&commands, &scratch) {
             commands.sessions.spawner().lend_scratch(scratch);
@@ -303,7 +303,7 @@ impl ToolgateBuilder {
         if let Some(keep) = self.watchers.keep {
             router = router.with_overflow_store(keep);
         }
-        let router = hooks.into_iter().fold(self.asking.of(router), ToolRouter::with_hook);
+        let router = hooks.into_iter().fold(self.asking.configure_router(router), ToolRouter::with_hook);
         Ok(Toolgate {
             #[cfg(feature = "tools")]
             programs: programs.map(|programs| router.with_registry(programs)),
@@ -334,7 +334,7 @@ fn private_roots(scratch: &Scratch, home: Option<&Path>) -> [ReadRoot; 2] {
 
 impl ToolgateBuilder {
     /// Resolves the paths that the policy names, and builds the gate.
-    pub(crate) fn grounds(&self) -> Result<ResolvedPolicy, BuildFault> {
+    pub(crate) fn resolve_policy(&self) -> Result<ResolvedPolicy, BuildFault> {
         let own = root(&self.directory)?;
         let place = WorkingDir { cwd: own.path().to_owned() };
         if let Some(parent) = &self.inherits {
@@ -353,13 +353,13 @@ impl ToolgateBuilder {
         let home = self.home.as_deref().map(plain_home).transpose()?;
         let home = home.as_deref();
         let account = other_home(home);
-        let patterns: Vec<String> = self.deny_read.iter().cloned().chain(self.asking.unread()).collect();
+        let patterns: Vec<String> = self.deny_read.iter().cloned().chain(self.asking.denied_read_patterns()).collect();
         let patterns = with_account_home(patterns, account.as_deref());
         let deny = DenyRead::new(with_real_paths(&patterns, home), home)?;
         let mut confinement = self.confinement.clone();
         confinement.home = home.map(exec::fs::canonicalize_existing);
         confinement.account_home = account.as_deref().map(exec::fs::canonicalize_existing);
-        let ruled = self.asking.grounds(home);
+        let ruled = self.asking.rule_confinement(home);
         confinement.hosts.allow.extend(ruled.hosts);
         confinement.hosts.forbid.extend(ruled.closed_hosts);
         let mut scratch = None;
@@ -389,7 +389,7 @@ impl ToolgateBuilder {
         let gate = Gate::new(ReadScope::new(roots, deny), self.sandbox)
             .with_confinement(confinement)
             .with_machine(Arc::new(ThisMachine::new(path, changeable).with_home(home.map(Path::to_owned))));
-        let gate = self.asking.gate(gate);
+        let gate = self.asking.configure_gate(gate);
         Ok(ResolvedPolicy { gate, place, scratch })
     }
 

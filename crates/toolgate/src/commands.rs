@@ -96,12 +96,12 @@ impl Toolgate {
 
     /// Returns the router of the tools for client programs, which models do not see; `None` without the built-in
     /// tools.
-    pub fn programs(&self) -> Option<&engine::ToolRouter> {
+    pub fn program_router(&self) -> Option<&engine::ToolRouter> {
         self.programs.as_ref()
     }
 
     /// Returns the process with this number, if it exists.
-    pub fn process(&self, id: u32) -> Option<Arc<exec::session::ProcessSession>> {
+    pub fn find_process(&self, id: u32) -> Option<Arc<exec::session::ProcessSession>> {
         self.commands.as_ref()?.sessions.find(id)
     }
 
@@ -113,7 +113,7 @@ impl Toolgate {
     }
 
     /// Returns the number of sessions.
-    pub fn open_sessions(&self) -> usize {
+    pub fn open_session_count(&self) -> usize {
         self.commands.as_ref().map_or(0, |commands| commands.sessions.all().len())
     }
 

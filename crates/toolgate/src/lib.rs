@@ -97,8 +97,8 @@ impl Toolgate {
 
     /// Starts tracking the file changes of turns below the working directory.
     #[cfg(feature = "tools")]
-    pub fn track(&self) -> TurnDiffTracker {
-        TurnDiffTracker::begin(self.router.gate(), &self.router.working_dir().cwd)
+    pub fn track_turns(&self) -> TurnDiffTracker {
+        TurnDiffTracker::start(self.router.gate(), &self.router.working_dir().cwd)
     }
 
     /// Answers one call.
@@ -113,7 +113,7 @@ impl Toolgate {
     }
 
     /// Returns a runtime that runs the calls of a turn and returns the answers in order.
-    pub fn runtime(&self) -> ToolCallRuntime {
+    pub fn call_runtime(&self) -> ToolCallRuntime {
         ToolCallRuntime::new(self.router.clone())
     }
 }

@@ -8,7 +8,7 @@ use exec::errand::{OneShotCommand, OneShotOutput, find_program};
 use exec::session::SharedProcesses;
 use policy::{EnvironmentPolicy, Gate, Intent, Permit, ReviewDecision, ReviewOutcome, Verdict};
 
-use crate::hooks::permit;
+use crate::hooks::user_program_permit;
 
 /// A command of our own and its working directory.
 pub struct InternalCommand<'a> {
@@ -31,7 +31,7 @@ impl InternalCommand<'_> {
     ///
     /// # Errors
     /// One sentence, if it could not be run.
-    pub async fn confined(&self, processes: &SharedProcesses, gate: &Gate) -> Result<OneShotOutput, String> {
+    pub async fn run_confined(&self, processes: &SharedProcesses, gate: &Gate) -> Result<OneShotOutput, String> {
         let argv = self.found()?;
         let gate = gate.for_internal_commands();
         let permit = match gate.decide("git", &Intent::run(argv.clone(), self.directory)) {
@@ -50,9 +50,9 @@ impl InternalCommand<'_> {
     ///
     /// # Errors
     /// One sentence, if it could not be run.
-    pub async fn unconfined(&self, processes: &SharedProcesses) -> Result<OneShotOutput, String> {
+    pub async fn run_unconfined(&self, processes: &SharedProcesses) -> Result<OneShotOutput, String> {
         let argv = self.found()?;
-        let permit = permit(&argv, self.directory)?;
+        let permit = user_program_permit(&argv, self.directory)?;
         self.run(processes, &argv, &permit).await
     }
 

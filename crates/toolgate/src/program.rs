@@ -81,7 +81,7 @@ impl ConfinedServerProgram {
             .environment(self.environment.clone())
             .processes(Arc::clone(&self.processes));
         let builder = self.deny_read.iter().fold(builder, |builder, pattern| builder.deny_read(pattern));
-        let sandbox = builder.sandbox_alone().map_err(|fault| lasting(&fault.to_string()))?;
+        let sandbox = builder.build_sandbox().map_err(|fault| lasting(&fault.to_string()))?;
         let (session, pump) = sandbox.run(self.argv.clone(), stdio).await.map_err(|fault| match &fault {
             SandboxFault::Denied(_) | SandboxFault::Directory(_) => lasting(&fault.to_string()),
             SandboxFault::Spawn(_) | SandboxFault::Errand(_) => {
@@ -104,9 +104,9 @@ impl ConfinedServerProgram {
         let words = self.argv.iter().skip(1).map(|word| self.directory.join(word));
         let named = program.into_iter().chain(words).map(|path| policy::normalize_path(&path));
         // A word that names no file on the host is no path, or one that the program creates.
-        let mut unseen = named.filter(|path| path.is_file() && sandbox.own_place(path).is_some());
+        let mut unseen = named.filter(|path| path.is_file() && sandbox.private_dir_of(path).is_some());
         let path = unseen.next()?;
-        let place = sandbox.own_place(&path)?.display();
+        let place = sandbox.private_dir_of(&path)?.display();
         let (path, above) = (path.display(), path.parent().unwrap_or(&path).display());
         Some(format!(
             "`{path}` is in the host's `{place}`, and the server has a private `{place}` where it is not: move it \

@@ -49,11 +49,11 @@ pub enum SandboxFault {
 
 impl ToolgateBuilder {
     /// Builds the sandbox alone, without tools.
-    pub fn sandbox_alone(mut self) -> Result<CommandSandbox, BuildFault> {
+    pub fn build_sandbox(mut self) -> Result<CommandSandbox, BuildFault> {
         let commands = std::mem::take(&mut self.means).build();
         // Rules are for models; here the caller chooses the commands.
         self.asking = crate::asking::ApprovalSetup::default();
-        let crate::build::ResolvedPolicy { gate, place, scratch } = self.grounds()?;
+        let crate::build::ResolvedPolicy { gate, place, scratch } = self.resolve_policy()?;
         if let Some(scratch) = &scratch {
             commands.sessions.spawner().lend_scratch(scratch);
         }
@@ -64,7 +64,7 @@ impl ToolgateBuilder {
 
 impl CommandSandbox {
     /// Returns the directory, e.g. `/tmp`, that commands have a private version of, if `path` lies in it.
-    pub(crate) fn own_place(&self, path: &Path) -> Option<&Path> {
+    pub(crate) fn private_dir_of(&self, path: &Path) -> Option<&Path> {
         self.gate.read_scope().replaced_place(path)
     }
 
@@ -116,7 +116,7 @@ impl CommandSandbox {
     }
 
     /// Runs `argv` to its end with `env` and `input`; `most` limits its time and output.
-    pub async fn errand(
+    pub async fn run_to_end(
         &self,
         argv: &[String],
         env: &BTreeMap<OsString, OsString>,

@@ -50,7 +50,7 @@ impl EditBench {
         let approver = TestApprover::new(move |_| answer.clone());
         let toolgate = Toolgate::at(top.path().join("w"))
             .with_tools()
-            .records(top.path().join("records"))
+            .edit_records_in(top.path().join("records"))
             .sandbox(SandboxPolicy::WorkspaceWrite)
             .approval(approval)
             .approver(approver.clone())

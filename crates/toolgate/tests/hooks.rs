@@ -95,7 +95,7 @@ impl CommandHookBench {
     }
 
     /// Returns the answer to a call with this script as a "before" hook.
-    fn said(&self, text: &str) -> String {
+    fn text_after_hook(&self, text: &str) -> String {
         self.workspace.normalize(&self.read(self.before(text)).joined_text())
     }
 
@@ -114,10 +114,10 @@ fn a_hook_that_says_nothing_changes_nothing() {
 
 fn a_hook_denies_asks_and_annotates() {
     let bench = CommandHookBench::new();
-    insta::assert_snapshot!(bench.said(r#"echo '{"decision": "deny", "reason": "not now"}'"#), @"forbidden by policy: the hook `guard` forbids it: not now");
-    insta::assert_snapshot!(bench.said("echo 'no, thanks' >&2; exit 2"), @"forbidden by policy: the hook `guard` forbids it: no, thanks");
-    insta::assert_snapshot!(bench.said(r#"echo '{"decision": "ask", "reason": "look at it"}'"#), @"forbidden by policy: this needs approval: the hook `guard` asks: look at it; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
-    insta::assert_snapshot!(bench.said(r#"echo '{"note": "mind the gap"}'"#), @"
+    insta::assert_snapshot!(bench.text_after_hook(r#"echo '{"decision": "deny", "reason": "not now"}'"#), @"forbidden by policy: the hook `guard` forbids it: not now");
+    insta::assert_snapshot!(bench.text_after_hook("echo 'no, thanks' >&2; exit 2"), @"forbidden by policy: the hook `guard` forbids it: no, thanks");
+    insta::assert_snapshot!(bench.text_after_hook(r#"echo '{"decision": "ask", "reason": "look at it"}'"#), @"forbidden by policy: this needs approval: the hook `guard` asks: look at it; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
+    insta::assert_snapshot!(bench.text_after_hook(r#"echo '{"note": "mind the gap"}'"#), @"
     Note of the hook `guard`: mind the gap
     1| one
     ");

@@ -234,10 +234,10 @@ fn code_that_runs_on_the_machine_is_named() {
 
 fn a_turn_names_what_takes_effect() {
     let desk = HostFileBench::writing(yes);
-    let mut tracker = desk.toolgate.track();
+    let mut tracker = desk.toolgate.track_turns();
     assert!(desk.sh("mkdir sub; echo '{}' > sub/package.json; echo x > plain").success);
     assert!(desk.add("AGENTS.md").success);
-    let text = tracker.turn().text;
+    let text = tracker.finish_turn().text;
     let begin: Vec<&str> = text.lines().take_while(|line| line.starts_with('#')).collect();
     assert_eq!(
         begin,

@@ -45,7 +45,7 @@ async fn a_tool_of_your_own_opens_what_it_stated() {
 }
 
 #[tokio::test]
-async fn what_is_denied_behind_a_link_is_denied_where_it_really_is() {
+async fn a_denied_path_behind_a_link_is_denied_at_its_target() {
     let w = TestWorkspace::new();
     w.write_file("real/key", "SECRET").symlink("spelled", w.path().join("real"));
     let denied = w.path().join("spelled/key");
@@ -58,7 +58,7 @@ async fn what_is_denied_behind_a_link_is_denied_where_it_really_is() {
 }
 
 #[tokio::test]
-async fn what_is_kept_can_be_read_back_though_a_link_leads_there() {
+async fn kept_output_behind_a_link_can_be_read_back() {
     let w = TestWorkspace::new();
     w.symlink("state", w.outside_dir());
     let kept = w.path().join("state/kept");

@@ -180,7 +180,7 @@ async fn answered(
             },
         }
     };
-    if toolgate.open_sessions() > 0 {
+    if toolgate.open_session_count() > 0 {
         screen::print_hint("what still ran was ended with this call; `toolgate pipe` keeps sessions between calls");
     }
     toolgate.close().await;

@@ -184,7 +184,7 @@ impl Worktree {
         let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
         let env = [&settings()[..], &owned(env)[..]].concat();
         let own = self.git.own(&argv, &env, directory);
-        stdout_or_error(own.confined(&self.git.processes, gate).await?)
+        stdout_or_error(own.run_confined(&self.git.processes, gate).await?)
     }
 
     /// Removes the worktree and its files.
@@ -231,7 +231,7 @@ impl GitRunner {
     /// an agent wrote.
     async fn run(&self, directory: &Path, args: &[&str]) -> Result<String, String> {
         let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
-        let said = stdout_or_error(self.own(&argv, &settings(), directory).unconfined(&self.processes).await?)?;
+        let said = stdout_or_error(self.own(&argv, &settings(), directory).run_unconfined(&self.processes).await?)?;
         Ok(String::from_utf8_lossy(&said).trim_end_matches('\n').to_owned())
     }
 

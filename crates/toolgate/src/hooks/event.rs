@@ -9,12 +9,12 @@ use tool::{ToolOutput, ToolPayload, fit, replace_lone_surrogates};
 const TEXT_TOKENS: usize = 2_000_000;
 
 /// Returns the event before the verdict.
-pub(super) fn before(call: PlannedCall<'_>) -> Value {
+pub(super) fn before_event(call: PlannedCall<'_>) -> Value {
     event("before_call", call)
 }
 
 /// Returns the event after the answer.
-pub(super) fn after(call: PlannedCall<'_>, output: &ToolOutput) -> Value {
+pub(super) fn after_event(call: PlannedCall<'_>, output: &ToolOutput) -> Value {
     let mut event = event("after_call", call);
     let (text, cut) = truncate_middle(&output.joined_text(), TEXT_TOKENS, "a hook gets no more");
     event["success"] = json!(output.success);
@@ -77,11 +77,11 @@ mod tests {
 
     use super::*;
 
-    fn shown(payload: ToolPayload, effects: Vec<Effect>) -> Value {
+    fn before_event_json(payload: ToolPayload, effects: Vec<Effect>) -> Value {
         let call = ToolCall { id: "c1".into(), name: "alias".to_owned(), payload };
         let intent = Intent::from_effects(effects).with_escalation(Escalation::Required, Some("why".to_owned()));
         let place = WorkingDir { cwd: "/w".into() };
-        before(PlannedCall { tool: "shell", call: &call, intent: &intent, place: &place })
+        before_event(PlannedCall { tool: "shell", call: &call, intent: &intent, place: &place })
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
             Effect::Foreign(foreign),
         ];
         let arguments = r#"{"command": ["ls"], "emoji": "\ud83d\ude00 \ud83d \u0000"}"#.to_owned();
-        let event = shown(ToolPayload::Function { arguments }, effects);
+        let event = before_event_json(ToolPayload::Function { arguments }, effects);
         assert_snapshot!(format!("{event:#}"), @r#"
         {
           "arguments": {
@@ -157,8 +157,8 @@ mod tests {
     }
 
     #[test]
-    fn arguments_however_they_came() {
-        let shown = |payload| shown(payload, Vec::new())["arguments"].to_string();
+    fn arguments_are_shown_for_every_payload() {
+        let shown = |payload| before_event_json(payload, Vec::new())["arguments"].to_string();
         let function = |text: &str| ToolPayload::Function { arguments: text.to_owned() };
         assert_snapshot!(shown(function("")), @"{}");
         assert_snapshot!(shown(function("{")), @r#"{"input":"{"}"#);
@@ -173,7 +173,7 @@ mod tests {
         let (intent, place) = (Intent::nothing(), WorkingDir { cwd: "/w".into() });
         let planned = PlannedCall { tool: "shell", call: &call, intent: &intent, place: &place };
         let facts = OutputFacts { error: Some(ToolErrorKind::TimedOut), exit_code: Some(3), ..OutputFacts::default() };
-        let event = after(planned, &ToolOutput { facts, ..ToolOutput::failure("so far") });
+        let event = after_event(planned, &ToolOutput { facts, ..ToolOutput::failure("so far") });
         for (key, value) in [
             ("event", json!("after_call")),
             ("success", json!(false)),
@@ -184,7 +184,7 @@ mod tests {
         ] {
             assert_eq!(event[key], value, "{key}");
         }
-        let long = after(planned, &ToolOutput::text("x".repeat(9_000_000)));
+        let long = after_event(planned, &ToolOutput::text("x".repeat(9_000_000)));
         assert_eq!(long["text_cut"], json!(true));
         assert!(
             long["text"].as_str().is_some_and(|text| text.len() <= 8_000_000 && text.contains("cut here"))

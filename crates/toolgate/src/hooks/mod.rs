@@ -88,7 +88,7 @@ impl CommandHook {
     }
 
     /// Returns the files of its command. Write access to them would disable the hook.
-    pub(crate) fn files(&self, cwd: &Path) -> Vec<PathBuf> {
+    pub(crate) fn protected_files(&self, cwd: &Path) -> Vec<PathBuf> {
         let program = self.command.first().and_then(|name| find_program(name, path().as_deref()));
         let words = self.command.iter().map(|word| cwd.join(word));
         words.chain(program).filter(|path| exec::fs::canonicalize(path).is_ok_and(|real| real.is_file())).collect()
@@ -115,7 +115,7 @@ impl CommandHook {
         };
         let mut argv = self.command.clone();
         argv[0] = program.to_string_lossy().into_owned();
-        let permit = permit(&argv, cwd).map_err(fault)?;
+        let permit = user_program_permit(&argv, cwd).map_err(fault)?;
         let environment = EnvironmentPolicy { inherit: InheritScope::All, pass: self.pass.clone(), set: Vec::new() };
         environment.check().map_err(|wrong| fault(wrong.to_string()))?;
         let mut env = environment.build(std::env::vars_os());
@@ -135,7 +135,7 @@ fn path() -> Option<OsString> {
 }
 
 /// Returns a permit for a program of the user's. Configuring the program is the approval.
-pub(crate) fn permit(argv: &[String], cwd: &Path) -> Result<Permit, String> {
+pub(crate) fn user_program_permit(argv: &[String], cwd: &Path) -> Result<Permit, String> {
     let nothing = DenyRead::new([""; 0], None).map_err(|fault| fault.to_string())?;
     let gate = Gate::new(ReadScope::new(vec![ReadRoot::new("/")], nothing), SandboxPolicy::FullAccess);
     match gate.decide("hook", &Intent::run(argv.to_vec(), cwd)) {
@@ -182,7 +182,7 @@ impl PreparedHook {
             output: OUTPUT,
         };
         let ran = errand.run(&self.spawner, &self.permit).await.map_err(|fault| fault.to_string());
-        ran.and_then(|ran| says::read(&ran)).unwrap_or_else(|why| self.failed(&why))
+        ran.and_then(|ran| says::parse_output(&ran)).unwrap_or_else(|why| self.failed(&why))
     }
 
     fn failed(&self, why: &str) -> HookResponse {
@@ -206,7 +206,7 @@ impl Hook for PreparedHook {
     fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
         Box::pin(async move {
             match self.is_for(HookMoment::Before, call) {
-                true => self.ask(call, &event::before(call)).await,
+                true => self.ask(call, &event::before_event(call)).await,
                 false => HookResponse::default(),
             }
         })
@@ -215,7 +215,7 @@ impl Hook for PreparedHook {
     fn after<'a>(&'a self, call: PlannedCall<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
         Box::pin(async move {
             match self.is_for(HookMoment::After, call) {
-                true => self.ask(call, &event::after(call, output)).await,
+                true => self.ask(call, &event::after_event(call, output)).await,
                 false => HookResponse::default(),
             }
         })

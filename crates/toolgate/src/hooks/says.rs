@@ -24,7 +24,7 @@ struct PrintedDecision {
 }
 
 /// Returns the hook's decision, or one sentence about the invalid output.
-pub(super) fn read(ran: &OneShotOutput) -> Result<HookResponse, String> {
+pub(super) fn parse_output(ran: &OneShotOutput) -> Result<HookResponse, String> {
     match ran.exit {
         ProcessExit::Code(0) => printed(&ran.stdout),
         ProcessExit::Code(DENIES) => {
@@ -42,7 +42,7 @@ fn printed(stdout: &[u8]) -> Result<HookResponse, String> {
         return Ok(HookResponse::default());
     }
     let wrong =
-        |why: &str| format!("what it printed is no answer: {why}; it printed `{}`", shown(text, SHOWN));
+        |why: &str| format!("what it printed is no answer: {why}; it printed `{}`", truncate(text, SHOWN));
     if !text.starts_with('{') {
         return Err(wrong("it is no JSON object"));
     }
@@ -64,7 +64,7 @@ fn printed(stdout: &[u8]) -> Result<HookResponse, String> {
 
 fn reasoned(reason: Option<&str>) -> String {
     match reason.map(str::trim).filter(|reason| !reason.is_empty()) {
-        Some(reason) => shown(reason, REASON),
+        Some(reason) => truncate(reason, REASON),
         None => "it gave no reason".to_owned(),
     }
 }
@@ -73,10 +73,10 @@ fn reasoned(reason: Option<&str>) -> String {
 fn last_words(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    last.map(|line| format!(": {}", shown(line, SHOWN))).unwrap_or_default()
+    last.map(|line| format!(": {}", truncate(line, SHOWN))).unwrap_or_default()
 }
 
-fn shown(text: &str, letters: usize) -> String {
+fn truncate(text: &str, letters: usize) -> String {
     match text.char_indices().nth(letters) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -89,12 +89,12 @@ mod tests {
 
     use super::*;
 
-    fn said(code: i32, stdout: &str, stderr: &str) -> Result<HookResponse, String> {
-        read(&OneShotOutput { exit: ProcessExit::Code(code), stdout: stdout.into(), stderr: stderr.into() })
+    fn parse_run(code: i32, stdout: &str, stderr: &str) -> Result<HookResponse, String> {
+        parse_output(&OneShotOutput { exit: ProcessExit::Code(code), stdout: stdout.into(), stderr: stderr.into() })
     }
 
     #[test]
-    fn what_counts() {
+    fn valid_output_is_parsed() {
         let deny = |reason: &str| HookDecision::Deny(reason.to_owned());
         let ask = |reason: &str| HookDecision::Ask(reason.to_owned());
         for (stdout, wants, note) in [
@@ -108,17 +108,17 @@ mod tests {
             ("{\"note\": \"a\\nb\\n\"}\n", HookDecision::Nothing, Some("a\nb")),
         ] {
             let expected = HookResponse { wants, note: note.map(str::to_owned), warning: None };
-            assert_eq!(said(0, stdout, "noise"), Ok(expected), "{stdout}");
+            assert_eq!(parse_run(0, stdout, "noise"), Ok(expected), "{stdout}");
         }
-        assert_eq!(said(2, r#"{"note": "n"}"#, " no push \n").unwrap().wants, deny("no push"));
-        assert_eq!(said(2, "", "").unwrap().wants, deny("it gave no reason"));
-        let long = said(2, "", &"x".repeat(5000)).unwrap().wants;
+        assert_eq!(parse_run(2, r#"{"note": "n"}"#, " no push \n").unwrap().wants, deny("no push"));
+        assert_eq!(parse_run(2, "", "").unwrap().wants, deny("it gave no reason"));
+        let long = parse_run(2, "", &"x".repeat(5000)).unwrap().wants;
         assert_eq!(long, deny(&format!("{}…", "x".repeat(1000))));
     }
 
     #[test]
-    fn what_does_not_count_is_a_failure() {
-        let wrong = |code, stdout: &str, stderr: &str| said(code, stdout, stderr).unwrap_err();
+    fn invalid_output_is_a_failure() {
+        let wrong = |code, stdout: &str, stderr: &str| parse_run(code, stdout, stderr).unwrap_err();
         insta::assert_snapshot!(wrong(0, r#"{"decision": "allow"}"#, ""), @r#"what it printed is no answer: a decision is "deny", "ask" or null: a hook cannot allow anything; it printed `{"decision": "allow"}`"#);
         insta::assert_snapshot!(wrong(0, r#"{"decision": true}"#, ""), @r#"what it printed is no answer: invalid type: boolean `true`, expected a string at line 1 column 17; it printed `{"decision": true}`"#);
         insta::assert_snapshot!(wrong(0, r#"{"decision": "deny", "decision": null}"#, ""), @r#"what it printed is no answer: duplicate field `decision` at line 1 column 31; it printed `{"decision": "deny", "decision": null}`"#);
@@ -129,9 +129,9 @@ mod tests {
         insta::assert_snapshot!(wrong(1, "", "Traceback\n  x\nKeyError: 'a'\n\n"), @"it ended with exit code 1: KeyError: 'a'");
         insta::assert_snapshot!(wrong(127, "", ""), @"it ended with exit code 127");
         let bytes = OneShotOutput { exit: ProcessExit::Code(0), stdout: vec![b'{', 0xff], stderr: Vec::new() };
-        insta::assert_snapshot!(read(&bytes).unwrap_err(), @"what it printed is not UTF-8");
+        insta::assert_snapshot!(parse_output(&bytes).unwrap_err(), @"what it printed is not UTF-8");
         let killed = OneShotOutput { exit: ProcessExit::Signal(9), ..bytes };
-        insta::assert_snapshot!(read(&killed).unwrap_err(), @"it was ended by signal 9");
+        insta::assert_snapshot!(parse_output(&killed).unwrap_err(), @"it was ended by signal 9");
     }
 
     proptest! {
@@ -141,7 +141,7 @@ mod tests {
             let object = serde_json::json!({ "decision": decision, "reason": text, "note": text }).to_string();
             for stdout in [stdout, object.into_bytes()] {
                 let stderr = text.clone().into_bytes();
-                match read(&OneShotOutput { exit: ProcessExit::Code(code), stdout, stderr }) {
+                match parse_output(&OneShotOutput { exit: ProcessExit::Code(code), stdout, stderr }) {
                     Ok(HookResponse { wants, note, .. }) => {
                         assert!(code == 0 || matches!(wants, HookDecision::Deny(_)));
                         assert!(note.is_none_or(|note| note.len() <= 4 * NOTE_TOKENS));

@@ -35,17 +35,17 @@ pub struct TurnDiff {
 
 impl TurnDiffTracker {
     /// Records the files below `root` that `gate` permits to read.
-    pub(crate) fn begin(gate: &Gate, root: &Path) -> Self {
+    pub(crate) fn start(gate: &Gate, root: &Path) -> Self {
         let mut tracker = Self { gate: gate.clone(), root: root.to_owned(), seen: FileSnapshot::default() };
-        tracker.look();
+        tracker.rescan();
         tracker
     }
 
     /// Returns the changes since the last turn, and begins a new one.
-    pub fn turn(&mut self) -> TurnDiff {
+    pub fn finish_turn(&mut self) -> TurnDiff {
         let before = self.seen.reach;
-        let changed = self.look();
-        let mut turn = show::between(&changed, before, self.seen.reach);
+        let changed = self.rescan();
+        let mut turn = show::diff_between(&changed, before, self.seen.reach);
         if !turn.text.is_empty() {
             turn.text.insert_str(0, &self.taking_effect(&changed));
         }
@@ -56,19 +56,19 @@ impl TurnDiffTracker {
     fn taking_effect(&self, changed: &[ChangedFile]) -> String {
         let sentence = |changed: &ChangedFile| {
             let file = self.gate.host_file(&self.root.join(changed.path()))?;
-            changed.differs().then(|| format!("# {}\n", file.describe_change(&changed.path().to_string_lossy())))
+            changed.adds_or_changes().then(|| format!("# {}\n", file.describe_change(&changed.path().to_string_lossy())))
         };
         changed.iter().filter_map(sentence).take(MAX_SENTENCES).collect()
     }
 
-    fn look(&mut self) -> Vec<ChangedFile> {
+    fn rescan(&mut self) -> Vec<ChangedFile> {
         let Verdict::Allow(permit) = self.gate.decide("turn_diff", &Intent::read(&self.root)) else {
-            return self.seen.nothing();
+            return self.seen.clear();
         };
         let door = ConfinedFs::new(&permit);
         match door.lookup(&self.root) {
-            Ok(start) => self.seen.look(&door, &start),
-            Err(_) => self.seen.nothing(),
+            Ok(start) => self.seen.scan(&door, &start),
+            Err(_) => self.seen.clear(),
         }
     }
 }

@@ -72,11 +72,11 @@ impl ChangedFile {
     }
 
     /// Returns whether the file is new or differs from before.
-    pub(super) fn differs(&self) -> bool {
+    pub(super) fn adds_or_changes(&self) -> bool {
         match (&self.before, &self.after) {
             (_, None) => false,
             (None, Some(_)) => true,
-            (Some(was), Some(is)) => !was.is_as(is),
+            (Some(was), Some(is)) => !was.same_as(is),
         }
     }
 }
@@ -86,7 +86,7 @@ impl SnapshotFile {
         self.stat.kind == FileKind::Symlink
     }
 
-    pub(super) fn is_as(&self, other: &Self) -> bool {
+    pub(super) fn same_as(&self, other: &Self) -> bool {
         let same = self.stat.executable == other.stat.executable && self.stat.kind == other.stat.kind;
         same && match (&self.bytes, &other.bytes) {
             (Some(own), Some(others)) => own == others,
@@ -101,7 +101,7 @@ impl SnapshotFile {
 
 impl FileSnapshot {
     /// Scans everything below `start`. Returns the changed files, sorted by path.
-    pub(super) fn look(&mut self, door: &ConfinedFs, start: &FileHandle) -> Vec<ChangedFile> {
+    pub(super) fn scan(&mut self, door: &ConfinedFs, start: &FileHandle) -> Vec<ChangedFile> {
         self.looks += 1;
         let look = SnapshotScan {
             seen: self,
@@ -123,7 +123,7 @@ impl FileSnapshot {
     }
 
     /// Clears the snapshot, because the directory cannot be scanned.
-    pub(super) fn nothing(&mut self) -> Vec<ChangedFile> {
+    pub(super) fn clear(&mut self) -> Vec<ChangedFile> {
         *self = Self { reach: ScanCoverage::Part, looks: self.looks + 1, files: HashMap::new() };
         Vec::new()
     }

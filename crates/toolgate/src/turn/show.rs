@@ -10,7 +10,7 @@ use super::TurnDiff;
 use super::seen::{ChangedFile, SnapshotFile, ScanCoverage};
 
 /// Returns the diff of `changed` (sorted by path); `before` and `after` are the coverage of the two scans.
-pub(super) fn between(changed: &[ChangedFile], before: ScanCoverage, after: ScanCoverage) -> TurnDiff {
+pub(super) fn diff_between(changed: &[ChangedFile], before: ScanCoverage, after: ScanCoverage) -> TurnDiff {
     let partial = [before, after].contains(&ScanCoverage::Part);
     let mut out = TurnDiff { partial, ..TurnDiff::default() };
     let (there, gone): (Vec<&ChangedFile>, Vec<&ChangedFile>) = changed.iter().partition(|one| one.after.is_some());
@@ -23,7 +23,7 @@ pub(super) fn between(changed: &[ChangedFile], before: ScanCoverage, after: Scan
     for one in there {
         match (&one.before, &one.after) {
             (_, None) => {}
-            (Some(was), Some(is)) if was.is_as(is) => {}
+            (Some(was), Some(is)) if was.same_as(is) => {}
             (Some(was), Some(is)) => out.show(one.path(), None, Some(was), Some(is)),
             // The earlier scan was incomplete, so the file may have existed before.
             (None, Some(_)) if before == ScanCoverage::Part => {}
@@ -119,12 +119,12 @@ mod tests {
         ChangedFile { path: path.into(), before, after }
     }
 
-    fn told(changes: &[ChangedFile]) -> String {
-        between(changes, ScanCoverage::Everything, ScanCoverage::Everything).text
+    fn diff_text(changes: &[ChangedFile]) -> String {
+        diff_between(changes, ScanCoverage::Everything, ScanCoverage::Everything).text
     }
 
     #[test]
-    fn what_came_went_and_changed_is_told() {
+    fn added_removed_and_changed_files_are_shown() {
         let plain = |id, text| Some(file(FileKind::File, id, text));
         let changes = [
             changed("a", plain(1, "one\n"), plain(9, "uno\n")),
@@ -135,7 +135,7 @@ mod tests {
             changed("e", None, plain(5, "new\n")),
             changed("same", plain(4, "same\n"), plain(6, "same\n")),
         ];
-        let TurnDiff { text, files, partial } = between(&changes, ScanCoverage::Everything, ScanCoverage::Everything);
+        let TurnDiff { text, files, partial } = diff_between(&changes, ScanCoverage::Everything, ScanCoverage::Everything);
         assert_eq!((files, partial), (5, false));
         insta::assert_snapshot!(text, @"
         diff --git a/a b/a
@@ -166,7 +166,7 @@ mod tests {
         @@ -1 +0,0 @@
         -three
         ");
-        let unsure = between(&changes, ScanCoverage::Part, ScanCoverage::Part);
+        let unsure = diff_between(&changes, ScanCoverage::Part, ScanCoverage::Part);
         assert_eq!((unsure.files, unsure.partial), (1, true));
     }
 
@@ -181,7 +181,7 @@ mod tests {
             changed("was", link(5, "a.txt"), None),
             changed("x", link(4, "a.txt"), Some(file(FileKind::File, 4, "text\n"))),
         ];
-        insta::assert_snapshot!(told(&changes), @r"
+        insta::assert_snapshot!(diff_text(&changes), @r"
         diff --git a/came b/came
         new file mode 120000
         --- /dev/null
@@ -225,10 +225,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_moved_unread_is_known_by_what_it_is() {
+    fn an_unread_file_that_moved_is_shown_as_a_rename() {
         let now = file(FileKind::File, 1, "text\n");
         let was = SnapshotFile { stat: now.stat, bytes: None };
         let moved = [changed("a", Some(was), None), changed("b", None, Some(now))];
-        assert_eq!(told(&moved), "diff --git a/a b/b\nrename from a\nrename to b\n");
+        assert_eq!(diff_text(&moved), "diff --git a/a b/b\nrename from a\nrename to b\n");
     }
 }

@@ -1,9 +1,9 @@
 //! Generates random scripts from the shell grammar.
 
 use crate::dice::ScriptRng;
-use crate::heredoc::here;
+use crate::heredoc::heredoc_command;
 use crate::seeds::SEEDS;
-use crate::words::{disguise, quote, redirect, word};
+use crate::words::{disguise_name, quote_randomly, random_redirect, random_word};
 
 /// The style of generated words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,9 +14,9 @@ pub(crate) enum WordStyle {
 }
 
 /// Generates a list of commands.
-pub(crate) fn list(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
+pub(crate) fn command_list(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
     let mut out = step(dice, depth, mood);
-    for _ in 0..dice.below(3) {
+    for _ in 0..dice.number_below(3) {
         let join = if out.ends_with('\n') {
             ""
         } else {
@@ -45,7 +45,7 @@ fn step(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
         let pipe = dice.pick(&[" | ", " | ", "|", " |\n", " |& "]);
         return format!("{first}{pipe}{}", command(dice, depth, mood));
     }
-    match dice.below(25) {
+    match dice.number_below(25) {
         0 => format!("! {first}"),
         1 => format!("time {first}"),
         2 => format!("time -p {first}"),
@@ -55,21 +55,21 @@ fn step(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
 
 fn command(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
     if depth == 0 || dice.chance(45) {
-        return simple(dice, depth, mood);
+        return simple_command(dice, depth, mood);
     }
-    match dice.below(4) {
-        0 => wrapper(dice, depth, mood),
-        1 => here(dice, depth - 1, mood),
+    match dice.number_below(4) {
+        0 => wrapper_command(dice, depth, mood),
+        1 => heredoc_command(dice, depth - 1, mood),
         _ => compound(dice, depth, mood),
     }
 }
 
 fn compound(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
     // A function is named after its depth, so that none calls itself.
-    let inner = |dice: &mut ScriptRng| list(dice, depth - 1, mood);
-    let any = |dice: &mut ScriptRng| word(dice, depth - 1, mood);
-    match dice.below(20) {
-        0 => format!("if {}; then {}\nfi{}", condition(dice, depth), inner(dice), redirect(dice)),
+    let inner = |dice: &mut ScriptRng| command_list(dice, depth - 1, mood);
+    let any = |dice: &mut ScriptRng| random_word(dice, depth - 1, mood);
+    match dice.number_below(20) {
+        0 => format!("if {}; then {}\nfi{}", condition(dice, depth), inner(dice), random_redirect(dice)),
         1 => format!("if {}\nthen\n{}\nelse\n{}\nfi", condition(dice, depth), inner(dice), inner(dice)),
         2 => format!(
             "if {}; then {}\nelif {}; then {}\nfi",
@@ -78,7 +78,7 @@ fn compound(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
             condition(dice, depth),
             inner(dice)
         ),
-        3 => format!("for i in {} {}; do {}\ndone{}", any(dice), any(dice), inner(dice), redirect(dice)),
+        3 => format!("for i in {} {}; do {}\ndone{}", any(dice), any(dice), inner(dice), random_redirect(dice)),
         4 => format!("i=0; while [ $i -lt 2 ]; do {}\ni=$((i+1)); done", inner(dice)),
         5 => format!("case {} in\n a|b) {}\n;;\n *) {}\n;; esac", any(dice), inner(dice), inner(dice)),
         6 => format!(
@@ -89,17 +89,17 @@ fn compound(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
             any(dice),
             inner(dice)
         ),
-        7 => format!("({}\n){}", inner(dice), redirect(dice)),
-        8 => format!("{{ {}\n}}{}", inner(dice), redirect(dice)),
+        7 => format!("({}\n){}", inner(dice), random_redirect(dice)),
+        8 => format!("{{ {}\n}}{}", inner(dice), random_redirect(dice)),
         9 => format!("f{depth}() {{ {}\n}}; f{depth} {}", inner(dice), any(dice)),
-        10 => format!("f{depth} () ( {}\n){}; f{depth}", inner(dice), redirect(dice)),
-        11 => format!("function f{depth} {{ {}\n}}; f{depth} | {}", inner(dice), simple(dice, 0, mood)),
+        10 => format!("f{depth} () ( {}\n){}; f{depth}", inner(dice), random_redirect(dice)),
+        11 => format!("function f{depth} {{ {}\n}}; f{depth} | {}", inner(dice), simple_command(dice, 0, mood)),
         12 => format!("while IFS= read -r line; do {}\ndone < file.txt", inner(dice)),
-        13 => format!("x={}; {}", any(dice), simple(dice, depth - 1, mood)),
+        13 => format!("x={}; {}", any(dice), simple_command(dice, depth - 1, mood)),
         14 => format!("for ((i=0; i<2; i++)); do {}\ndone", inner(dice)),
-        15 => format!("a=({} {}); {} \"${{a[@]}}\"", any(dice), any(dice), simple(dice, 0, mood)),
-        16 => format!("x={} y=$({}\n) {}", any(dice), inner(dice), simple(dice, 0, mood)),
-        17 => format!("n={}; ((n++)); [[ $n -gt 1 ]] && {}", dice.below(9), inner(dice)),
+        15 => format!("a=({} {}); {} \"${{a[@]}}\"", any(dice), any(dice), simple_command(dice, 0, mood)),
+        16 => format!("x={} y=$({}\n) {}", any(dice), inner(dice), simple_command(dice, 0, mood)),
+        17 => format!("n={}; ((n++)); [[ $n -gt 1 ]] && {}", dice.number_below(9), inner(dice)),
         18 => format!(
             "{} {} {{ {}\n}}",
             dice.pick(&["time", "!", "time -p", "! time"]),
@@ -112,25 +112,25 @@ fn compound(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
 }
 
 fn condition(dice: &mut ScriptRng, depth: usize) -> String {
-    match dice.below(12) {
+    match dice.number_below(12) {
         0 => "[ -f file.txt ]".to_owned(),
         1 => format!("[ \"$x\" = {} ]", dice.pick(&["a", "\"$y\"", "''"])),
         2 => "[[ -n $x && $y == a* ]]".to_owned(),
         3 => "[[ $x =~ ^[0-9]+$ ]]".to_owned(),
         4 => "! alpha".to_owned(),
         5 => "test -d sub".to_owned(),
-        6 => format!("[[ {} == {} ]]", word(dice, 0, WordStyle::Hostile), word(dice, 0, WordStyle::Ordinary)),
+        6 => format!("[[ {} == {} ]]", random_word(dice, 0, WordStyle::Hostile), random_word(dice, 0, WordStyle::Ordinary)),
         7 => {
-            format!("[[ -z {} || ! ( -f {} ) ]]", word(dice, 0, WordStyle::Ordinary), word(dice, 0, WordStyle::Hostile))
+            format!("[[ -z {} || ! ( -f {} ) ]]", random_word(dice, 0, WordStyle::Ordinary), random_word(dice, 0, WordStyle::Hostile))
         }
         8 => "((1 + 1 > 1))".to_owned(),
-        9 => format!("[ {} ]", word(dice, 0, WordStyle::Hostile)),
-        _ => simple(dice, depth.saturating_sub(1), WordStyle::Ordinary),
+        9 => format!("[ {} ]", random_word(dice, 0, WordStyle::Hostile)),
+        _ => simple_command(dice, depth.saturating_sub(1), WordStyle::Ordinary),
     }
 }
 
 /// Generates a simple command with words and redirections.
-pub(crate) fn simple(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
+pub(crate) fn simple_command(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
     let mut out = String::new();
     if dice.chance(8) {
         let (name, value) =
@@ -155,24 +155,24 @@ pub(crate) fn simple(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> Str
         ":",
     ];
     let hidden = mood == WordStyle::Hostile && dice.chance(20);
-    out += &if hidden { disguise(dice, "alpha") } else { dice.pick(&names).to_owned() };
-    for _ in 0..dice.below(4) {
+    out += &if hidden { disguise_name(dice, "alpha") } else { dice.pick(&names).to_owned() };
+    for _ in 0..dice.number_below(4) {
         out = format!(
             "{out}{}{}",
             dice.pick(&[" ", " ", " ", "  ", "\t", " \\\n"]),
-            word(dice, depth.saturating_sub(1), mood)
+            random_word(dice, depth.saturating_sub(1), mood)
         );
     }
-    out + &redirect(dice)
+    out + &random_redirect(dice)
 }
 
 /// Generates a command that starts another one.
-pub(crate) fn wrapper(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
-    let inner = simple(dice, 0, WordStyle::Ordinary);
-    let text = list(dice, depth.saturating_sub(1), mood);
-    let script = quote(dice, &text);
+pub(crate) fn wrapper_command(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
+    let inner = simple_command(dice, 0, WordStyle::Ordinary);
+    let text = command_list(dice, depth.saturating_sub(1), mood);
+    let script = quote_randomly(dice, &text);
     if dice.chance(45) {
-        return around_script(dice, &script, &inner);
+        return command_around_script(dice, &script, &inner);
     }
     let plain = dice.pick(&[
         "alpha",
@@ -191,7 +191,7 @@ pub(crate) fn wrapper(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> St
         "nohup env -i alpha y",
     ]);
     let option = dice.pick(&["", "", "-- ", "-x ", "-v ", "- "]);
-    match dice.below(26) {
+    match dice.number_below(26) {
         0 => format!("env FOO=1 {plain}"),
         1 => format!("env -i -u X {plain}"),
         2 => format!("timeout {option}1 {plain}"),
@@ -212,12 +212,12 @@ pub(crate) fn wrapper(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> St
         17 => format!("setsid -w {plain}"),
         18 => format!(
             "find . -name {} {} -execdir {plain} \\;",
-            word(dice, 0, WordStyle::Ordinary),
+            random_word(dice, 0, WordStyle::Ordinary),
             dice.pick(&["-o", "", "!", "-type f"])
         ),
         19 => format!(
             "echo {} | xargs {} {plain}",
-            word(dice, 0, WordStyle::Ordinary),
+            random_word(dice, 0, WordStyle::Ordinary),
             dice.pick(&["-0", "-t", "-r", "-n1 -P2", "-d ,", "-L 1", "-i", "-E x"])
         ),
         20 => format!(
@@ -241,15 +241,15 @@ pub(crate) fn wrapper(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> St
                 "\\time"
             ])
         ),
-        23 => format!("find {} -exec {plain} \\;", word(dice, 0, mood)),
-        24 => format!("{plain} {}", word(dice, 0, mood)),
-        _ => format!("timeout -k 1 -s TERM 1 {plain} {}", word(dice, 0, mood)),
+        23 => format!("find {} -exec {plain} \\;", random_word(dice, 0, mood)),
+        24 => format!("{plain} {}", random_word(dice, 0, mood)),
+        _ => format!("timeout -k 1 -s TERM 1 {plain} {}", random_word(dice, 0, mood)),
     }
 }
 
 /// Generates a command that runs `script`, which is one word.
-pub(crate) fn around_script(dice: &mut ScriptRng, script: &str, inner: &str) -> String {
-    match dice.below(18) {
+pub(crate) fn command_around_script(dice: &mut ScriptRng, script: &str, inner: &str) -> String {
+    match dice.number_below(18) {
         0 => format!("bash -c {script}"),
         1 => format!("sh -c {script}"),
         2 => format!("bash -ec {script} name arg"),

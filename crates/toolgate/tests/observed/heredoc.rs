@@ -1,8 +1,8 @@
 //! Generates random here-documents.
 
 use crate::dice::ScriptRng;
-use crate::grammar::{WordStyle, list, simple};
-use crate::words::{in_backticks, word};
+use crate::grammar::{WordStyle, command_list, simple_command};
+use crate::words::{escape_for_backticks, random_word};
 
 /// Spellings of a delimiter, each with the line that ends the document.
 const ENDS: &[(&str, &str)] = &[
@@ -72,12 +72,12 @@ const LINES: &[&str] = &[
 ];
 
 /// Generates a command with one or two here-documents.
-pub(crate) fn here(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
-    let (command, other) = (simple(dice, 0, WordStyle::Ordinary), simple(dice, 0, WordStyle::Ordinary));
+pub(crate) fn heredoc_command(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
+    let (command, other) = (simple_command(dice, 0, WordStyle::Ordinary), simple_command(dice, 0, WordStyle::Ordinary));
     let (first, body) = document(dice, depth, mood);
     if dice.chance(35) {
         let (second, more) = document(dice, depth, mood);
-        let head = match dice.below(8) {
+        let head = match dice.number_below(8) {
             0 => format!("cat {first} {second}"),
             1 => format!("cat {first} | {command} {second}"),
             2 => format!("cat {first} && {command} {second}"),
@@ -89,7 +89,7 @@ pub(crate) fn here(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> Strin
         };
         return format!("{head}\n{body}{more}");
     }
-    match dice.below(16) {
+    match dice.number_below(16) {
         0 => format!("cat {first} | {command}\n{body}"),
         1 => format!("cat {first}; {command}\n{body}"),
         2 => format!("cat {first} && {command} || {other}\n{body}"),
@@ -105,20 +105,20 @@ pub(crate) fn here(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> Strin
         12 => format!("cat {first}& {command}\n{body}"),
         13 => format!("if {command}; then cat {first}\n{body}fi"),
         14 => format!("case x in x) cat {first}\n{body};; esac"),
-        _ => format!("cat {first} {}\n{body}", word(dice, 0, WordStyle::Ordinary).replace('\n', " ")),
+        _ => format!("cat {first} {}\n{body}", random_word(dice, 0, WordStyle::Ordinary).replace('\n', " ")),
     }
 }
 
 /// Generates the redirection of a here-document, and its text up to the delimiter.
 fn document(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> (String, String) {
-    let (written, end) = ENDS[dice.below(ENDS.len())];
+    let (written, end) = ENDS[dice.number_below(ENDS.len())];
     let tabs = dice.chance(20);
     let mut body = String::new();
-    for _ in 0..dice.below(4) {
-        let line = match dice.below(10) {
-            0 if depth > 0 => format!("$({}\n)", list(dice, depth - 1, mood)),
-            1 if depth > 0 => format!("`{}`", in_backticks(&list(dice, depth - 1, mood))),
-            2 => word(dice, depth.saturating_sub(1), mood),
+    for _ in 0..dice.number_below(4) {
+        let line = match dice.number_below(10) {
+            0 if depth > 0 => format!("$({}\n)", command_list(dice, depth - 1, mood)),
+            1 if depth > 0 => format!("`{}`", escape_for_backticks(&command_list(dice, depth - 1, mood))),
+            2 => random_word(dice, depth.saturating_sub(1), mood),
             _ => dice.pick(LINES).to_owned(),
         };
         if tabs && dice.chance(50) {

@@ -6,7 +6,7 @@ use crate::lab::{ScriptCase, TracedRunner, TracedShell};
 use crate::trace::ExecEvent;
 
 /// Returns the analysis of `case`.
-pub(crate) fn foresee(case: &ScriptCase) -> ScriptAnalysis {
+pub(crate) fn analyse_case(case: &ScriptCase) -> ScriptAnalysis {
     match case.shell {
         TracedShell::Bash => analyse_script(&case.script),
         TracedShell::Dash | TracedShell::Posix | TracedShell::Ash => {
@@ -16,8 +16,8 @@ pub(crate) fn foresee(case: &ScriptCase) -> ScriptAnalysis {
 }
 
 /// Returns the first event that the analysis did not foresee, if it left nothing undecided.
-pub(crate) fn surprise(case: &ScriptCase, events: &[ExecEvent]) -> Option<ExecEvent> {
-    let analysis = foresee(case);
+pub(crate) fn first_unforeseen(case: &ScriptCase, events: &[ExecEvent]) -> Option<ExecEvent> {
+    let analysis = analyse_case(case);
     if !analysis.undecided.is_empty() {
         return None;
     }
@@ -39,9 +39,9 @@ pub(crate) fn minimise(lab: &TracedRunner, case: &ScriptCase) -> ScriptCase {
         };
         let shorter: Vec<ScriptCase> = (0..letters.len()).step_by(size.div_ceil(2)).map(without).collect();
         let shorter: Vec<ScriptCase> =
-            shorter.into_iter().filter(|case| foresee(case).undecided.is_empty()).take(200).collect();
+            shorter.into_iter().filter(|case| analyse_case(case).undecided.is_empty()).take(200).collect();
         let seen = lab.run(&shorter);
-        let found = shorter.iter().zip(&seen).find(|(case, events)| surprise(case, events).is_some());
+        let found = shorter.iter().zip(&seen).find(|(case, events)| first_unforeseen(case, events).is_some());
         match found {
             Some((case, _)) => best = case.clone(),
             None => size /= 2,

@@ -88,7 +88,7 @@ pub(crate) struct TracedRunner {
 }
 
 impl TracedRunner {
-    pub(crate) fn open() -> Self {
+    pub(crate) fn new() -> Self {
         assert!(Path::new(STRACE).exists(), "{NEEDED}");
         let (root, kept) = (testkit::visible_tempdir(), testkit::visible_tempdir());
         for shell in TracedShell::ALL {
@@ -98,7 +98,7 @@ impl TracedRunner {
         let sandbox = Toolgate::at(root.path())
             .sandbox(SandboxPolicy::WorkspaceWrite)
             .confinement(Confinement { limits, ..Confinement::default() })
-            .sandbox_alone()
+            .build_sandbox()
             .unwrap();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -144,7 +144,7 @@ impl TracedRunner {
         let mut text = Vec::new();
         trace.rewind().unwrap();
         trace.read_to_end(&mut text).unwrap();
-        let seen = trace::read(&String::from_utf8_lossy(&text));
+        let seen = trace::parse_trace(&String::from_utf8_lossy(&text));
         let begun = |(case, events): (&ScriptCase, Vec<ExecEvent>)| {
             let is_it = events.first().is_some_and(|shell| shell.argv.get(2) == Some(&case.script));
             is_it.then(|| events[1..].to_vec())

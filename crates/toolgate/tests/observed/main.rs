@@ -62,7 +62,7 @@ fn everything_that_is_executed_was_foreseen() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let rounds = number("TOOLGATE_FUZZ_ROUNDS").unwrap_or(ROUNDS);
     let mut dice = ScriptRng(number("TOOLGATE_FUZZ_SEED").unwrap_or(SEED).wrapping_mul(0x1_0000_0001));
-    let labs: Vec<TracedRunner> = (0..LABS).map(|_| TracedRunner::open()).collect();
+    let labs: Vec<TracedRunner> = (0..LABS).map(|_| TracedRunner::new()).collect();
     let (mut ran, mut surprises) = (0, Vec::new());
     let mut tallies: BTreeMap<mutate::ScriptKind, ScriptTally> = BTreeMap::new();
     // ends: each round runs some scripts
@@ -72,7 +72,7 @@ fn everything_that_is_executed_was_foreseen() {
         let cases: Vec<ScriptCase> = made.iter().map(|(_, case)| case.clone()).collect();
         for ((kind, case), events) in made.iter().zip(run(&labs, &cases)) {
             tallies.entry(*kind).or_default().executed += events.len() as u64;
-            if let Some(event) = judge::surprise(case, &events) {
+            if let Some(event) = judge::first_unforeseen(case, &events) {
                 surprises.push(report(&labs[0], case, &event));
                 eprintln!("{}", surprises[surprises.len() - 1]);
             }
@@ -102,16 +102,16 @@ fn run(labs: &[TracedRunner], cases: &[ScriptCase]) -> Vec<Vec<trace::ExecEvent>
 
 /// Generates a script that the analysis decides completely.
 fn decided(dice: &mut ScriptRng, tallies: &mut BTreeMap<mutate::ScriptKind, ScriptTally>) -> (mutate::ScriptKind, ScriptCase) {
-    let (kind, shell, value) = (mutate::kind(dice), mutate::shell(dice), mutate::value(dice));
+    let (kind, shell, value) = (mutate::random_kind(dice), mutate::random_shell(dice), mutate::random_value(dice));
     let tally = tallies.entry(kind).or_default();
     for _ in 0..TRIES {
-        let case = ScriptCase { shell, script: mutate::script(dice, kind), value };
+        let case = ScriptCase { shell, script: mutate::random_script(dice, kind), value };
         // A NUL cannot be passed as an argument.
         if case.script.contains('\0') {
             continue;
         }
         tally.made += 1;
-        match judge::foresee(&case).undecided.first() {
+        match judge::analyse_case(&case).undecided.first() {
             None => {
                 tally.decided += 1;
                 return (kind, case);
@@ -125,10 +125,10 @@ fn decided(dice: &mut ScriptRng, tallies: &mut BTreeMap<mutate::ScriptKind, Scri
 fn report(lab: &TracedRunner, case: &ScriptCase, event: &trace::ExecEvent) -> String {
     let small = judge::minimise(lab, case);
     let events = lab.run(std::slice::from_ref(&small)).remove(0);
-    let Some(event) = judge::surprise(&small, &events) else {
+    let Some(event) = judge::first_unforeseen(&small, &events) else {
         return format!("SURPRISE, but not again: {event:?} of {case:?}");
     };
-    let foreseen = judge::foresee(&small);
+    let foreseen = judge::analyse_case(&small);
     format!("SURPRISE {small:?}\n  executed {event:?}\n  foreseen {foreseen}")
 }
 
@@ -138,21 +138,21 @@ fn the_corpus_and_the_seeds_hold_no_surprise() {
     let scripts = paths.filter(|path| path.extension().is_some_and(|extension| extension == "sh"));
     let scripts = scripts.map(|path| std::fs::read_to_string(path).unwrap());
     let scripts: Vec<String> = scripts.chain(seeds::SEEDS.iter().map(|seed| (*seed).to_owned())).collect();
-    let lab = TracedRunner::open();
+    let lab = TracedRunner::new();
     for (shell, value) in [(TracedShell::Bash, ""), (TracedShell::Bash, "a[$(evil)]"), (TracedShell::Dash, "")] {
         let cases = scripts.iter().map(|script| ScriptCase { shell, script: script.clone(), value });
-        let cases: Vec<ScriptCase> = cases.filter(|case| judge::foresee(case).undecided.is_empty()).collect();
+        let cases: Vec<ScriptCase> = cases.filter(|case| judge::analyse_case(case).undecided.is_empty()).collect();
         assert!(cases.len() > 50, "{shell:?}: {}", cases.len());
         for (cases, seen) in cases.chunks(BATCH).map(|cases| (cases, lab.run(cases))) {
             for (case, events) in cases.iter().zip(seen) {
-                assert_eq!(judge::surprise(case, &events), None, "{case:?}\n{}", judge::foresee(case));
+                assert_eq!(judge::first_unforeseen(case, &events), None, "{case:?}\n{}", judge::analyse_case(case));
             }
         }
     }
 }
 
 fn the_tracer_sees_what_runs() {
-    let lab = TracedRunner::open();
+    let lab = TracedRunner::new();
     for shell in TracedShell::ALL {
         let case = |script: &str| ScriptCase { shell, script: script.to_owned(), value: "" };
         let cases =
@@ -169,11 +169,11 @@ fn the_tracer_sees_what_runs() {
 }
 
 fn what_was_not_foreseen_is_noticed() {
-    let lab = TracedRunner::open();
+    let lab = TracedRunner::new();
     let case = |script: &str| ScriptCase { shell: TracedShell::Bash, script: script.to_owned(), value: "" };
     let seen = lab.run(&[case("alpha one; sh -c 'beta \"$1\"' _ x")]).remove(0);
-    assert_eq!(judge::surprise(&case("alpha one; sh -c 'beta \"$1\"' _ x"), &seen), None);
+    assert_eq!(judge::first_unforeseen(&case("alpha one; sh -c 'beta \"$1\"' _ x"), &seen), None);
     for wrong in ["alpha one", "alpha; sh -c 'beta \"$1\"' _ x", "alpha one; sh -c 'beta' _ x"] {
-        assert!(judge::surprise(&case(wrong), &seen).is_some(), "{wrong}");
+        assert!(judge::first_unforeseen(&case(wrong), &seen).is_some(), "{wrong}");
     }
 }

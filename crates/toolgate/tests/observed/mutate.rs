@@ -1,12 +1,12 @@
 //! Generates and mutates scripts: inserts and removes characters and pieces, splices scripts, and nests them.
 
 use crate::dice::ScriptRng;
-use crate::grammar::{WordStyle, around_script, list, wrapper};
-use crate::heredoc::here;
+use crate::grammar::{WordStyle, command_around_script, command_list, wrapper_command};
+use crate::heredoc::heredoc_command;
 use crate::lab::TracedShell;
-use crate::own::own;
+use crate::own::builtin_script;
 use crate::seeds::{NASTY, SEEDS};
-use crate::words::{in_backticks, quote};
+use crate::words::{escape_for_backticks, quote_randomly};
 
 /// The way a script is generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,13 +57,13 @@ const VALUES: &[&str] = &[
 ];
 
 /// Returns a random initial value of a script's variables.
-pub(crate) fn value(dice: &mut ScriptRng) -> &'static str {
+pub(crate) fn random_value(dice: &mut ScriptRng) -> &'static str {
     if dice.chance(50) { "" } else { dice.pick(VALUES) }
 }
 
 /// Returns a random kind.
-pub(crate) fn kind(dice: &mut ScriptRng) -> ScriptKind {
-    let mut left = dice.below(100);
+pub(crate) fn random_kind(dice: &mut ScriptRng) -> ScriptKind {
+    let mut left = dice.number_below(100);
     for (kind, share) in KINDS {
         if left < *share {
             return *kind;
@@ -74,24 +74,24 @@ pub(crate) fn kind(dice: &mut ScriptRng) -> ScriptKind {
 }
 
 /// Returns a random shell.
-pub(crate) fn shell(dice: &mut ScriptRng) -> TracedShell {
-    if dice.chance(70) { TracedShell::Bash } else { TracedShell::ALL[1 + dice.below(TracedShell::ALL.len() - 1)] }
+pub(crate) fn random_shell(dice: &mut ScriptRng) -> TracedShell {
+    if dice.chance(70) { TracedShell::Bash } else { TracedShell::ALL[1 + dice.number_below(TracedShell::ALL.len() - 1)] }
 }
 
 /// Generates a script of this kind.
-pub(crate) fn script(dice: &mut ScriptRng, kind: ScriptKind) -> String {
+pub(crate) fn random_script(dice: &mut ScriptRng, kind: ScriptKind) -> String {
     match kind {
-        ScriptKind::Ordinary => list(dice, 3, WordStyle::Ordinary),
-        ScriptKind::Hostile => list(dice, 3, WordStyle::Hostile),
-        ScriptKind::Here => here(dice, 2, WordStyle::Hostile),
-        ScriptKind::Wrapped => wrapper(dice, 2, WordStyle::Hostile),
+        ScriptKind::Ordinary => command_list(dice, 3, WordStyle::Ordinary),
+        ScriptKind::Hostile => command_list(dice, 3, WordStyle::Hostile),
+        ScriptKind::Here => heredoc_command(dice, 2, WordStyle::Hostile),
+        ScriptKind::Wrapped => wrapper_command(dice, 2, WordStyle::Hostile),
         ScriptKind::Mutated => {
-            let script = match dice.below(5) {
-                4 => own(dice),
-                0 => here(dice, 1, WordStyle::Hostile),
-                1 => wrapper(dice, 1, WordStyle::Ordinary),
-                2 => list(dice, 1, WordStyle::Ordinary),
-                _ => list(dice, 2, WordStyle::Hostile),
+            let script = match dice.number_below(5) {
+                4 => builtin_script(dice),
+                0 => heredoc_command(dice, 1, WordStyle::Hostile),
+                1 => wrapper_command(dice, 1, WordStyle::Ordinary),
+                2 => command_list(dice, 1, WordStyle::Ordinary),
+                _ => command_list(dice, 2, WordStyle::Hostile),
             };
             mutate(dice, &script)
         }
@@ -102,7 +102,7 @@ pub(crate) fn script(dice: &mut ScriptRng, kind: ScriptKind) -> String {
         ScriptKind::Spliced => splice(dice),
         ScriptKind::Nested => nest(dice),
         ScriptKind::Soup => soup(dice),
-        ScriptKind::Own => own(dice),
+        ScriptKind::Own => builtin_script(dice),
     }
 }
 
@@ -110,11 +110,11 @@ pub(crate) fn script(dice: &mut ScriptRng, kind: ScriptKind) -> String {
 fn splice(dice: &mut ScriptRng) -> String {
     let (a, b) = (dice.pick(SEEDS), dice.pick(SEEDS));
     let cut = |dice: &mut ScriptRng, text: &str| {
-        let at = dice.below(text.len() + 1);
+        let at = dice.number_below(text.len() + 1);
         (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
     };
     let (i, j) = (cut(dice, a), cut(dice, b));
-    match dice.below(4) {
+    match dice.number_below(4) {
         0 => format!("{}{}", &a[..i], &b[j..]),
         1 => format!("{}{b}{}", &a[..i], &a[i..]),
         2 => format!("{}{}{}", &a[..i], &b[..j], &a[i..]),
@@ -124,7 +124,7 @@ fn splice(dice: &mut ScriptRng) -> String {
 
 fn soup(dice: &mut ScriptRng) -> String {
     let mut out = String::new();
-    for _ in 0..2 + dice.below(8) {
+    for _ in 0..2 + dice.number_below(8) {
         let piece = if dice.chance(15) { dice.pick(SEEDS) } else { dice.pick(NASTY) };
         out.push_str(piece);
         if dice.chance(30) {
@@ -136,27 +136,27 @@ fn soup(dice: &mut ScriptRng) -> String {
 
 /// Nests a script several times.
 fn nest(dice: &mut ScriptRng) -> String {
-    let mut script = match dice.below(5) {
+    let mut script = match dice.number_below(5) {
         0 => dice.pick(SEEDS).to_owned(),
-        1 => here(dice, 1, WordStyle::Hostile),
+        1 => heredoc_command(dice, 1, WordStyle::Hostile),
         2 => splice(dice),
-        3 => own(dice),
-        _ => list(dice, 1, WordStyle::Hostile),
+        3 => builtin_script(dice),
+        _ => command_list(dice, 1, WordStyle::Hostile),
     };
-    for _ in 0..=dice.below(3) {
-        script = put(dice, &script);
+    for _ in 0..=dice.number_below(3) {
+        script = nest_once(dice, &script);
     }
     if dice.chance(20) { mutate(dice, &script) } else { script }
 }
 
-fn put(dice: &mut ScriptRng, script: &str) -> String {
-    match dice.below(22) {
+fn nest_once(dice: &mut ScriptRng, script: &str) -> String {
+    match dice.number_below(22) {
         0 => format!("echo $({script}\n)"),
         1 => format!("echo \"$({script}\n)\""),
-        2 => format!("echo `{}`", in_backticks(script)),
+        2 => format!("echo `{}`", escape_for_backticks(script)),
         3 => format!("cat <({script}\n)"),
         4 => format!("cat <<END\n$({script}\n)\nEND\n"),
-        5 => format!("cat <<END\n`{}`\nEND\n", in_backticks(script)),
+        5 => format!("cat <<END\n`{}`\nEND\n", escape_for_backticks(script)),
         6 => format!("g{}() {{ {script}\n}}; g{}", script.len(), script.len()),
         7 => format!("( {script}\n)"),
         8 => format!("{{ {script}\n}} > out"),
@@ -167,12 +167,12 @@ fn put(dice: &mut ScriptRng, script: &str) -> String {
         13 => format!("{script}\nalpha"),
         14 => format!("alpha; {script}"),
         15 => format!("x=${{y:-$({script}\n)}}"),
-        16 => format!("echo \"a`{}`\"", in_backticks(script)),
+        16 => format!("echo \"a`{}`\"", escape_for_backticks(script)),
         17 => format!("x=1 y=$({script}\n) alpha"),
         18 => format!("a=($({script}\n) x)"),
         _ => {
-            let script = quote(dice, script);
-            around_script(dice, &script, "beta")
+            let script = quote_randomly(dice, script);
+            command_around_script(dice, &script, "beta")
         }
     }
 }
@@ -180,15 +180,15 @@ fn put(dice: &mut ScriptRng, script: &str) -> String {
 /// Applies some random changes to a script.
 fn mutate(dice: &mut ScriptRng, script: &str) -> String {
     let mut letters: Vec<char> = script.chars().collect();
-    for _ in 0..1 + dice.below(3) {
+    for _ in 0..1 + dice.number_below(3) {
         change(dice, &mut letters);
     }
     letters.into_iter().collect()
 }
 
 fn change(dice: &mut ScriptRng, letters: &mut Vec<char>) {
-    let at = dice.below(letters.len() + 1);
-    match dice.below(9) {
+    let at = dice.number_below(letters.len() + 1);
+    match dice.number_below(9) {
         0 if at < letters.len() => {
             letters.remove(at);
         }
@@ -196,9 +196,9 @@ fn change(dice: &mut ScriptRng, letters: &mut Vec<char>) {
         2 if at < letters.len() => letters.insert(at, letters[at]),
         3 if at < letters.len() => {
             // Copies a piece to another place.
-            let end = (at + 1 + dice.below(8)).min(letters.len());
+            let end = (at + 1 + dice.number_below(8)).min(letters.len());
             let piece = letters[at..end].to_vec();
-            let place = dice.below(letters.len() + 1);
+            let place = dice.number_below(letters.len() + 1);
             letters.splice(place..place, piece);
         }
         4 => {
@@ -206,7 +206,7 @@ fn change(dice: &mut ScriptRng, letters: &mut Vec<char>) {
             let from = dice.pick(&["'", "\"", " ", "\n", ";", "`", "$", "(", ")"]);
             let places: Vec<usize> = (0..letters.len()).filter(|at| from.contains(letters[*at])).collect();
             if !places.is_empty() {
-                let place = places[dice.below(places.len())];
+                let place = places[dice.number_below(places.len())];
                 let to =
                     dice.pick(&["'", "\"", " ", "\n", "\t", ";", "`", "\\", "$", "&", "|", "#", "\\\n", ""]);
                 letters.splice(place..=place, to.chars());

@@ -2,7 +2,7 @@
 
 use crate::dice::ScriptRng;
 use crate::grammar::WordStyle;
-use crate::words::word;
+use crate::words::random_word;
 
 /// Templates: `%` is a word, `#` is a name.
 const SHAPES: &[&str] = &[
@@ -130,9 +130,9 @@ const SHAPES: &[&str] = &[
 ];
 
 /// Generates a script from one or more templates.
-pub(crate) fn own(dice: &mut ScriptRng) -> String {
+pub(crate) fn builtin_script(dice: &mut ScriptRng) -> String {
     let mut script = filled(dice);
-    for _ in 0..dice.below(3) {
+    for _ in 0..dice.number_below(3) {
         script = format!("{script}{}{}", dice.pick(&["; ", "\n", " && ", "\n"]), filled(dice));
     }
     script
@@ -150,7 +150,7 @@ fn filled(dice: &mut ScriptRng) -> String {
             '%' if letters.peek().is_some_and(|next| next.is_alphabetic()) => out.push('%'),
             '%' => {
                 let mood = if dice.chance(60) { WordStyle::Ordinary } else { WordStyle::Hostile };
-                let word = if dice.chance(35) { format!("\"${name}\"") } else { word(dice, 0, mood) };
+                let word = if dice.chance(35) { format!("\"${name}\"") } else { random_word(dice, 0, mood) };
                 out.push_str(&word);
             }
             '#' if out.ends_with("${") && letters.peek() == Some(&'#') => out.push('#'),

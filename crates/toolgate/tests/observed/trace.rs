@@ -16,7 +16,7 @@ const RESUMED: [&str; 4] =
 
 /// Returns the programs executed below each child of the first process, in that order. Leaves out children of a shell
 /// that reads a file or its input, because the analysis claims nothing about them.
-pub(crate) fn read(trace: &str) -> Vec<Vec<ExecEvent>> {
+pub(crate) fn parse_trace(trace: &str) -> Vec<Vec<ExecEvent>> {
     let lines = || trace.lines().map(line);
     let born: HashSet<&str> = lines().filter_map(|(_, call)| born(call)).collect();
     // The first process has no parent in the trace; while it is alone, its pid is not written.

@@ -1,7 +1,7 @@
 //! Generates random words with every kind of quotes, and redirections.
 
 use crate::dice::ScriptRng;
-use crate::grammar::{WordStyle, list, simple};
+use crate::grammar::{WordStyle, command_list, simple_command};
 
 const PLAIN: &[&str] = &[
     "foo",
@@ -191,10 +191,10 @@ const SUBSTITUTIONS: &[&str] = &[
 ];
 
 /// Generates a word.
-pub(crate) fn word(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
+pub(crate) fn random_word(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
     if mood == WordStyle::Hostile && dice.chance(35) {
-        return match dice.below(6) {
-            0 => disguise(dice, "evil"),
+        return match dice.number_below(6) {
+            0 => disguise_name(dice, "evil"),
             1 => dice.pick(BRACES).to_owned(),
             2 => dice.pick(SUBSTITUTIONS).to_owned(),
             3 => {
@@ -210,18 +210,18 @@ pub(crate) fn word(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> Strin
                     "é*?[x]",
                     "",
                 ]);
-                quote(dice, text)
+                quote_randomly(dice, text)
             }
             _ => dice.pick(SNEAKY).to_owned(),
         };
     }
     if depth > 0 && dice.chance(20) {
-        let inner = list(dice, depth - 1, mood);
-        return match dice.below(5) {
+        let inner = command_list(dice, depth - 1, mood);
+        return match dice.number_below(5) {
             0 => format!("$({inner}\n)"),
             1 => format!("\"$({inner}\n)\""),
-            2 => format!("`{}`", simple(dice, 0, WordStyle::Ordinary)),
-            3 => format!("`{}`", in_backticks(&inner)),
+            2 => format!("`{}`", simple_command(dice, 0, WordStyle::Ordinary)),
+            3 => format!("`{}`", escape_for_backticks(&inner)),
             _ => format!("<({inner}\n)"),
         };
     }
@@ -229,17 +229,17 @@ pub(crate) fn word(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> Strin
 }
 
 /// Escapes `script` for use between backticks.
-pub(crate) fn in_backticks(script: &str) -> String {
+pub(crate) fn escape_for_backticks(script: &str) -> String {
     script.replace('\\', "\\\\").replace('`', "\\`").replace('$', "\\$")
 }
 
 /// Quotes `text` as one word, in a random way.
-pub(crate) fn quote(dice: &mut ScriptRng, text: &str) -> String {
+pub(crate) fn quote_randomly(dice: &mut ScriptRng, text: &str) -> String {
     let single = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
     let escaped = |text: &str, what: &str| -> String {
         text.chars().flat_map(|c| what.contains(c).then_some('\\').into_iter().chain([c])).collect()
     };
-    match dice.below(6) {
+    match dice.number_below(6) {
         0 => format!("\"{}\"", escaped(text, "\"\\$`")),
         1 => format!("$'{}'", escaped(text, "'\\").replace('\n', "\\n")),
         2 if !text.contains('\n') && !text.is_empty() => {
@@ -254,10 +254,10 @@ pub(crate) fn quote(dice: &mut ScriptRng, text: &str) -> String {
 }
 
 /// Spells a name in a random way that means the same.
-pub(crate) fn disguise(dice: &mut ScriptRng, name: &str) -> String {
+pub(crate) fn disguise_name(dice: &mut ScriptRng, name: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {
-        match dice.below(14) {
+        match dice.number_below(14) {
             0 => out.push_str(&format!("'{c}'")),
             1 => out.push_str(&format!("\"{c}\"")),
             2 => out.push_str(&format!("\\{c}")),
@@ -303,6 +303,6 @@ const REDIRECTIONS: &[&str] = &[
 ];
 
 /// Returns a redirection or an empty text.
-pub(crate) fn redirect(dice: &mut ScriptRng) -> String {
+pub(crate) fn random_redirect(dice: &mut ScriptRng) -> String {
     if dice.chance(75) { String::new() } else { dice.pick(REDIRECTIONS).to_owned() }
 }

@@ -60,7 +60,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
             write,
             dialect,
             reader: dialect.reader(),
-            runtime: toolgate.runtime(),
+            runtime: toolgate.call_runtime(),
             toolgate: toolgate.clone(),
             held: VecDeque::new(),
             order: VecDeque::new(),

@@ -274,7 +274,7 @@ impl HostedSession {
     ) -> Result<Value, RpcFault> {
         let router = self
             .toolgate
-            .programs()
+            .program_router()
             .ok_or_else(|| RpcErrorCode::Internal.fault("the session has no tools of its own"))?;
         self.call_for_data(router, ToolCall::function(fresh_call_id(), tool, arguments.to_string()), cancel).await
     }

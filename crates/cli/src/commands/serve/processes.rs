@@ -136,7 +136,7 @@ impl HostedSession {
         }
         let data = self.call_program_tool("process_start", arguments, cancel).await?;
         let number = data["process_id"].as_u64().and_then(|number| u32::try_from(number).ok());
-        let session = number.and_then(|number| self.toolgate.process(number));
+        let session = number.and_then(|number| self.toolgate.find_process(number));
         let session =
             session.ok_or_else(|| RpcErrorCode::Internal.fault("a process was started and is not there"))?;
         let output = UnreadOutput { streaming: session.stream_output(), waiting: VecDeque::new(), from: 0 };
