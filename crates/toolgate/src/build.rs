@@ -269,10 +269,10 @@ impl ToolgateBuilder {
             Some(pictures) => {
                 let commands = Arc::new(std::mem::take(&mut self.means).build());
                 let home = self.home.as_ref().map(|home| home.join(".local/state/toolgate/edits"));
-                let edits = self.records.take().or(home).map(tools::EditTracker::recorded_in).unwrap_or_default();
+                let edits = self.records.take().or(home).map(tools::EditTracker::with_records_dir).unwrap_or_default();
                 let edits = Arc::new(edits);
-                let all = tools::all(pictures, &commands, &edits)?;
-                let own = tools::for_programs(&commands, &edits)?;
+                let all = tools::builtin_tools(pictures, &commands, &edits)?;
+                let own = tools::program_tools(&commands, &edits)?;
                 programs =
                     Some(own.into_iter().fold(ToolRegistry::builder(), ToolRegistryBuilder::erased).build()?);
                 known.extend(all.iter().map(|tool| tool.spec().name().to_owned()));

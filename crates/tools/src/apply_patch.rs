@@ -13,9 +13,9 @@ use tool::{
     ToolOutput, ToolPayload, ToolSpec,
 };
 
-use crate::door::not_the_hosts;
+use crate::door::private_tmp_hint;
 use crate::edits::EditTracker;
-use crate::git_directory::laid_out;
+use crate::git_directory::find_git_layout;
 use crate::own_files::PrivateFiles;
 use crate::write_file::{CalledAs, WRITE_FILE};
 
@@ -70,8 +70,8 @@ impl AnyTool for ApplyPatch {
 
     fn plan(&self, call: &ToolCall, place: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
         let sent = argument(&call.payload);
-        let called_as = CalledAs::of(&call.name);
-        called_as.check(&call.payload)?;
+        let called_as = CalledAs::from_name(&call.name);
+        called_as.check_arguments(&call.payload)?;
         let patch = patch::parse(&call.payload.arguments())
             .map_err(|fault| ToolError::bad_argument(sent, fault.to_string()))?;
         let mut paths = Vec::new();
@@ -132,7 +132,7 @@ impl CallAttempt for PatchAttempt {
             let planned = cx.run_blocking(move |_| {
                 let reach = Arc::clone(permit.read_scope());
                 let (disk, denied) = open(&place, move |real| reach.check_read(real))?;
-                let (located, spelling) = PathSpelling::of(&patch, &permit, &place)?;
+                let (located, spelling) = PathSpelling::relocate(&patch, &permit, &place)?;
                 let plan = PatchPlan::build(&located, &disk).map_err(|failure| failure.to_string());
                 let plan = plan.and_then(|plan| {
                     disk.check_steps(&plan.commit_steps()).map(|()| plan).map_err(|refusal| refusal.what)
@@ -198,10 +198,10 @@ struct PatchWork {
 impl PatchWork {
     fn apply(self) -> Result<ToolOutput, ToolError> {
         let Self { patch, permit, cx, edits, shown, called_as } = self;
-        let refused = |why: &str| ToolOutput::failure(format!("{}\n{why}", called_as.refused()));
-        let (disk, denied) = writable(cx.working_dir(), &permit)?;
-        let (patch, spelling) = PathSpelling::of(&patch, &permit, cx.working_dir())?;
-        let blocked = || denial(&denied).map(ToolError::Blocked);
+        let refused = |why: &str| ToolOutput::failure(format!("{}\n{why}", called_as.refusal_text()));
+        let (disk, denied) = open_writable_tree(cx.working_dir(), &permit)?;
+        let (patch, spelling) = PathSpelling::relocate(&patch, &permit, cx.working_dir())?;
+        let blocked = || take_denial(&denied).map(ToolError::Blocked);
         let plan = match PatchPlan::build(&patch, &disk) {
             Ok(plan) => plan,
             Err(failure) => {
@@ -210,7 +210,7 @@ impl PatchWork {
                     let _ = write!(why, "\n`{path}` has changed since you read it; read it again");
                 }
                 // The file may exist on the host, where the author of the patch has seen it.
-                let unseen = patch.paths().find_map(|path| not_the_hosts(permit.read_scope(), Path::new(path)));
+                let unseen = patch.paths().find_map(|path| private_tmp_hint(permit.read_scope(), Path::new(path)));
                 if let Some(unseen) = unseen {
                     let _ = write!(why, "\n{unseen}");
                 }
@@ -226,7 +226,7 @@ impl PatchWork {
         let stale = paths.filter(|path| is_stale(&edits, &disk, path));
         let stale: Vec<String> = stale.map(|path| spelling.back(path)).collect();
         let steps = plan.commit_steps();
-        if let Some(why) = lays_out_git(&steps, &permit, cx.cwd()) {
+        if let Some(why) = git_layout_refusal(&steps, &permit, cx.cwd()) {
             return Ok(refused(&why));
         }
         let kinds: HashMap<&str, char> =
@@ -250,15 +250,15 @@ impl PatchWork {
         });
         let told: Vec<String> = told.collect();
         let left = plan.changes.iter().filter(|change| change.after.is_some());
-        let own = PrivateFiles::of(left.map(|change| change.path.as_str()), permit.read_scope());
-        let notes: Vec<String> = stale.iter().map(|path| had_changed(path)).chain(own.told()).collect();
+        let own = PrivateFiles::among(left.map(|change| change.path.as_str()), permit.read_scope());
+        let notes: Vec<String> = stale.iter().map(|path| had_changed(path)).chain(own.note_lines()).collect();
         Ok(report(&spelling.plan(&plan), called_as, &notes, &told))
     }
 }
 
 /// Returns the reason for refusing `steps` if they would turn a directory into a git directory.
-pub(crate) fn lays_out_git(steps: &[CommitStep], permit: &Permit, cwd: &Path) -> Option<String> {
-    let directory = laid_out(steps, cwd, &permit.confinement()?.writable)?;
+pub(crate) fn git_layout_refusal(steps: &[CommitStep], permit: &Permit, cwd: &Path) -> Option<String> {
+    let directory = find_git_layout(steps, cwd, &permit.confinement()?.writable)?;
     let name = directory.display();
     Some(format!(
         "git would take `{name}` for a repository of its own, with HEAD, objects and refs in it; make one with `git init` in a command"
@@ -266,12 +266,12 @@ pub(crate) fn lays_out_git(steps: &[CommitStep], permit: &Permit, cwd: &Path) ->
 }
 
 /// Takes the recorded denial, if there is one.
-pub(crate) fn denial(denied: &SharedDenial) -> Option<Denial> {
+pub(crate) fn take_denial(denied: &SharedDenial) -> Option<Denial> {
     lock(denied).take()
 }
 
 /// Opens the tree that `permit` allows to change.
-pub(crate) fn writable(place: &WorkingDir, permit: &Permit) -> Result<(DiskTree, SharedDenial), ToolError> {
+pub(crate) fn open_writable_tree(place: &WorkingDir, permit: &Permit) -> Result<(DiskTree, SharedDenial), ToolError> {
     let judge = permit.clone();
     open(place, move |real| may_edit(&judge, real))
 }
@@ -326,7 +326,7 @@ struct PathSpelling {
 
 impl PathSpelling {
     /// Returns the patch with every path replaced by its real location, and the mapping back.
-    fn of(patch: &ParsedPatch, permit: &Permit, place: &WorkingDir) -> Result<(ParsedPatch, Self), ToolError> {
+    fn relocate(patch: &ParsedPatch, permit: &Permit, place: &WorkingDir) -> Result<(ParsedPatch, Self), ToolError> {
         let mut patch = patch.clone();
         let (mut fault, mut elsewhere) = (None, Vec::new());
         patch.rename_paths(|path| match place.resolve_path("input", path) {
@@ -381,7 +381,7 @@ fn is_stale(edits: &EditTracker, disk: &DiskTree, path: &str) -> bool {
 
 fn remember(edits: &EditTracker, disk: &DiskTree, change: &FileChange) {
     if let Some((real, stamp)) = disk.file_version(&change.path) {
-        edits.made(&real, stamp);
+        edits.record_write(&real, stamp);
     }
 }
 
@@ -392,7 +392,7 @@ fn had_changed(path: &str) -> String {
 /// Builds the output that reports the changes.
 fn report(plan: &PatchPlan, called_as: CalledAs, notes: &[String], told: &[String]) -> ToolOutput {
     let begun = if plan.changes.is_empty() { "Nothing was changed:" } else { "Applied:" };
-    let mut text = format!("{begun}\n{}", called_as.told(plan.clone()));
+    let mut text = format!("{begun}\n{}", called_as.summarize(plan.clone()));
     for line in notes {
         let _ = write!(text, "\n{line}");
     }

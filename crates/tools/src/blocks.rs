@@ -31,7 +31,7 @@ pub(crate) enum HeaderLines {
 const TAB: usize = 4;
 
 /// Finds the block around `lines[anchor]`, as a range of indices.
-pub(crate) fn around(lines: &[String], anchor: usize, choice: BlockOptions) -> std::ops::Range<usize> {
+pub(crate) fn find_block(lines: &[String], anchor: usize, choice: BlockOptions) -> std::ops::Range<usize> {
     let indents = indents(lines);
     let own = indents[anchor];
     let level = indents.iter().copied().filter(|&indent| indent > 0).min().unwrap_or(TAB);
@@ -178,7 +178,7 @@ fn other() {
 
     fn block(text: &str, line: usize, choice: BlockOptions) -> (usize, usize) {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        let range = around(&lines, line - 1, choice);
+        let range = find_block(&lines, line - 1, choice);
         (range.start + 1, range.end)
     }
 

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use exec::capture::{Captured, KeptOutput};
 use tool::{BYTES_PER_TOKEN, OmittedSize};
 
-use self::cut::{CapturedText, whereabouts};
+use self::cut::{CapturedText, describe_kept_file};
 
 /// The device that the bytes were written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +24,13 @@ enum OutputDevice {
 
 /// Renders output of a pipe. CRLF becomes LF, a lone CR overwrites the line, and bytes that are not UTF-8 become
 /// `\xNN`. Other control characters and ANSI sequences are kept.
-pub(crate) fn piped(bytes: &[u8]) -> String {
-    shown(bytes, OutputDevice::Pipe)
+pub(crate) fn render_piped(bytes: &[u8]) -> String {
+    render(bytes, OutputDevice::Pipe)
 }
 
 /// Renders output of a terminal. Beyond [`piped`], control characters and escape sequences are interpreted or removed.
-pub(crate) fn shown_on_terminal(bytes: &[u8]) -> String {
-    shown(bytes, OutputDevice::Terminal)
+pub(crate) fn render_terminal(bytes: &[u8]) -> String {
+    render(bytes, OutputDevice::Terminal)
 }
 
 /// Removes the fragments of a cut character at the end of `head` and at the start of `tail`.
@@ -60,8 +60,8 @@ pub(crate) struct RenderedOutput {
 
 /// Renders an output in at most `budget` bytes, or in as many as the truncation marker needs. Only truncated output is
 /// kept in a file.
-pub(crate) fn fit(captured: &mut Captured, terminal: bool, budget: usize) -> RenderedOutput {
-    let shown = if terminal { shown_on_terminal } else { piped };
+pub(crate) fn render_within(captured: &mut Captured, terminal: bool, budget: usize) -> RenderedOutput {
+    let shown = if terminal { render_terminal } else { render_piped };
     let known = if captured.omitted == 0 && captured.tail.is_empty() {
         CapturedText::Whole(shown(&captured.head))
     } else if captured.omitted == 0 {
@@ -77,7 +77,7 @@ pub(crate) fn fit(captured: &mut Captured, terminal: bool, budget: usize) -> Ren
         CapturedText::Whole(text) if text.len() <= budget => RenderedOutput { text, cut: None, kept: None, tokens, lines },
         known => {
             let kept = captured.keep_all();
-            let (text, cut) = known.shorten(budget, &whereabouts(&kept));
+            let (text, cut) = known.truncate(budget, &describe_kept_file(&kept));
             let kept = match kept {
                 KeptOutput::Whole(path) | KeptOutput::Part { path, .. } => Some(path),
                 KeptOutput::Nowhere(_) => None,
@@ -87,7 +87,7 @@ pub(crate) fn fit(captured: &mut Captured, terminal: bool, budget: usize) -> Ren
     }
 }
 
-fn shown(bytes: &[u8], device: OutputDevice) -> String {
+fn render(bytes: &[u8], device: OutputDevice) -> String {
     if let Ok(text) = std::str::from_utf8(bytes)
         && !is_steered(bytes, device)
         && memchr::memchr(0, bytes).is_none()
@@ -104,7 +104,7 @@ fn shown(bytes: &[u8], device: OutputDevice) -> String {
         let returns = line.iter().rev().take_while(|&&byte| byte == b'\r').count();
         let line = &line[..line.len() - returns];
         if is_steered(line, device) {
-            fold::fold(line, device, &mut out);
+            fold::render_line(line, device, &mut out);
         } else {
             escape(line, &mut out);
         }

@@ -48,23 +48,23 @@ impl From<&FileHandle> for SeenVersion {
 impl Default for EditTracker {
     /// For a process without a state directory: its interrupted commits are never repaired.
     fn default() -> Self {
-        Self::recorded_in(std::env::temp_dir().join(format!("toolgate-edits-{}", std::process::id())))
+        Self::with_records_dir(std::env::temp_dir().join(format!("toolgate-edits-{}", std::process::id())))
     }
 }
 
 impl EditTracker {
     /// Creates a tracker whose commits are recorded in `records`.
-    pub fn recorded_in(records: impl Into<PathBuf>) -> Self {
+    pub fn with_records_dir(records: impl Into<PathBuf>) -> Self {
         Self { records: records.into(), seen: Mutex::default() }
     }
 
     /// Records that the model has read the file.
-    pub(crate) fn saw(&self, found: &FileHandle) {
+    pub(crate) fn record_read(&self, found: &FileHandle) {
         self.note(found.path(), found.into());
     }
 
     /// Records that the model has written the file at the real path `path`.
-    pub(crate) fn made(&self, path: &Path, stamp: FileVersion) {
+    pub(crate) fn record_write(&self, path: &Path, stamp: FileVersion) {
         self.note(path, stamp.into());
     }
 

@@ -20,7 +20,7 @@ pub(crate) enum ContentKind {
 }
 
 /// Detects the content kind from the head of a file.
-pub(crate) fn nature(head: &[u8]) -> ContentKind {
+pub(crate) fn detect_content(head: &[u8]) -> ContentKind {
     match Encoding::for_bom(head) {
         // UTF-32; its byte order mark begins like that of UTF-16.
         _ if head.starts_with(b"\xff\xfe\0\0") => ContentKind::Binary,
@@ -32,7 +32,7 @@ pub(crate) fn nature(head: &[u8]) -> ContentKind {
 }
 
 /// Returns the encoding of the lines of a window: UTF-8 if they are valid, else the best guess.
-pub(crate) fn guess<'a>(lines: impl Iterator<Item = (&'a [u8], LineCut)> + Clone) -> &'static Encoding {
+pub(crate) fn guess_encoding<'a>(lines: impl Iterator<Item = (&'a [u8], LineCut)> + Clone) -> &'static Encoding {
     // A truncated line may end inside a character.
     let is_utf8 = |(line, cut): (&[u8], LineCut)| match std::str::from_utf8(line) {
         Ok(_) => true,
@@ -51,7 +51,7 @@ pub(crate) fn guess<'a>(lines: impl Iterator<Item = (&'a [u8], LineCut)> + Clone
 }
 
 /// Decodes one line. Invalid bytes become U+FFFD; a NUL, which some model APIs reject, becomes `␀`.
-pub(crate) fn decode(line: &[u8], encoding: &'static Encoding) -> String {
+pub(crate) fn decode_line(line: &[u8], encoding: &'static Encoding) -> String {
     let (text, _) = encoding.decode_without_bom_handling(line);
     if text.contains('\0') { text.replace('\0', "␀") } else { text.into_owned() }
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn natures() {
+    fn head_bytes_decide_the_content_kind() {
         for (head, expected) in [
             (&b""[..], ContentKind::Text),
             (b"plain", ContentKind::Text),
@@ -71,20 +71,20 @@ mod tests {
             (b"\xff\xfe\0\0a\0\0\0", ContentKind::Binary),
             (b"\x7fELF\0\0", ContentKind::Binary),
         ] {
-            assert_eq!(nature(head), expected, "{head:?}");
+            assert_eq!(detect_content(head), expected, "{head:?}");
         }
     }
 
     #[test]
-    fn encodings() {
-        let name = |line: &[u8]| guess([(line, LineCut::No)].into_iter()).name();
+    fn encoding_is_guessed_from_lines() {
+        let name = |line: &[u8]| guess_encoding([(line, LineCut::No)].into_iter()).name();
         assert_eq!(name("naïve".as_bytes()), "UTF-8");
         assert_eq!(name(b"Le caf\xe9 est tr\xe8s bon, d\xe9j\xe0 vu"), "windows-1252");
         let (japanese, _, _) = encoding_rs::SHIFT_JIS.encode("これは日本語のテキストです。漢字も含みます。");
         assert_eq!(name(&japanese), "Shift_JIS");
-        assert_eq!(decode(b"caf\xe9", guess([(&b"caf\xe9 d\xe9j\xe0"[..], LineCut::No)].into_iter())), "café");
+        assert_eq!(decode_line(b"caf\xe9", guess_encoding([(&b"caf\xe9 d\xe9j\xe0"[..], LineCut::No)].into_iter())), "café");
         let cut = &"漢字".as_bytes()[..5];
-        assert_eq!(guess([(cut, LineCut::Yes)].into_iter()).name(), "UTF-8");
-        assert_ne!(guess([(cut, LineCut::No)].into_iter()).name(), "UTF-8");
+        assert_eq!(guess_encoding([(cut, LineCut::Yes)].into_iter()).name(), "UTF-8");
+        assert_ne!(guess_encoding([(cut, LineCut::No)].into_iter()).name(), "UTF-8");
     }
 }

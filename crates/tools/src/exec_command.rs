@@ -11,8 +11,8 @@ use serde::Deserialize;
 use tool::{Cx, ToolJob, WorkingDir, ShellForm, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{
-    CommandRunner, OutputStreamer, CommandEnding, ReportLabels, WaitResult, EscalationRequest, CommandReport, SandboxPermissions, WaitOptions, CommandRequest, attend,
-    finish, not_started, without_nul, workdir,
+    CommandRunner, OutputStreamer, CommandEnding, ReportLabels, WaitResult, EscalationRequest, CommandReport, SandboxPermissions, WaitOptions, CommandRequest, wait_for_command,
+    end_command, spawn_error, reject_nul, resolve_workdir,
 };
 
 /// The default, shortest and longest wait in milliseconds.
@@ -69,7 +69,7 @@ pub(crate) enum LifetimeArg {
 
 impl ExecCommand {
     fn argv(&self, args: &Args) -> Result<Vec<String>, ToolError> {
-        Ok(self.0.shell(args.shell.as_deref())?.argv(&args.cmd, args.login.unwrap_or(true)))
+        Ok(self.0.find_shell(args.shell.as_deref())?.argv(&args.cmd, args.login.unwrap_or(true)))
     }
 }
 
@@ -124,15 +124,15 @@ impl ToolHandler for ExecCommand {
     const JOB: ToolJob = ToolJob::Shell(ShellForm::Exec);
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        without_nul("cmd", &args.cmd)?;
-        let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
+        reject_nul("cmd", &args.cmd)?;
+        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.workdir.as_deref(), place)?);
         let plea = EscalationRequest {
             permissions: args.sandbox_permissions,
             escalated: args.with_escalated_permissions,
             justification: args.justification.as_deref(),
             prefix_rule: args.prefix_rule.as_deref(),
         };
-        Ok(plea.into(intent.with_terminal(args.tty == Some(true))))
+        Ok(plea.apply_to(intent.with_terminal(args.tty == Some(true))))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
@@ -149,22 +149,22 @@ impl ToolHandler for ExecCommand {
         let begun = Instant::now();
         let limit = args.limit().map(|after| TimeLimit { after, deadline: begun + after });
         let wait = WaitOptions { until: begun + args.patience(), prompts: true, leaves: true };
-        let mut deltas = OutputStreamer::of(&session, cx);
-        let outcome = attend(&session, Some(&mut pump), &mut deltas, wait, cx).await;
+        let mut deltas = OutputStreamer::for_session(&session, cx);
+        let outcome = wait_for_command(&session, Some(&mut pump), &mut deltas, wait, cx).await;
         let late = limit.filter(|limit| limit.deadline <= Instant::now());
         let late = late.filter(|_| outcome == WaitResult::Yielded && !session.is_over());
         if matches!(outcome, WaitResult::Halted(_)) || late.is_some() {
-            finish(&session, Some(&mut pump), &mut deltas).await;
+            end_command(&session, Some(&mut pump), &mut deltas).await;
         }
         if let Some(fault) = session.take_fault() {
-            return Err(not_started(&fault));
+            return Err(spawn_error(&fault));
         }
         let report = CommandReport::new(&session, deltas, session.started_at(), args.max_output_tokens, cx).await;
-        commands.learn(&report);
+        commands.refresh_profile_if_not_found(&report);
         let ending = late.map_or_else(|| report.ending(outcome), |limit| CommandEnding::TimedOut(limit.after));
         if matches!(ending, CommandEnding::Left | CommandEnding::Running | CommandEnding::Prompting) {
             commands.sessions.adopt_until(&session, pump, limit);
         }
-        Ok(report.answer(ending, ReportLabels::Session))
+        Ok(report.to_output(ending, ReportLabels::Session))
     }
 }

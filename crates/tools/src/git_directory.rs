@@ -13,7 +13,7 @@ const LAYOUT: [&str; 3] = ["HEAD", "objects", "refs"];
 ///
 /// A hand-made git directory would make the user's next `git status` there run the programs that its configuration
 /// names.
-pub(crate) fn laid_out(steps: &[CommitStep], cwd: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
+pub(crate) fn find_git_layout(steps: &[CommitStep], cwd: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
     let files: Vec<PathBuf> =
         steps.iter().filter(|step| step.put.is_some()).map(|step| cwd.join(&step.path)).collect();
     let is_there = |path: &Path| exec::fs::canonicalize(path).is_ok();
@@ -64,7 +64,7 @@ mod tests {
         };
         let laid_out = |paths: &[&str]| {
             let steps: Vec<CommitStep> = paths.iter().map(step).collect();
-            let found = laid_out(&steps, &root, &[root.clone(), root.join("given")]);
+            let found = find_git_layout(&steps, &root, &[root.clone(), root.join("given")]);
             found.map(|found| found.strip_prefix(&root).unwrap().to_string_lossy().into_owned())
         };
         for (paths, found) in [

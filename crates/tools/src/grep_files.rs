@@ -14,10 +14,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Lane, WorkingDir, StopFlag, ToolError, ToolHandler, ToolOutput};
 
-use crate::door::{look, told};
+use crate::door::{look_up, fs_error};
 use crate::grep_hits::{SearchHits, GrepOutputMode, HitOrder};
 use crate::grep_search::FileSearcher;
-use crate::list_dir::{PathGlob, glob};
+use crate::list_dir::{PathGlob, parse_glob};
 
 /// The default and the largest number of results.
 const DEFAULT_RESULTS: u32 = 100;
@@ -102,10 +102,10 @@ impl ToolHandler for GrepFiles {
         let cwd = cx.cwd().to_owned();
         cx.run_blocking(move |stop| {
             let search = CompiledSearch::new(&args)?;
-            let (door, start) = look(&permit, &path)?;
+            let (door, start) = look_up(&permit, &path)?;
             let shown = shown_as(&path, &cwd);
             let (hits, walked) = search.all(&door, &start, &shown, stop)?;
-            Ok(hits.answer(room, &walked, TIME))
+            Ok(hits.into_output(room, &walked, TIME))
         })
         .await
     }
@@ -152,7 +152,7 @@ impl CompiledSearch {
             .map_err(|fault| bad_pattern(&args.pattern, &fault))?;
         Ok(Self {
             matcher,
-            files: args.file_pattern.as_deref().map(|pattern| glob("file_pattern", pattern)).transpose()?,
+            files: args.file_pattern.as_deref().map(|pattern| parse_glob("file_pattern", pattern)).transpose()?,
             ignore: match args.include_ignored.unwrap_or(false) {
                 true => IgnoreFiles::Everything,
                 false => IgnoreFiles::Respect,
@@ -184,9 +184,9 @@ impl CompiledSearch {
         let mut walked = if start.kind() == FileKind::Directory {
             self.tree(door, start, shown, &late, &hits)?
         } else {
-            let file = start.open().map_err(told)?;
-            let rank = || self.order.rank(shown.to_owned(), start.modified());
-            let read = FileSearcher::new(self, &hits, &late).file(file, start.size(), rank);
+            let file = start.open().map_err(fs_error)?;
+            let rank = || self.order.rank_file(shown.to_owned(), start.modified());
+            let read = FileSearcher::new(self, &hits, &late).search_file(file, start.size(), rank);
             WalkSummary { unreadable: u64::from(read.is_err()), denied: 0, stopped: false }
         };
         walked.stopped |= late();
@@ -208,10 +208,10 @@ impl CompiledSearch {
             let mut searching = FileSearcher::new(self, hits, late);
             let unreadable = &unreadable;
             move |entry: &WalkEntry<'_>| {
-                let fits = |files: &PathGlob| files.fits(entry.path(), entry.kind());
+                let fits = |files: &PathGlob| files.matches(entry.path(), entry.kind());
                 if entry.kind() == FileKind::File
                     && self.files.as_ref().is_none_or(fits)
-                    && searching.entry(entry, shown).is_err()
+                    && searching.search_entry(entry, shown).is_err()
                     && !late()
                 {
                     unreadable.fetch_add(1, Relaxed);
@@ -219,13 +219,13 @@ impl CompiledSearch {
                 WalkControl::Continue
             }
         };
-        let mut walked = door.walk(start, &options, late, visitor).map_err(told)?;
+        let mut walked = door.walk(start, &options, late, visitor).map_err(fs_error)?;
         walked.unreadable += unreadable.into_inner();
         Ok(walked)
     }
 
     /// Creates a searcher with the options of this search.
-    pub(crate) fn searcher(&self) -> Searcher {
+    pub(crate) fn build_searcher(&self) -> Searcher {
         SearcherBuilder::new()
             .line_terminator(LineTerminator::crlf())
             .line_number(self.mode == GrepOutputMode::Matches)

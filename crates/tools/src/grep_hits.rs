@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tool::ToolOutput;
 
 use crate::grep_files::CompiledSearch;
-use crate::words::{counted, grouped, shown};
+use crate::words::{format_count, group_digits, format_path};
 
 /// Bytes of one line that are shown around its match.
 const LINE_BYTES: usize = 400;
@@ -40,7 +40,7 @@ pub(crate) type FileRank = (Reverse<Option<SystemTime>>, PathBuf);
 
 impl HitOrder {
     /// Returns the sort key of a file.
-    pub(crate) fn rank(self, path: PathBuf, modified: Option<SystemTime>) -> FileRank {
+    pub(crate) fn rank_file(self, path: PathBuf, modified: Option<SystemTime>) -> FileRank {
         match self {
             Self::Path => (Reverse(None), path),
             Self::Newest => (Reverse(modified), path),
@@ -70,7 +70,7 @@ enum HitLine {
 impl FileHits {
     /// Returns true if the file has results to report. Matches found before the file turned out to be binary do not
     /// count.
-    pub(crate) fn any(&self) -> bool {
+    pub(crate) fn is_reportable(&self) -> bool {
         self.matches > 0 && !self.binary
     }
 
@@ -100,7 +100,7 @@ impl SearchHits {
     }
 
     /// Adds the results of one file, and removes those that no longer fit.
-    pub(crate) fn add(&mut self, rank: FileRank, hits: FileHits) {
+    pub(crate) fn insert(&mut self, rank: FileRank, hits: FileHits) {
         self.total_matches += hits.matches;
         self.total_files += 1;
         self.held += hits.weight(self.mode);
@@ -117,10 +117,10 @@ impl SearchHits {
     }
 
     /// Formats the results within `room` bytes; `limit` is the search's time limit.
-    pub(crate) fn answer(self, room: usize, walked: &WalkSummary, limit: Duration) -> ToolOutput {
+    pub(crate) fn into_output(self, room: usize, walked: &WalkSummary, limit: Duration) -> ToolOutput {
         let mut page = HitPage { text: String::new(), room, results: 0, full: false };
         for ((_, path), hits) in &self.files {
-            page.file(&shown(path), hits, self.mode, self.most);
+            page.file(&format_path(path), hits, self.mode, self.most);
             if page.full {
                 break;
             }
@@ -139,7 +139,7 @@ impl SearchHits {
     /// Returns every kept match as structured data.
     fn hits(&self) -> impl Iterator<Item = Value> {
         self.files.iter().flat_map(|((_, path), hits)| {
-            let path = shown(path);
+            let path = format_path(path);
             hits.lines.iter().filter_map(move |line| match line {
                 HitLine::Match(number, text) => Some(json!({ "path": path, "line": number, "text": text })),
                 HitLine::Neighbour(_) => None,
@@ -149,7 +149,7 @@ impl SearchHits {
 
     fn remarks(&self, page: &HitPage, walked: &WalkSummary, limit: Duration) -> Vec<String> {
         let mut remarks = Vec::new();
-        let (matches, files) = (counted(self.total_matches, "match"), counted(self.total_files, "file"));
+        let (matches, files) = (format_count(self.total_matches, "match"), format_count(self.total_files, "file"));
         let (in_all, results) = match self.mode {
             GrepOutputMode::Matches => (format!("{matches} in {files}"), self.total_matches),
             GrepOutputMode::Counts => (format!("{matches} in {files}"), self.total_files),
@@ -158,7 +158,7 @@ impl SearchHits {
         if self.total_files == 0 {
             remarks.push("no matches".to_owned());
         } else if (page.results as u64) < results {
-            let shown = grouped(page.results as u64);
+            let shown = group_digits(page.results as u64);
             let why = if page.results < self.most { " (as many as fit)" } else { "" };
             remarks
                 .push(format!("{in_all}, the first {shown} shown{why}; narrow the search to see the others"));
@@ -171,10 +171,10 @@ impl SearchHits {
                 .push(format!("stopped after {seconds} seconds: there may be more; search a smaller tree"));
         }
         if walked.unreadable > 0 {
-            remarks.push(format!("{} could not be read", counted(walked.unreadable, "entry")));
+            remarks.push(format!("{} could not be read", format_count(walked.unreadable, "entry")));
         }
         if walked.denied > 0 {
-            remarks.push(format!("{} hidden by deny-read", counted(walked.denied, "entry")));
+            remarks.push(format!("{} hidden by deny-read", format_count(walked.denied, "entry")));
         }
         remarks
     }
@@ -192,7 +192,7 @@ impl HitPage {
     fn file(&mut self, path: &str, hits: &FileHits, mode: GrepOutputMode, most: usize) {
         match mode {
             GrepOutputMode::Files => self.row(&format!("{path}\n"), 1),
-            GrepOutputMode::Counts => self.row(&format!("{path}: {}\n", grouped(hits.matches)), 1),
+            GrepOutputMode::Counts => self.row(&format!("{path}: {}\n", group_digits(hits.matches)), 1),
             GrepOutputMode::Matches => {
                 let mut heading = format!("{path}\n");
                 for line in &hits.lines {
@@ -309,7 +309,7 @@ fn printed(line: &[u8], from: usize) -> String {
     let middle = middle.trim_matches('\u{fffd}');
     let before = if start > 0 { "… " } else { "" };
     let after = if end < line.len() {
-        format!(" … [{} more]", counted((line.len() - end) as u64, "byte"))
+        format!(" … [{} more]", format_count((line.len() - end) as u64, "byte"))
     } else {
         String::new()
     };

@@ -26,24 +26,24 @@ pub(crate) struct FileSearcher<'a> {
 
 impl<'a> FileSearcher<'a> {
     pub(crate) fn new(search: &'a CompiledSearch, hits: &'a Mutex<SearchHits>, late: &'a dyn Fn() -> bool) -> Self {
-        Self { search, searcher: search.searcher(), buffer: Vec::new(), hits, late }
+        Self { search, searcher: search.build_searcher(), buffer: Vec::new(), hits, late }
     }
 
     /// Searches a file found by the directory walk.
-    pub(crate) fn entry(&mut self, entry: &WalkEntry<'_>, shown: &Path) -> io::Result<()> {
+    pub(crate) fn search_entry(&mut self, entry: &WalkEntry<'_>, shown: &Path) -> io::Result<()> {
         let (file, stat) = entry.open()?;
         let order = self.search.order;
-        self.file(file, stat.size, || order.rank(shown.join(entry.path()), stat.modified))
+        self.search_file(file, stat.size, || order.rank_file(shown.join(entry.path()), stat.modified))
     }
 
     /// Searches an open file and adds its results.
-    pub(crate) fn file(&mut self, file: File, size: u64, rank: impl FnOnce() -> FileRank) -> io::Result<()> {
+    pub(crate) fn search_file(&mut self, file: File, size: u64, rank: impl FnOnce() -> FileRank) -> io::Result<()> {
         let mut found = FileHits::default();
         let searched = self.search_in(file, size, &mut found);
-        if found.any()
+        if found.is_reportable()
             && let Ok(mut hits) = self.hits.lock()
         {
-            hits.add(rank(), found);
+            hits.insert(rank(), found);
         }
         searched
     }

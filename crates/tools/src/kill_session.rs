@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, ToolJob, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
-use crate::commands::{CommandRunner, OutputStreamer, CommandEnding, ReportLabels, PLEA, EscalationRequest, CommandReport, SandboxPermissions, finish};
-use crate::write_stdin::find;
+use crate::commands::{CommandRunner, OutputStreamer, CommandEnding, ReportLabels, PLEA, EscalationRequest, CommandReport, SandboxPermissions, end_command};
+use crate::write_stdin::find_session;
 
 /// The `kill_session` tool.
 pub(crate) struct KillSession(pub(crate) Arc<CommandRunner>);
@@ -41,14 +41,14 @@ impl ToolHandler for KillSession {
             justification: args.justification.as_deref(),
             ..EscalationRequest::default()
         };
-        Ok(plea.into(Intent::nothing()))
+        Ok(plea.apply_to(Intent::nothing()))
     }
 
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let began = Instant::now();
-        let session = find(&self.0, args.session_id)?;
-        let mut deltas = OutputStreamer::of(&session, cx);
-        finish(&session, None, &mut deltas).await;
+        let session = find_session(&self.0, args.session_id)?;
+        let mut deltas = OutputStreamer::for_session(&session, cx);
+        end_command(&session, None, &mut deltas).await;
         let report = CommandReport::new(&session, deltas, began, args.max_output_tokens, cx).await;
         if report.is_over() {
             self.0.sessions.forget(session.id());
@@ -58,6 +58,6 @@ impl ToolHandler for KillSession {
             (true, None) => CommandEnding::Killed,
             (false, _) => CommandEnding::Running,
         };
-        Ok(report.answer(ending, ReportLabels::Session))
+        Ok(report.to_output(ending, ReportLabels::Session))
     }
 }

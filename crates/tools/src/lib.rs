@@ -39,11 +39,11 @@ use std::sync::Arc;
 pub use commands::{CommandRunner, DEFAULT_SESSIONS};
 pub use edits::EditTracker;
 pub use picture::ImageSettings;
-pub use programs::for_programs;
+pub use programs::program_tools;
 use tool::{AnyTool, StrictFault, erase};
 
 /// Returns every built-in tool, sorted by name.
-pub fn all(
+pub fn builtin_tools(
     pictures: ImageSettings,
     commands: &Arc<CommandRunner>,
     edits: &Arc<EditTracker>,
@@ -71,7 +71,7 @@ mod tests {
     /// An alias that rules did not know would bypass them.
     #[test]
     fn rules_know_every_other_name_of_a_tool() {
-        for tool in all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap() {
+        for tool in builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap() {
             for alias in tool.aliases() {
                 let name = tool.spec().name();
                 assert!(policy::rules::concerns_tool(&alias, name), "{alias} is another name of {name}");

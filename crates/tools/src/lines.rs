@@ -66,7 +66,7 @@ pub(crate) struct LineRequest {
 }
 
 /// Reads the requested lines.
-pub(crate) fn window(file: &mut dyn Read, ask: LineRequest, stop: &StopFlag) -> io::Result<LineWindow> {
+pub(crate) fn read_window(file: &mut dyn Read, ask: LineRequest, stop: &StopFlag) -> io::Result<LineWindow> {
     let mut scan = LineScan::new(ask);
     let mut buffer = vec![0; SCAN_BUFFER];
     // ends: every round reads on in the file, or stops
@@ -85,7 +85,7 @@ pub(crate) fn window(file: &mut dyn Read, ask: LineRequest, stop: &StopFlag) -> 
 }
 
 /// Counts the lines of a file.
-pub(crate) fn count(file: &mut dyn Read, stop: &StopFlag) -> io::Result<u64> {
+pub(crate) fn count_lines(file: &mut dyn Read, stop: &StopFlag) -> io::Result<u64> {
     let mut buffer = vec![0; SCAN_BUFFER];
     let (mut lines, mut last) = (0, b'\n');
     // ends: every round reads on in the file, or stops
@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn lines_of(file: &mut dyn Read, ask: LineRequest) -> LineWindow {
-        window(file, ask, &StopFlag::default()).unwrap()
+        read_window(file, ask, &StopFlag::default()).unwrap()
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
             let window = lines_of(&mut text.as_bytes(), LineRequest { start, count, ..ALL });
             assert_eq!(texts(&window), expected, "{text:?} from {start}");
             assert_eq!((window.total, window.ending), (Some(total), ending), "{text:?} from {start}");
-            assert_eq!(super::count(&mut text.as_bytes(), &StopFlag::default()).unwrap(), total, "{text:?}");
+            assert_eq!(super::count_lines(&mut text.as_bytes(), &StopFlag::default()).unwrap(), total, "{text:?}");
         }
     }
 

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Lane, WorkingDir, StopFlag, ToolError, ToolHandler, ToolOutput};
 
-use crate::door::{look, told};
-use crate::words::{counted, grouped, shown, utc};
+use crate::door::{look_up, fs_error};
+use crate::words::{format_count, group_digits, format_path, format_utc};
 
 /// The default and the largest number of entries.
 const DEFAULT_LIMIT: u32 = 200;
@@ -57,20 +57,20 @@ impl ToolHandler for ListDir {
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.working_dir().resolve_path("path", &args.path)?;
-        let pattern = args.pattern.as_deref().map(|pattern| glob("pattern", pattern)).transpose()?;
+        let pattern = args.pattern.as_deref().map(|pattern| parse_glob("pattern", pattern)).transpose()?;
         let (args, permit) = (args.clone(), permit.clone());
         let room = cx.output_budget().saturating_sub(MARGIN).max(MARGIN);
         cx.run_blocking(move |stop| {
-            let (door, start) = look(&permit, &path)?;
+            let (door, start) = look_up(&permit, &path)?;
             let offset = args.offset.unwrap_or(1);
             let limit = u64::from(args.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT));
             let mut page = ListingPage { offset, limit, room, seen: 0, text: String::new(), shown: 0, full: false };
             let walked = page.fill(&door, &start, &args, pattern.as_ref(), stop)?;
             if offset > 1 && page.shown == 0 {
-                let why = format!("there are only {}", counted(page.seen, "entry"));
+                let why = format!("there are only {}", format_count(page.seen, "entry"));
                 return Err(ToolError::bad_argument("offset", why));
             }
-            Ok(ToolOutput::text(page.told(&permit.read_scope().session_spelling(start.path()), &walked)))
+            Ok(ToolOutput::text(page.into_text(&permit.read_scope().session_spelling(start.path()), &walked)))
         })
         .await
     }
@@ -86,13 +86,13 @@ pub(crate) struct PathGlob {
 
 impl PathGlob {
     /// Returns true if the pattern matches an entry.
-    pub(crate) fn fits(&self, path: &Path, kind: FileKind) -> bool {
+    pub(crate) fn matches(&self, path: &Path, kind: FileKind) -> bool {
         (!self.directories || kind == FileKind::Directory) && self.glob.is_match(path)
     }
 }
 
 /// Parses a glob. A pattern without an inner `/` matches names at any depth.
-pub(crate) fn glob(argument: &str, pattern: &str) -> Result<PathGlob, ToolError> {
+pub(crate) fn parse_glob(argument: &str, pattern: &str) -> Result<PathGlob, ToolError> {
     let why = match pattern {
         _ if pattern.trim_matches('/').is_empty() => Some("it is empty"),
         _ if pattern.starts_with('/') => Some("it is a glob below `path`, so it cannot begin with `/`"),
@@ -151,11 +151,11 @@ impl ListingPage {
                 Err(_) => WalkControl::Stop,
             }
         };
-        door.walk(start, &options, &|| stop.is_requested(), visitor).map_err(told)
+        door.walk(start, &options, &|| stop.is_requested(), visitor).map_err(fs_error)
     }
 
     fn visit(&mut self, entry: &WalkEntry<'_>, pattern: Option<&PathGlob>) -> WalkControl {
-        if pattern.is_some_and(|pattern| !pattern.fits(entry.path(), entry.kind())) {
+        if pattern.is_some_and(|pattern| !pattern.matches(entry.path(), entry.kind())) {
             return WalkControl::Continue;
         }
         self.seen += 1;
@@ -171,27 +171,27 @@ impl ListingPage {
         if self.seen > enough { WalkControl::Stop } else { WalkControl::Continue }
     }
 
-    fn told(self, path: &Path, walked: &WalkSummary) -> String {
-        let mut text = format!("{}\n{}", shown(path), self.text);
+    fn into_text(self, path: &Path, walked: &WalkSummary) -> String {
+        let mut text = format!("{}\n{}", format_path(path), self.text);
         let mut remarks = Vec::new();
         let last = self.offset - 1 + self.shown;
         if self.seen == 0 {
             remarks.push("no entries".to_owned());
         } else if self.seen > last || self.offset > 1 {
             let total = if walked.stopped {
-                format!("more than {}", grouped(self.seen - 1))
+                format!("more than {}", group_digits(self.seen - 1))
             } else {
-                grouped(self.seen)
+                group_digits(self.seen)
             };
             let on =
                 if self.seen > last { format!("; continue with offset={}", last + 1) } else { String::new() };
             remarks.push(format!("entries {}-{last} of {total}{on}", self.offset));
         }
         if walked.unreadable > 0 {
-            remarks.push(format!("{} could not be read", counted(walked.unreadable, "entry")));
+            remarks.push(format!("{} could not be read", format_count(walked.unreadable, "entry")));
         }
         if walked.denied > 0 {
-            remarks.push(format!("{} hidden by deny-read", counted(walked.denied, "entry")));
+            remarks.push(format!("{} hidden by deny-read", format_count(walked.denied, "entry")));
         }
         if !remarks.is_empty() {
             text.push_str(&format!("[{}]", remarks.join("; ")));
@@ -202,18 +202,18 @@ impl ListingPage {
 
 fn row(entry: &WalkEntry<'_>) -> String {
     let stat = entry.stat().ok();
-    let time = stat.as_ref().and_then(|stat| stat.modified).map_or_else(|| " ".repeat(16), utc);
+    let time = stat.as_ref().and_then(|stat| stat.modified).map_or_else(|| " ".repeat(16), format_utc);
     let size = match (entry.kind(), &stat) {
-        (FileKind::File, Some(stat)) => grouped(stat.size),
+        (FileKind::File, Some(stat)) => group_digits(stat.size),
         (_, _) => "-".to_owned(),
     };
-    let name = shown(entry.path());
+    let name = format_path(entry.path());
     let name = match entry.kind() {
         FileKind::File => name,
         FileKind::Directory => format!("{name}/"),
         FileKind::Symlink => {
             let target: Option<PathBuf> = entry.link_target();
-            format!("{name} -> {}", target.map_or_else(|| "?".to_owned(), |target| shown(&target)))
+            format!("{name} -> {}", target.map_or_else(|| "?".to_owned(), |target| format_path(&target)))
         }
         kind @ (FileKind::Fifo | FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice | FileKind::Other) => {
             format!("{name} ({kind})")

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tool::{Cx, ToolJob, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{CommandRunner, PLEA, EscalationRequest, SandboxPermissions, signal_name};
-use crate::words::{counted, shown};
+use crate::words::{format_count, format_path};
 
 /// Characters of a command that are shown.
 const MAX_COMMAND: usize = 120;
@@ -42,14 +42,14 @@ impl ToolHandler for ListSessionsTool {
             justification: args.justification.as_deref(),
             ..EscalationRequest::default()
         };
-        Ok(plea.into(Intent::nothing()))
+        Ok(plea.apply_to(Intent::nothing()))
     }
 
     async fn run(&self, _: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         let all = self.0.sessions.all();
         let mut text = match all.len() {
             0 => "No sessions.\n".to_owned(),
-            many => format!("{}:\n", counted(many as u64, "session")),
+            many => format!("{}:\n", format_count(many as u64, "session")),
         };
         for session in &all {
             let _written = writeln!(text, "{}", line(session));
@@ -86,9 +86,9 @@ fn line(session: &ProcessSession) -> String {
             Lifetime::Session => "the session",
             Lifetime::Keep => "this process",
         },
-        counted(session.pending_output(), "byte"),
+        format_count(session.pending_output(), "byte"),
         abridged(&about.command),
-        shown(&about.workdir),
+        format_path(&about.workdir),
     )
 }
 

@@ -8,7 +8,7 @@ use tool::ToolOutput;
 
 use crate::encoding::{self, ContentKind};
 use crate::lines::{LineCut, FileEnding, WindowLine, LineWindow};
-use crate::words::{counted, grouped};
+use crate::words::{format_count, group_digits};
 
 /// The UTF-8 byte order mark.
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -62,7 +62,7 @@ impl NumberedLines {
     }
 
     /// Formats the lines and remarks within `room` bytes.
-    pub(crate) fn answer(mut self, path: &Path, room: usize) -> ToolOutput {
+    pub(crate) fn into_output(mut self, path: &Path, room: usize) -> ToolOutput {
         let width = (self.first + self.lines.len() as u64).to_string().len();
         let mut text = String::new();
         let mut shown = 0;
@@ -91,7 +91,7 @@ impl NumberedLines {
         if self.lines.is_empty() {
             remarks.push("the file is empty".to_owned());
         }
-        let of = self.total.map_or_else(String::new, |total| format!(" of {}", grouped(total)));
+        let of = self.total.map_or_else(String::new, |total| format!(" of {}", group_digits(total)));
         let lines = format!("lines {}-{last}{of}", self.first);
         match self.whole {
             RangeCoverage::MoreFollows => remarks.push(format!("{lines}; continue with start_line={}", last + 1)),
@@ -116,13 +116,13 @@ impl NumberedLines {
 fn printed(line: &WindowLine, encoding: &'static Encoding) -> String {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
     if line.cut() == LineCut::No {
-        return encoding::decode(bytes, encoding);
+        return encoding::decode_line(bytes, encoding);
     }
     // If the cut is inside a character, its first bytes would decode to an error that is not in the file.
-    let mut text = encoding::decode(bytes, encoding);
+    let mut text = encoding::decode_line(bytes, encoding);
     while text.ends_with('\u{fffd}') {
         text.pop();
     }
     let held = line.bytes.len() as u64;
-    format!("{text} … [{} more]", counted(line.length - held, "byte"))
+    format!("{text} … [{} more]", format_count(line.length - held, "byte"))
 }

@@ -12,13 +12,13 @@ pub(crate) struct PrivateFiles {
 
 impl PrivateFiles {
     /// Selects the private files among `paths`, which are real paths or relative to the working directory.
-    pub(crate) fn of<'a>(paths: impl Iterator<Item = &'a str>, reach: &ReadScope) -> Self {
+    pub(crate) fn among<'a>(paths: impl Iterator<Item = &'a str>, reach: &ReadScope) -> Self {
         let own = |path: &Path| Some((reach.session_spelling(path), reach.replaced_place(path)?.to_owned()));
         Self { files: paths.map(Path::new).filter(|path| path.is_absolute()).filter_map(own).collect() }
     }
 
     /// Returns one line per private directory.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn note_lines(&self) -> Vec<String> {
         let mut places: Vec<&PathBuf> = self.files.iter().map(|(_, place)| place).collect();
         places.sort();
         places.dedup();

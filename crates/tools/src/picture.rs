@@ -12,8 +12,8 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use serde_json::json;
 use tool::{OutputImage, ToolError, ToolOutput};
 
-use crate::door::{reading, told};
-use crate::words::{counted, grouped};
+use crate::door::{read_error, fs_error};
+use crate::words::{format_count, group_digits};
 
 /// A larger file is refused without being read.
 const MAX_FILE: u64 = 64 << 20;
@@ -48,12 +48,12 @@ impl Default for ImageSettings {
 }
 
 /// Returns true if a file that begins with `head` is a supported image.
-pub(crate) fn is_picture(head: &[u8]) -> bool {
+pub(crate) fn is_image(head: &[u8]) -> bool {
     format(head).is_some()
 }
 
 /// Loads the image at `path` as an output.
-pub(crate) fn show(path: &Path, found: &FileHandle, pictures: ImageSettings) -> Result<ToolOutput, ToolError> {
+pub(crate) fn load_image(path: &Path, found: &FileHandle, pictures: ImageSettings) -> Result<ToolOutput, ToolError> {
     let bytes = bytes(path, found)?;
     let format = format(&bytes).ok_or_else(|| no_picture(path, &bytes))?;
     let _alone = DECODING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,15 +81,15 @@ fn format(head: &[u8]) -> Option<ImageFormat> {
 
 fn bytes(path: &Path, found: &FileHandle) -> Result<Vec<u8>, ToolError> {
     let too_large = |size: u64| {
-        let (size, most) = (counted(size, "byte"), grouped(MAX_FILE));
+        let (size, most) = (format_count(size, "byte"), group_digits(MAX_FILE));
         ToolError::io(format!("`{}` is {size}, too large for a picture; {most} are the most", path.display()))
     };
-    let file = found.open().map_err(told)?;
+    let file = found.open().map_err(fs_error)?;
     if found.size() > MAX_FILE {
         return Err(too_large(found.size()));
     }
     let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|fault| reading(path, &fault))?;
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|fault| read_error(path, &fault))?;
     // The file may have grown since the lookup.
     if bytes.len() as u64 > MAX_FILE {
         return Err(too_large(bytes.len() as u64));
@@ -126,7 +126,7 @@ fn decode(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<DecodedImage
         return Err(ToolError::io(format!("`{}` has no pixels ({width}x{height})", path.display())));
     }
     if pixels > MAX_PIXELS || width.max(height) > MAX_SIDE {
-        let (most, side) = (grouped(MAX_PIXELS), grouped(u64::from(MAX_SIDE)));
+        let (most, side) = (group_digits(MAX_PIXELS), group_digits(u64::from(MAX_SIDE)));
         return Err(ToolError::io(format!(
             "`{}` is {width}x{height} pixels, too large to decode; {most} pixels and {side} on a side are the most",
             path.display()

@@ -13,13 +13,13 @@ use serde::Deserialize;
 use tool::{Cx, Lane, WorkingDir, StopFlag, ToolError, ToolHandler, ToolOutput};
 
 use crate::blocks::{self, BlockOptions, HeaderLines, SiblingLines};
-use crate::door::{look, reading, told};
+use crate::door::{look_up, read_error, fs_error};
 use crate::edits::EditTracker;
 use crate::encoding::{self, ContentKind};
 use crate::lines::{self, LineRequest, LineWindow};
 use crate::numbered::{NumberedLines, RangeCoverage};
 use crate::picture::{self, ImageSettings};
-use crate::words::counted;
+use crate::words::format_count;
 
 /// The default number of lines.
 const DEFAULT_LINES: u32 = 2000;
@@ -100,7 +100,7 @@ impl ToolHandler for ReadFile {
         let edits = Arc::clone(&self.edits);
         let room = cx.output_budget().saturating_sub(MARGIN).max(MARGIN);
         cx.run_blocking(move |stop| {
-            let (_, found) = look(&permit, &path)?;
+            let (_, found) = look_up(&permit, &path)?;
             if found.kind() == FileKind::Directory {
                 let path = path.display();
                 return Err(ToolError::io(format!(
@@ -109,15 +109,15 @@ impl ToolHandler for ReadFile {
             }
             let text = TextFileReader { path, found, room, stop };
             let head = text.head()?;
-            match encoding::nature(&head) {
+            match encoding::detect_content(&head) {
                 // For a model without image support, an image is a binary file like any other.
-                ContentKind::Binary if pictures.seen && picture::is_picture(&head) => {
-                    picture::show(&text.path, &text.found, pictures)
+                ContentKind::Binary if pictures.seen && picture::is_image(&head) => {
+                    picture::load_image(&text.path, &text.found, pictures)
                 }
                 ContentKind::Binary => Ok(ToolOutput::text(text.glimpse(&head))),
                 nature @ (ContentKind::Text | ContentKind::Utf16(_)) => {
                     let answer = text.answer(&args, nature)?;
-                    edits.saw(&text.found);
+                    edits.record_read(&text.found);
                     Ok(answer)
                 }
             }
@@ -136,13 +136,13 @@ struct TextFileReader<'a> {
 
 impl TextFileReader<'_> {
     fn open(&self) -> Result<File, ToolError> {
-        self.found.open().map_err(told)
+        self.found.open().map_err(fs_error)
     }
 
     fn head(&self) -> Result<Vec<u8>, ToolError> {
         let mut head = Vec::new();
         let read = self.open()?.take(encoding::HEAD as u64).read_to_end(&mut head);
-        read.map_err(|fault| reading(&self.path, &fault))?;
+        read.map_err(|fault| read_error(&self.path, &fault))?;
         Ok(head)
     }
 
@@ -152,7 +152,7 @@ impl TextFileReader<'_> {
         format!(
             "`{}` is a binary file ({kind}, {}), so its text is not shown; it begins with {}",
             self.path.display(),
-            counted(self.found.size(), "byte"),
+            format_count(self.found.size(), "byte"),
             bytes.join(" ")
         )
     }
@@ -163,7 +163,7 @@ impl TextFileReader<'_> {
             ReadMode::Slice => self.slice(args, max, nature)?,
             ReadMode::Indentation => self.block(args, max, nature)?,
         };
-        Ok(shown.answer(&self.path, self.room))
+        Ok(shown.into_output(&self.path, self.room))
     }
 
     fn slice(&self, args: &Args, max: usize, nature: ContentKind) -> Result<NumberedLines, ToolError> {
@@ -174,7 +174,7 @@ impl TextFileReader<'_> {
         let wanted =
             args.end_line.map_or(usize::MAX, |end| usize::try_from(end - start + 1).unwrap_or(usize::MAX));
         let window = self.window(start, wanted.min(max), nature)?;
-        let mut shown = self.shown(&window, ("start_line", start), nature)?;
+        let mut shown = self.number_lines(&window, ("start_line", start), nature)?;
         if shown.lines.len() == wanted {
             shown.whole = RangeCoverage::Yes;
         }
@@ -192,7 +192,7 @@ impl TextFileReader<'_> {
         // All lines around the anchor, as the block may be anywhere among them; their number and length are bounded.
         let (start, count) = (anchor - before, limit * 2 + 1);
         let window = self.lines(LineRequest { start, count, line_bytes: LINE_BYTES, bytes: usize::MAX }, nature)?;
-        let mut shown = self.shown(&window, (argument, anchor), nature)?;
+        let mut shown = self.number_lines(&window, (argument, anchor), nature)?;
         let at = usize::try_from(before).unwrap_or(usize::MAX);
         if at >= shown.lines.len() {
             return Err(self.past_end(argument, anchor, shown.total));
@@ -207,7 +207,7 @@ impl TextFileReader<'_> {
             header: if wish.include_header.unwrap_or(true) { HeaderLines::Include } else { HeaderLines::LeaveOut },
             limit,
         };
-        let range = blocks::around(&shown.lines, at, choice);
+        let range = blocks::find_block(&shown.lines, at, choice);
         shown.first += range.start as u64;
         shown.whole = if range.len() < limit { RangeCoverage::Yes } else { RangeCoverage::Cut };
         shown.lines = shown.lines[range].to_vec();
@@ -220,8 +220,8 @@ impl TextFileReader<'_> {
             Ok(0) => Err(ToolError::bad_argument("start_line", "lines are counted from 1")),
             Ok(line) => Ok(line),
             Err(_) => {
-                let total = lines::count(&mut *self.reader(nature)?, self.stop);
-                let total = total.map_err(|fault| reading(&self.path, &fault))?;
+                let total = lines::count_lines(&mut *self.reader(nature)?, self.stop);
+                let total = total.map_err(|fault| read_error(&self.path, &fault))?;
                 Ok((total + 1).saturating_sub(line.unsigned_abs()).max(1))
             }
         }
@@ -232,7 +232,7 @@ impl TextFileReader<'_> {
     }
 
     fn lines(&self, ask: LineRequest, nature: ContentKind) -> Result<LineWindow, ToolError> {
-        lines::window(&mut *self.reader(nature)?, ask, self.stop).map_err(|fault| reading(&self.path, &fault))
+        lines::read_window(&mut *self.reader(nature)?, ask, self.stop).map_err(|fault| read_error(&self.path, &fault))
     }
 
     fn reader(&self, nature: ContentKind) -> Result<Box<dyn Read>, ToolError> {
@@ -245,7 +245,7 @@ impl TextFileReader<'_> {
 
     /// Decodes and numbers `window`. `asked` is the argument that named a line, and that line: an error names it if the
     /// line does not exist.
-    fn shown(&self, window: &LineWindow, asked: (&str, u64), nature: ContentKind) -> Result<NumberedLines, ToolError> {
+    fn number_lines(&self, window: &LineWindow, asked: (&str, u64), nature: ContentKind) -> Result<NumberedLines, ToolError> {
         let (argument, line) = asked;
         let empty = window.lines.is_empty() && window.total == Some(0) && line == 1;
         if window.lines.is_empty() && !empty {
@@ -254,7 +254,7 @@ impl TextFileReader<'_> {
         let encoding = match nature {
             ContentKind::Utf16(encoding) => encoding,
             ContentKind::Text | ContentKind::Binary => {
-                encoding::guess(window.lines.iter().map(|line| (&line.bytes[..], line.cut())))
+                encoding::guess_encoding(window.lines.iter().map(|line| (&line.bytes[..], line.cut())))
             }
         };
         Ok(NumberedLines::new(window, encoding, nature))
@@ -265,7 +265,7 @@ impl TextFileReader<'_> {
         let path = self.path.display();
         ToolError::bad_argument(
             argument,
-            format!("line {line} is past the end: `{path}` has {}", counted(total, "line")),
+            format!("line {line} is past the end: `{path}` has {}", format_count(total, "line")),
         )
     }
 }

@@ -14,7 +14,7 @@ const PIECE: usize = 64;
 ///
 /// A few bytes can cause much drawing. Rendering therefore ends after a time limit, or when `stop` is set, with the
 /// state so far.
-pub(crate) fn screen(bytes: &[u8], size: PtySize, stop: &StopFlag) -> String {
+pub(crate) fn render_screen(bytes: &[u8], size: PtySize, stop: &StopFlag) -> String {
     let at_least_one = |length: u16| NonZero::new(length).unwrap_or(NonZero::<u16>::MIN);
     let mut parser = vt100::Parser::new(at_least_one(size.rows), at_least_one(size.cols), 0);
     let began = Instant::now();
@@ -54,7 +54,7 @@ mod tests {
     fn a_screen_is_what_a_person_would_see() {
         let size = PtySize { rows: 5, cols: 20 };
         let drawn = b"one\r\ntwo\x1b[1;1H\x1b[31mONE\x1b[0m\x1b[3;5Hhere";
-        assert_snapshot!(screen(drawn, size, &StopFlag::default()), @"
+        assert_snapshot!(render_screen(drawn, size, &StopFlag::default()), @"
         Screen: 5 lines of 20 columns, cursor at line 3, column 9
         ONE
         two

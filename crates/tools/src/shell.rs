@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tool::{Cx, ToolJob, WorkingDir, ShellForm, ToolError, ToolHandler, ToolOutput, JsonType};
 
 use crate::commands::{
-    CommandArg, CommandRunner, EscalationRequest, SandboxPermissions, CommandRequest, environment, own_user, workdir,
+    CommandArg, CommandRunner, EscalationRequest, SandboxPermissions, CommandRequest, with_env_vars, check_user, resolve_workdir,
 };
 
 /// The `shell` tool.
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 
 impl ShellTool {
     fn argv(&self, args: &Args) -> Result<Vec<String>, ToolError> {
-        environment(args.command.argv(&self.0, true)?, args.env.as_ref())
+        with_env_vars(args.command.argv(&self.0, true)?, args.env.as_ref())
     }
 }
 
@@ -64,21 +64,21 @@ impl ToolHandler for ShellTool {
     const JOB: ToolJob = ToolJob::Shell(ShellForm::Words);
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        own_user(args.user.as_deref())?;
-        let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
+        check_user(args.user.as_deref())?;
+        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.workdir.as_deref(), place)?);
         let plea = EscalationRequest {
             permissions: args.sandbox_permissions,
             escalated: args.with_escalated_permissions,
             justification: args.justification.as_deref(),
             prefix_rule: args.prefix_rule.as_deref(),
         };
-        Ok(plea.into(intent))
+        Ok(plea.apply_to(intent))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let wanted = CommandRequest {
             argv: self.argv(args)?,
-            shown: args.command.shown(),
+            shown: args.command.display_text(),
             workdir: args.workdir.as_deref(),
             stdio: Stdio::Piped,
             lifetime: Lifetime::Session,

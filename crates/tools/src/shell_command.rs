@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, ToolJob, WorkingDir, ShellForm, ToolError, ToolHandler, ToolOutput, JsonType};
 
-use crate::commands::{CommandArg, CommandRunner, EscalationRequest, SandboxPermissions, CommandRequest, workdir};
+use crate::commands::{CommandArg, CommandRunner, EscalationRequest, SandboxPermissions, CommandRequest, resolve_workdir};
 
 /// The `shell_command` tool.
 pub(crate) struct ShellCommand(pub(crate) Arc<CommandRunner>);
@@ -57,20 +57,20 @@ impl ToolHandler for ShellCommand {
     const JOB: ToolJob = ToolJob::Shell(ShellForm::Script);
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
+        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.workdir.as_deref(), place)?);
         let plea = EscalationRequest {
             permissions: args.sandbox_permissions,
             escalated: args.with_escalated_permissions,
             justification: args.justification.as_deref(),
             prefix_rule: args.prefix_rule.as_deref(),
         };
-        Ok(plea.into(intent))
+        Ok(plea.apply_to(intent))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let wanted = CommandRequest {
             argv: self.argv(args)?,
-            shown: args.command.shown(),
+            shown: args.command.display_text(),
             workdir: args.workdir.as_deref(),
             stdio: Stdio::Piped,
             lifetime: Lifetime::Session,

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Lane, RequiredCapability, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
-use crate::door::look;
+use crate::door::look_up;
 use crate::picture::{self, ImageSettings};
 
 /// The `view_image` tool.
@@ -54,8 +54,8 @@ impl ToolHandler for ViewImage {
         let path = cx.working_dir().resolve_path("path", &args.path)?;
         let (permit, pictures) = (permit.clone(), self.pictures);
         cx.run_blocking(move |_| {
-            let (_, found) = look(&permit, &path)?;
-            picture::show(&path, &found, pictures)
+            let (_, found) = look_up(&permit, &path)?;
+            picture::load_image(&path, &found, pictures)
         })
         .await
     }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
-use crate::door::{look, reading, told};
+use crate::door::{look_up, read_error, fs_error};
 
 /// A longer file is not counted.
 const MAX_BYTES: u64 = 64 << 20;
@@ -35,13 +35,13 @@ impl ToolHandler for WordCount {
         let path = cx.working_dir().resolve_path("path", &args.path)?;
         let permit = permit.clone();
         cx.run_blocking(move |_| {
-            let (_, found) = look(&permit, &path)?;
+            let (_, found) = look_up(&permit, &path)?;
             if found.size() > MAX_BYTES {
                 return Err(ToolError::io(format!("`{}` is too long to count", path.display())));
             }
             let mut text = Vec::new();
-            let file = found.open().map_err(told)?;
-            file.take(MAX_BYTES).read_to_end(&mut text).map_err(|fault| reading(&path, &fault))?;
+            let file = found.open().map_err(fs_error)?;
+            file.take(MAX_BYTES).read_to_end(&mut text).map_err(|fault| read_error(&path, &fault))?;
             let words = String::from_utf8_lossy(&text).split_whitespace().count();
             Ok(ToolOutput::text(format!("{words} words")))
         })

@@ -8,7 +8,7 @@ const NAME_BYTES: usize = 1000;
 
 /// Formats a path as one line. Control characters are escaped, so that a name cannot forge a line; a very long path is
 /// truncated.
-pub(crate) fn shown(path: &Path) -> String {
+pub(crate) fn format_path(path: &Path) -> String {
     let mut out = String::new();
     for letter in path.to_string_lossy().chars() {
         if out.len() > NAME_BYTES {
@@ -21,7 +21,7 @@ pub(crate) fn shown(path: &Path) -> String {
 }
 
 /// Formats `1234567` as `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
+pub(crate) fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.char_indices() {
@@ -34,18 +34,18 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// Formats a count with its noun: `3 lines`, `1 line`.
-pub(crate) fn counted(number: u64, noun: &str) -> String {
+pub(crate) fn format_count(number: u64, noun: &str) -> String {
     let ending = match (number, noun) {
         (1, _) => "",
         (_, "match" | "process") => "es",
-        _ if noun.ends_with('y') => return format!("{} {}ies", grouped(number), &noun[..noun.len() - 1]),
+        _ if noun.ends_with('y') => return format!("{} {}ies", group_digits(number), &noun[..noun.len() - 1]),
         _ => "s",
     };
-    format!("{} {noun}{ending}", grouped(number))
+    format!("{} {noun}{ending}", group_digits(number))
 }
 
 /// Formats a time in UTC to the minute, e.g. `2026-11-15 20:10`.
-pub(crate) fn utc(time: SystemTime) -> String {
+pub(crate) fn format_utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (year, month, day) = date(seconds / 86_400);
     let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
@@ -72,25 +72,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_counts() {
+    fn numbers_are_grouped_and_counts_pluralized() {
         let rows = [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")];
         for (number, expected) in rows {
-            assert_eq!(grouped(number), expected);
+            assert_eq!(group_digits(number), expected);
         }
-        assert_eq!(counted(1, "line"), "1 line");
-        assert_eq!(counted(2, "match"), "2 matches");
-        assert_eq!(counted(1200, "entry"), "1,200 entries");
+        assert_eq!(format_count(1, "line"), "1 line");
+        assert_eq!(format_count(2, "match"), "2 matches");
+        assert_eq!(format_count(1200, "entry"), "1,200 entries");
     }
 
     #[test]
-    fn times() {
+    fn times_are_formatted_in_utc() {
         for (seconds, expected) in [
             (0, "1970-01-01 00:00"),
             (951_782_400, "2000-02-29 00:00"),
             (1_709_251_199, "2024-02-29 23:59"),
             (4_102_444_800, "2100-01-01 00:00"),
         ] {
-            assert_eq!(utc(UNIX_EPOCH + Duration::from_secs(seconds)), expected);
+            assert_eq!(format_utc(UNIX_EPOCH + Duration::from_secs(seconds)), expected);
         }
     }
 }

@@ -18,12 +18,12 @@ pub(crate) enum CalledAs {
 }
 
 impl CalledAs {
-    pub(crate) fn of(name: &str) -> Self {
+    pub(crate) fn from_name(name: &str) -> Self {
         if name == WRITE_FILE { Self::WriteFile } else { Self::ApplyPatch }
     }
 
     /// Rejects a file without a path or content.
-    pub(crate) fn check(self, payload: &ToolPayload) -> Result<(), ToolError> {
+    pub(crate) fn check_arguments(self, payload: &ToolPayload) -> Result<(), ToolError> {
         let ToolPayload::Function { arguments } = payload else { return Ok(()) };
         let is_written = self == Self::WriteFile;
         let sent: Map<String, Value> = match serde_json::from_str(arguments) {
@@ -48,7 +48,7 @@ impl CalledAs {
     }
 
     /// Returns the first line of a refusal.
-    pub(crate) fn refused(self) -> &'static str {
+    pub(crate) fn refusal_text(self) -> &'static str {
         match self {
             Self::ApplyPatch => "The patch was not applied, and nothing was changed.",
             Self::WriteFile => "The file was not written, and nothing was changed.",
@@ -56,7 +56,7 @@ impl CalledAs {
     }
 
     /// Describes the changes of `plan`, and the files that already have the wanted content.
-    pub(crate) fn told(self, mut plan: PatchPlan) -> String {
+    pub(crate) fn summarize(self, mut plan: PatchPlan) -> String {
         match self {
             Self::ApplyPatch => plan.to_string(),
             Self::WriteFile => {

@@ -11,9 +11,9 @@ use serde::Deserialize;
 use tool::{Cx, ToolJob, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{
-    CommandRunner, OutputStreamer, ReportLabels, WaitResult, PLEA, EscalationRequest, CommandReport, SandboxPermissions, WaitOptions, attend,
+    CommandRunner, OutputStreamer, ReportLabels, WaitResult, PLEA, EscalationRequest, CommandReport, SandboxPermissions, WaitOptions, wait_for_command,
 };
-use crate::screen::screen;
+use crate::screen::render_screen;
 
 /// The default and longest wait in milliseconds after input; the default is also the shortest.
 const DEFAULT_YIELD: u64 = 250;
@@ -75,12 +75,12 @@ impl ToolHandler for WriteStdin {
             let confined = session.confinement().is_some();
             Effect::Type(ProgramInput { into: session.origin().command.clone(), text: chars, confined })
         });
-        Ok(plea.into(Intent::from_effects(effect.into_iter().collect())))
+        Ok(plea.apply_to(Intent::from_effects(effect.into_iter().collect())))
     }
 
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let began = Instant::now();
-        let session = find(&self.0, args.session_id)?;
+        let session = find_session(&self.0, args.session_id)?;
         resize(&session, args)?;
         let chars = args.chars.as_deref().unwrap_or_default();
         let poll = chars.is_empty() && args.close != Some(true) && args.rows.is_none() && args.cols.is_none();
@@ -94,8 +94,8 @@ impl ToolHandler for WriteStdin {
         let until = Instant::now() + Duration::from_millis(wait);
         let wait = WaitOptions { until, prompts: true, leaves: false };
         // A screen request consumes no output, so it streams nothing.
-        let mut deltas = if args.screen == Some(true) { OutputStreamer::none() } else { OutputStreamer::of(&session, cx) };
-        let outcome = match attend(&session, None, &mut deltas, wait, cx).await {
+        let mut deltas = if args.screen == Some(true) { OutputStreamer::disabled() } else { OutputStreamer::for_session(&session, cx) };
+        let outcome = match wait_for_command(&session, None, &mut deltas, wait, cx).await {
             // Ending the wait does not end the session.
             WaitResult::Halted(_) => WaitResult::Yielded,
             other => other,
@@ -103,20 +103,20 @@ impl ToolHandler for WriteStdin {
         if args.screen == Some(true)
             && let Some((bytes, size)) = session.recent_terminal_output()
         {
-            let drawn = cx.run_blocking(move |stop| Ok(screen(&bytes, size, stop))).await?;
-            let report = CommandReport::untaken(&session, began).showing(drawn);
-            return Ok(report.answer(report.ending(outcome), ReportLabels::Session));
+            let drawn = cx.run_blocking(move |stop| Ok(render_screen(&bytes, size, stop))).await?;
+            let report = CommandReport::without_output(&session, began).with_text(drawn);
+            return Ok(report.to_output(report.ending(outcome), ReportLabels::Session));
         }
         let report = CommandReport::new(&session, deltas, began, args.max_output_tokens, cx).await;
         if report.is_over() {
             self.0.sessions.forget(session.id());
         }
-        Ok(report.answer(report.ending(outcome), ReportLabels::Session))
+        Ok(report.to_output(report.ending(outcome), ReportLabels::Session))
     }
 }
 
 /// Finds the session with this id.
-pub(crate) fn find(commands: &CommandRunner, id: u32) -> Result<Arc<ProcessSession>, ToolError> {
+pub(crate) fn find_session(commands: &CommandRunner, id: u32) -> Result<Arc<ProcessSession>, ToolError> {
     commands.sessions.find(id).ok_or_else(|| {
         let open: Vec<String> = commands.sessions.all().iter().map(|one| one.id().to_string()).collect();
         let open = match open.is_empty() {

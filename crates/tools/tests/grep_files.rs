@@ -10,7 +10,7 @@ use testkit::{ToolTestSession, TestWorkspace};
 use toolgate_tools::ImageSettings;
 
 fn grep(workspace: &TestWorkspace, arguments: &Value) -> String {
-    let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
+    let tools = toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
     workspace.normalize(&ToolTestSession::new(workspace, tools).call("grep_files", arguments).joined_text())
 }
 
@@ -26,7 +26,7 @@ fn tree() -> TestWorkspace {
 }
 
 #[test]
-fn matches_files_and_counts() {
+fn output_modes_matches_files_and_counts() {
     let w = tree();
     assert_snapshot!(grep(&w, &json!({"pattern": "fn \\w+"})), @"
     .hidden.rs
@@ -202,7 +202,7 @@ fn odd_files_do_not_spoil_the_search() {
 }
 
 #[test]
-fn what_is_wrong_with_a_pattern_has_a_place() {
+fn regex_error_names_its_position() {
     let w = tree();
     for (pattern, expected) in [
         (

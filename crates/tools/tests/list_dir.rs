@@ -10,7 +10,7 @@ use toolgate_tools::ImageSettings;
 
 /// Returns the listing without its times.
 fn list(workspace: &TestWorkspace, arguments: &Value) -> String {
-    let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
+    let tools = toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
     let text = ToolTestSession::new(workspace, tools).call("list_dir", arguments).joined_text();
     let timeless = |line: &str| match line.get(4..5) {
         Some("-") => line[16..].to_owned(),
@@ -29,7 +29,7 @@ fn tree() -> TestWorkspace {
 }
 
 #[test]
-fn one_directory_and_all_of_it() {
+fn directory_is_listed_flat_and_recursively() {
     let w = tree();
     assert_snapshot!(list(&w, &json!({"path": "."})), @"
     $DIR
@@ -83,7 +83,7 @@ fn one_directory_and_all_of_it() {
 }
 
 #[test]
-fn pages() {
+fn long_listing_is_paged() {
     let w = TestWorkspace::new();
     for n in 0..250 {
         w.write_file(format!("{n:03}"), "");
@@ -97,7 +97,7 @@ fn pages() {
 }
 
 #[test]
-fn what_cannot_be_listed_is_said() {
+fn unlistable_path_is_reported() {
     let w = tree();
     assert_snapshot!(list(&w, &json!({"path": "b.txt"})), @"`$DIR/b.txt` is a file, not a directory; give the path of a directory");
     assert_snapshot!(list(&w, &json!({"path": "nope"})), @"`$DIR/nope` does not exist; list its directory to see what is there");

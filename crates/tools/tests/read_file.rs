@@ -10,7 +10,7 @@ use tool::{ToolErrorKind, ToolOutput};
 use toolgate_tools::ImageSettings;
 
 fn output(workspace: &TestWorkspace, arguments: &Value) -> ToolOutput {
-    let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
+    let tools = toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
     ToolTestSession::new(workspace, tools).call("read_file", arguments)
 }
 
@@ -23,7 +23,7 @@ fn numbered(lines: usize) -> String {
 }
 
 #[test]
-fn whole_and_part() {
+fn line_ranges_are_read() {
     let w = TestWorkspace::new();
     w.write_file("a.txt", numbered(12));
     assert_snapshot!(read(&w, &json!({"path": "a.txt", "end_line": 3})), @"
@@ -58,7 +58,7 @@ fn whole_and_part() {
 }
 
 #[test]
-fn the_names_other_models_use() {
+fn argument_aliases_are_accepted() {
     let w = TestWorkspace::new();
     w.write_file("a.txt", numbered(12));
     let theirs = read(&w, &json!({"file_path": "a.txt", "offset": 2, "limit": 2}));
@@ -71,7 +71,7 @@ fn the_names_other_models_use() {
 }
 
 #[test]
-fn files_that_are_no_ordinary_text() {
+fn unusual_encodings_and_binaries_are_reported() {
     let w = TestWorkspace::new();
     w.write_file("empty", "")
         .write_file("crlf", "a\r\nb\r\n")
@@ -185,7 +185,7 @@ fn wrong_lines_are_named() {
 }
 
 #[test]
-fn what_is_no_file_is_said_and_never_hangs() {
+fn non_regular_file_is_reported_and_never_hangs() {
     let w = TestWorkspace::new();
     w.write_file("src/main.rs", "fn main() {}\n").write_file("dir/x", "");
     rustix::fs::mkfifoat(rustix::fs::CWD, w.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
@@ -229,7 +229,7 @@ fn nothing_outside_is_read() {
 }
 
 #[test]
-fn the_block_around_a_line() {
+fn indentation_mode_returns_the_enclosing_block() {
     let w = TestWorkspace::new();
     w.write_file("a.rs", "use a;\n\n/// Doc.\nfn one() {\n    if x {\n        y();\n    }\n}\n\nfn two() {}\n");
     let block = |more: Value| {
@@ -297,7 +297,7 @@ fn pictures_are_described_to_a_model_that_does_not_see() {
         .write_to(&mut std::io::Cursor::new(&mut png), image::ImageFormat::Png)
         .unwrap();
     w.write_file("p.png", &png);
-    let tools = toolgate_tools::all(
+    let tools = toolgate_tools::builtin_tools(
         ImageSettings { seen: false, ..ImageSettings::default() },
         &Arc::default(),
         &Arc::default(),

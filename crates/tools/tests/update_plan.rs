@@ -13,7 +13,7 @@ use toolgate_tools::ImageSettings;
 fn update(arguments: &Value) -> (String, Vec<ToolNotice>) {
     let session = ToolTestSession::new(
         &TestWorkspace::new(),
-        toolgate_tools::all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap(),
+        toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap(),
     );
     let text = session.call("update_plan", arguments).joined_text();
     let notices = session.events().into_iter().filter_map(|event| match event {
@@ -30,7 +30,7 @@ fn update(arguments: &Value) -> (String, Vec<ToolNotice>) {
 }
 
 #[test]
-fn a_plan_is_told_to_whoever_watches() {
+fn plan_is_sent_to_observers() {
     let (text, notices) = update(&json!({
         "steps": [
             {"id": "look", "description": "look around", "status": "completed"},
@@ -63,7 +63,7 @@ fn a_plan_is_told_to_whoever_watches() {
 }
 
 #[test]
-fn the_form_that_other_models_send() {
+fn plan_in_the_codex_form_is_accepted() {
     let (text, notices) =
         update(&json!({"plan": [{"step": "a", "status": "pending"}, {"step": "b", "status": "pending"}]}));
     assert_eq!(text, "Plan updated");
@@ -73,7 +73,7 @@ fn the_form_that_other_models_send() {
 }
 
 #[test]
-fn a_plan_that_is_none_changes_nothing() {
+fn invalid_plan_changes_nothing() {
     let say = |arguments: Value| {
         let (text, notices) = update(&arguments);
         assert_eq!(notices, []);

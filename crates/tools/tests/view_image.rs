@@ -12,7 +12,7 @@ use tool::{OutputItem, ToolOutput};
 use toolgate_tools::ImageSettings;
 
 fn view(workspace: &TestWorkspace, path: &str) -> ToolOutput {
-    let tools = toolgate_tools::all(ImageSettings { max_side: 100, seen: true }, &Arc::default(), &Arc::default())
+    let tools = toolgate_tools::builtin_tools(ImageSettings { max_side: 100, seen: true }, &Arc::default(), &Arc::default())
         .unwrap();
     ToolTestSession::new(workspace, tools).call("view_image", &json!({ "path": path }))
 }
@@ -20,7 +20,7 @@ fn view(workspace: &TestWorkspace, path: &str) -> ToolOutput {
 fn viewed(arguments: &serde_json::Value) -> ToolOutput {
     let w = TestWorkspace::new();
     w.write_file("a.png", encoded(20, 10, ImageFormat::Png));
-    let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
+    let tools = toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
     ToolTestSession::new(&w, tools).call("view_image", arguments)
 }
 
@@ -34,7 +34,7 @@ fn a_detail_is_taken_as_other_agents_define_it() {
     assert_snapshot!(wrong.joined_text(), @"the arguments do not fit at `detail`: expected one of `auto`, `low`, `high`, `original`, found `sharp`");
 }
 
-fn said(workspace: &TestWorkspace, path: &str) -> String {
+fn view_text(workspace: &TestWorkspace, path: &str) -> String {
     workspace.normalize(&view(workspace, path).joined_text())
 }
 
@@ -84,24 +84,24 @@ fn pictures_are_shown_as_they_are_or_scaled_down() {
         let decoded = image::load_from_memory(&image.bytes).unwrap();
         assert_eq!(decoded.width().max(decoded.height()), 100);
     }
-    assert_snapshot!(said(&w, "big.png"), @"`$DIR/big.png`: image/png, 400x200 pixels, scaled down to 100x50");
+    assert_snapshot!(view_text(&w, "big.png"), @"`$DIR/big.png`: image/png, 400x200 pixels, scaled down to 100x50");
 }
 
 #[test]
-fn what_is_no_picture_is_refused() {
+fn non_image_is_refused() {
     let w = TestWorkspace::new();
     let mut cut = encoded(20, 10, ImageFormat::Png);
     cut.truncate(cut.len() / 2);
     w.write_file("text", "hello").write_file("empty", "").write_file("cut.png", cut).write_file("a.svg", "<svg xmlns='x'></svg>");
     w.write_file("a.pdf", "%PDF-1.7").write_file("bmp", b"BM\x3a\0\0\0\0\0\0\0");
-    assert_snapshot!(said(&w, "text"), @"`$DIR/text` is not a PNG, JPEG, GIF or WebP picture (of no known kind)");
-    assert_snapshot!(said(&w, "empty"), @"`$DIR/empty` is not a PNG, JPEG, GIF or WebP picture (empty)");
-    assert_snapshot!(said(&w, "cut.png"), @"`$DIR/cut.png` is no picture that can be shown: unexpected end of file");
-    assert_snapshot!(said(&w, "a.svg"), @"`$DIR/a.svg` is not a PNG, JPEG, GIF or WebP picture (SVG, which is text: use read_file)");
-    assert_snapshot!(said(&w, "a.pdf"), @"`$DIR/a.pdf` is not a PNG, JPEG, GIF or WebP picture (application/pdf)");
-    assert_snapshot!(said(&w, "bmp"), @"`$DIR/bmp` is not a PNG, JPEG, GIF or WebP picture (image/bmp)");
-    assert_snapshot!(said(&w, "nope.png"), @"`$DIR/nope.png` does not exist; list its directory to see what is there");
-    assert_snapshot!(said(&w, "."), @"`$DIR` is a directory, not a file; give the path of a regular file");
+    assert_snapshot!(view_text(&w, "text"), @"`$DIR/text` is not a PNG, JPEG, GIF or WebP picture (of no known kind)");
+    assert_snapshot!(view_text(&w, "empty"), @"`$DIR/empty` is not a PNG, JPEG, GIF or WebP picture (empty)");
+    assert_snapshot!(view_text(&w, "cut.png"), @"`$DIR/cut.png` is no picture that can be shown: unexpected end of file");
+    assert_snapshot!(view_text(&w, "a.svg"), @"`$DIR/a.svg` is not a PNG, JPEG, GIF or WebP picture (SVG, which is text: use read_file)");
+    assert_snapshot!(view_text(&w, "a.pdf"), @"`$DIR/a.pdf` is not a PNG, JPEG, GIF or WebP picture (application/pdf)");
+    assert_snapshot!(view_text(&w, "bmp"), @"`$DIR/bmp` is not a PNG, JPEG, GIF or WebP picture (image/bmp)");
+    assert_snapshot!(view_text(&w, "nope.png"), @"`$DIR/nope.png` does not exist; list its directory to see what is there");
+    assert_snapshot!(view_text(&w, "."), @"`$DIR` is a directory, not a file; give the path of a regular file");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn bombs_are_refused_without_being_decoded() {
     w.write_file("wide.png", png_claiming(30_000, 30_000)).write_file("endless.png", png_claiming(u32::MAX >> 1, 1));
     w.write_file("huge.png", encoded(1, 1, ImageFormat::Png));
     std::fs::File::options().write(true).open(w.path().join("huge.png")).unwrap().set_len(1 << 30).unwrap();
-    assert_snapshot!(said(&w, "wide.png"), @"`$DIR/wide.png` is 30000x30000 pixels, too large to decode; 50,000,000 pixels and 32,768 on a side are the most");
-    assert_snapshot!(said(&w, "endless.png"), @"`$DIR/endless.png` is no picture that can be shown: Memory limit exceeded");
-    assert_snapshot!(said(&w, "huge.png"), @"`$DIR/huge.png` is 1,073,741,824 bytes, too large for a picture; 67,108,864 are the most");
+    assert_snapshot!(view_text(&w, "wide.png"), @"`$DIR/wide.png` is 30000x30000 pixels, too large to decode; 50,000,000 pixels and 32,768 on a side are the most");
+    assert_snapshot!(view_text(&w, "endless.png"), @"`$DIR/endless.png` is no picture that can be shown: Memory limit exceeded");
+    assert_snapshot!(view_text(&w, "huge.png"), @"`$DIR/huge.png` is 1,073,741,824 bytes, too large for a picture; 67,108,864 are the most");
 }

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use tool::ToolError;
 
-use super::{CommandRunner, without_nul};
+use super::{CommandRunner, reject_nul};
 
 /// A command: a program with arguments, or a script. Each shell tool documents one form for models and accepts both.
 #[derive(Debug, Clone, Deserialize)]
@@ -33,15 +33,15 @@ impl CommandArg {
     pub(crate) fn argv(&self, commands: &CommandRunner, login: bool) -> Result<Vec<String>, ToolError> {
         match self {
             Self::Script(script) => {
-                without_nul("command", script)?;
-                Ok(commands.shell(None)?.argv(script, login))
+                reject_nul("command", script)?;
+                Ok(commands.find_shell(None)?.argv(script, login))
             }
             Self::Words(words) => {
                 if words.first().is_none_or(String::is_empty) {
                     return Err(ToolError::bad_argument("command[0]", "the name of a program, e.g. `ls`"));
                 }
                 for (at, word) in words.iter().enumerate() {
-                    without_nul(&format!("command[{at}]"), word)?;
+                    reject_nul(&format!("command[{at}]"), word)?;
                 }
                 Ok(words.clone())
             }
@@ -49,7 +49,7 @@ impl CommandArg {
     }
 
     /// Returns the command as the model wrote it, for lists.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn display_text(&self) -> String {
         match self {
             Self::Script(script) => script.clone(),
             Self::Words(words) => words.join(" "),
@@ -58,7 +58,7 @@ impl CommandArg {
 }
 
 /// Prepends `env` with these variables to `argv`, so that rules and the user see them as part of the command.
-pub(crate) fn environment(
+pub(crate) fn with_env_vars(
     argv: Vec<String>,
     variables: Option<&BTreeMap<String, String>>,
 ) -> Result<Vec<String>, ToolError> {
@@ -73,7 +73,7 @@ pub(crate) fn environment(
 }
 
 /// Rejects a user other than the current one.
-pub(crate) fn own_user(user: Option<&str>) -> Result<(), ToolError> {
+pub(crate) fn check_user(user: Option<&str>) -> Result<(), ToolError> {
     match user.filter(|user| !user.is_empty() && !exec::process::is_own_user(user)) {
         None => Ok(()),
         Some(_) => Err(ToolError::bad_argument(

@@ -40,7 +40,7 @@ pub(crate) enum WaitResult {
 }
 
 /// Waits for the command and streams its output to the observers. `pump` drives the command, if nothing else does.
-pub(crate) async fn attend(
+pub(crate) async fn wait_for_command(
     session: &Arc<ProcessSession>,
     mut pump: Option<&mut Pump>,
     deltas: &mut OutputStreamer,
@@ -55,7 +55,7 @@ pub(crate) async fn attend(
         changed.mark_unchanged();
         tokio::select! {
             biased;
-            () = deltas.tell(cx) => {}
+            () = deltas.send_available(cx) => {}
             halt = &mut halted => return WaitResult::Halted(halt),
             () = sleep_until(wait.until.into()) => return WaitResult::Yielded,
         }
@@ -85,12 +85,12 @@ async fn moved(pump: Option<&mut Pump>) {
 }
 
 /// Ends the remaining processes, and waits until they are gone or prove to be stuck.
-pub(crate) async fn finish(session: &Arc<ProcessSession>, pump: Option<&mut Pump>, deltas: &mut OutputStreamer) {
+pub(crate) async fn end_command(session: &Arc<ProcessSession>, pump: Option<&mut Pump>, deltas: &mut OutputStreamer) {
     if session.is_over() {
         return;
     }
     // A slow observer must not keep a process alive.
-    deltas.hold_up_nothing();
+    deltas.lift_backpressure();
     session.end(GRACE);
     let gone = async {
         tokio::select! {

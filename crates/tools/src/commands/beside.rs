@@ -7,7 +7,7 @@ use std::time::Duration;
 use exec::fs::changed_within;
 use exec::session::ProcessSession;
 
-use super::refusals::lacks_own_places;
+use super::refusals::lacks_private_tmp;
 use crate::own_files::PrivateFiles;
 
 /// The number of files that are named per directory.
@@ -16,8 +16,8 @@ const SHOWN: usize = 4;
 const SLACK: Duration = Duration::from_millis(50);
 
 /// Returns notes on the files that the command of `session` left in private directories above `workspace`.
-pub(crate) fn left_beside(session: &ProcessSession, workspace: &Path) -> Vec<String> {
-    let Some(reach) = session.reach().filter(|_| !lacks_own_places(&session.enforcement())) else {
+pub(crate) fn files_left_in_private_tmp(session: &ProcessSession, workspace: &Path) -> Vec<String> {
+    let Some(reach) = session.reach().filter(|_| !lacks_private_tmp(&session.enforcement())) else {
         return Vec::new();
     };
     let own = workspace.ancestors().skip(1).take_while(|above| reach.replaced_place(above).is_some());
@@ -25,5 +25,5 @@ pub(crate) fn left_beside(session: &ProcessSession, workspace: &Path) -> Vec<Str
         .flat_map(|above| changed_within(&reach.real_path(above), session.wall_time() + SLACK, SHOWN))
         .map(|path| path.to_string_lossy().into_owned())
         .collect();
-    PrivateFiles::of(left.iter().map(String::as_str), &reach).told()
+    PrivateFiles::among(left.iter().map(String::as_str), &reach).note_lines()
 }

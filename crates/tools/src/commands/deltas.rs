@@ -28,34 +28,34 @@ pub(crate) struct OutputStreamer {
 
 impl OutputStreamer {
     /// Creates a streamer that starts with the output that no call has taken yet, since it was not streamed.
-    pub(crate) fn of(session: &Arc<ProcessSession>, cx: &Cx) -> Self {
+    pub(crate) fn for_session(session: &Arc<ProcessSession>, cx: &Cx) -> Self {
         Self { streaming: cx.is_watched().then(|| session.stream_output()), pending: None, rests: RESTS }
     }
 
     /// Creates a streamer that sends nothing.
-    pub(crate) fn none() -> Self {
+    pub(crate) fn disabled() -> Self {
         Self { streaming: None, pending: None, rests: RESTS }
     }
 
     /// Sends all available output, as fast as observers accept it. A piece not sent when this is dropped is sent the
     /// next time.
-    pub(crate) async fn tell(&mut self, cx: &Cx) {
+    pub(crate) async fn send_available(&mut self, cx: &Cx) {
         // ends: when nothing is there; others get their turn between two pieces
         loop {
             self.tell_pending(cx).await;
             let Some((stream, bytes)) = self.streaming.as_ref().and_then(OutputStreaming::next) else { return };
-            self.pending = Some((stream, self.whole(stream, &bytes)));
+            self.pending = Some((stream, self.decode_complete(stream, &bytes)));
             tokio::task::yield_now().await;
         }
     }
 
     /// Sends the pieces that remained when the output was taken. If the command has ended, incomplete characters are
     /// sent too.
-    pub(crate) async fn tell_last(mut self, pieces: Vec<(CapturedStream, Vec<u8>)>, is_over: bool, cx: &Cx) {
+    pub(crate) async fn send_rest(mut self, pieces: Vec<(CapturedStream, Vec<u8>)>, is_over: bool, cx: &Cx) {
         let telling = async {
             self.tell_pending(cx).await;
             for (stream, bytes) in pieces {
-                self.pending = Some((stream, self.whole(stream, &bytes)));
+                self.pending = Some((stream, self.decode_complete(stream, &bytes)));
                 self.tell_pending(cx).await;
             }
             for (stream, rest) in self.rests.iter_mut().filter(|(_, rest)| is_over && !rest.is_empty()) {
@@ -76,14 +76,14 @@ impl OutputStreamer {
     }
 
     /// Lifts the backpressure, so that the command can write on without observers.
-    pub(crate) fn hold_up_nothing(&self) {
+    pub(crate) fn lift_backpressure(&self) {
         if let Some(streaming) = &self.streaming {
             streaming.without_limit();
         }
     }
 
     /// Decodes `bytes` up to the last complete character and keeps the rest.
-    fn whole(&mut self, stream: CapturedStream, bytes: &[u8]) -> String {
+    fn decode_complete(&mut self, stream: CapturedStream, bytes: &[u8]) -> String {
         let Some((_, rest)) = self.rests.iter_mut().find(|(of, _)| *of == stream) else {
             return String::new();
         };

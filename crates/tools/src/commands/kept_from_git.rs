@@ -19,7 +19,7 @@ const NO_LOCK: &str = "Unable to create '";
 const READ_ONLY: &str = "Read-only file system";
 
 /// Returns notes about the `output` of a command in `session`.
-pub(super) fn kept_from_git(session: &ProcessSession, output: &str) -> Vec<String> {
+pub(super) fn explain_git_failures(session: &ProcessSession, output: &str) -> Vec<String> {
     let Some(confinement) = session.confinement() else { return Vec::new() };
     let from = output.len().saturating_sub(LOOKED_AT);
     let end = &output[output.ceil_char_boundary(from)..];

@@ -22,13 +22,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, ToolNotice, WorkingDir, ToolError, ToolOutput};
 
-pub(crate) use arguments::{CommandArg, environment, own_user};
-pub(crate) use attend::{WaitResult, WaitOptions, attend, finish};
+pub(crate) use arguments::{CommandArg, with_env_vars, check_user};
+pub(crate) use attend::{WaitResult, WaitOptions, wait_for_command, end_command};
 pub(crate) use deltas::OutputStreamer;
 pub(crate) use report::{CommandEnding, ReportLabels, CommandReport};
 pub(crate) use signals::signal_name;
 
-use crate::door::look;
+use crate::door::look_up;
 
 /// The default time limit of a one-shot command.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -81,7 +81,7 @@ pub(crate) struct EscalationRequest<'a> {
 
 impl EscalationRequest<'_> {
     /// Adds the request to `intent`.
-    pub(crate) fn into(self, intent: Intent) -> Intent {
+    pub(crate) fn apply_to(self, intent: Intent) -> Intent {
         let escalation = match (self.permissions.unwrap_or_default(), self.escalated) {
             (SandboxPermissions::UseDefault, None | Some(false)) => Escalation::None,
             (SandboxPermissions::UseDefault, Some(true)) | (SandboxPermissions::RequireEscalated, _) => {
@@ -104,7 +104,7 @@ pub(crate) struct CommandRequest<'a> {
 }
 
 /// Resolves the working directory that a call names; an empty name means none.
-pub(crate) fn workdir(workdir: Option<&str>, place: &WorkingDir) -> Result<PathBuf, ToolError> {
+pub(crate) fn resolve_workdir(workdir: Option<&str>, place: &WorkingDir) -> Result<PathBuf, ToolError> {
     match workdir.filter(|workdir| !workdir.is_empty()) {
         Some(workdir) => place.resolve_path("workdir", workdir),
         None => Ok(place.cwd.clone()),
@@ -113,7 +113,7 @@ pub(crate) fn workdir(workdir: Option<&str>, place: &WorkingDir) -> Result<PathB
 
 impl CommandRunner {
     /// Returns the shell that a call names, or the user's own.
-    pub(crate) fn shell(&self, named: Option<&str>) -> Result<InstalledShell, ToolError> {
+    pub(crate) fn find_shell(&self, named: Option<&str>) -> Result<InstalledShell, ToolError> {
         let shell = match named.filter(|named| !named.is_empty()) {
             Some(named) => InstalledShell::find(named),
             None => self.shells.default_shell(),
@@ -132,7 +132,7 @@ impl CommandRunner {
         if let Some(text) = text.filter(|text| self.sessions.is_first_mention(text)) {
             cx.notify(ToolNotice::Weaker { text, refused: held.is_err() });
         }
-        held.map(drop).map_err(|fault| not_started(&fault))
+        held.map(drop).map_err(|fault| spawn_error(&fault))
     }
 
     /// Starts the command. The caller drives it with the pump.
@@ -143,8 +143,8 @@ impl CommandRunner {
         cx: &Cx,
     ) -> Result<(Arc<ProcessSession>, Pump), ToolError> {
         self.warn(permit, cx).await?;
-        let path = workdir(wanted.workdir, cx.working_dir())?;
-        let (_, directory) = look(permit, &path)?;
+        let path = resolve_workdir(wanted.workdir, cx.working_dir())?;
+        let (_, directory) = look_up(permit, &path)?;
         if directory.kind() != FileKind::Directory {
             let why = format!("`{}` is no directory to run a command in", path.display());
             return Err(ToolError::bad_argument("workdir", why));
@@ -158,7 +158,7 @@ impl CommandRunner {
         };
         let spawner = self.sessions.spawner();
         let command = self.shells.command(wanted.argv, directory, wanted.stdio, spawner, permit).await;
-        self.sessions.start(command, about, permit).await.map_err(|fault| not_started(&fault))
+        self.sessions.start(command, about, permit).await.map_err(|fault| spawn_error(&fault))
     }
 
     /// Runs the command to its end or time limit, and leaves no process behind.
@@ -173,8 +173,8 @@ impl CommandRunner {
         let (session, mut pump) = self.start(wanted, permit, cx).await?;
         let until = Instant::now() + limit;
         let wait = WaitOptions { until, prompts: false, leaves: true };
-        let mut deltas = OutputStreamer::of(&session, cx);
-        let ending = match attend(&session, Some(&mut pump), &mut deltas, wait, cx).await {
+        let mut deltas = OutputStreamer::for_session(&session, cx);
+        let ending = match wait_for_command(&session, Some(&mut pump), &mut deltas, wait, cx).await {
             WaitResult::Over => CommandEnding::Itself,
             WaitResult::Left => CommandEnding::Leaving,
             // A slow observer must not change the outcome.
@@ -185,17 +185,17 @@ impl CommandRunner {
             },
             WaitResult::Halted(halt) => CommandEnding::Halted(halt),
         };
-        finish(&session, Some(&mut pump), &mut deltas).await;
+        end_command(&session, Some(&mut pump), &mut deltas).await;
         if let Some(fault) = session.take_fault() {
-            return Err(not_started(&fault));
+            return Err(spawn_error(&fault));
         }
         let report = CommandReport::new(&session, deltas, session.started_at(), None, cx).await;
-        self.learn(&report);
-        Ok(report.answer(ending, ReportLabels::OneShot))
+        self.refresh_profile_if_not_found(&report);
+        Ok(report.to_output(ending, ReportLabels::OneShot))
     }
 
     /// Forgets the cached profile if a command was not found: the next run may find it.
-    pub(crate) fn learn(&self, report: &CommandReport) {
+    pub(crate) fn refresh_profile_if_not_found(&self, report: &CommandReport) {
         const NOT_FOUND: i32 = 127;
         if report.exit_code() == Some(NOT_FOUND) {
             self.shells.forget_profile();
@@ -204,7 +204,7 @@ impl CommandRunner {
 }
 
 /// Rejects text with a NUL, which no program argument can contain.
-pub(crate) fn without_nul(argument: &str, text: &str) -> Result<(), ToolError> {
+pub(crate) fn reject_nul(argument: &str, text: &str) -> Result<(), ToolError> {
     match text.contains('\0') {
         true => Err(ToolError::bad_argument(argument, "it holds a NUL character, which no program can be given")),
         false => Ok(()),
@@ -212,7 +212,7 @@ pub(crate) fn without_nul(argument: &str, text: &str) -> Result<(), ToolError> {
 }
 
 /// Converts a spawn error into a tool error.
-pub(crate) fn not_started(fault: &SpawnFault) -> ToolError {
+pub(crate) fn spawn_error(fault: &SpawnFault) -> ToolError {
     match fault {
         SpawnFault::Denied(denial) => ToolError::Blocked(denial.clone()),
         other => ToolError::io(other.to_string()),

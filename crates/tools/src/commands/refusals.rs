@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use exec::session::ProcessSession;
 use policy::{Confinement, Denial, Enforcement, EnforcementGap, ReadScope};
 
-use super::kept_from_git::kept_from_git;
-use crate::door::not_the_hosts;
+use super::kept_from_git::explain_git_failures;
+use crate::door::private_tmp_hint;
 
 /// The number of refusals that are listed.
 const SHOWN: usize = 4;
@@ -25,13 +25,13 @@ pub(crate) struct SandboxRefusals {
 
 impl SandboxRefusals {
     /// Collects the refusals of a command that ended with `code`, or is still running.
-    pub(crate) fn of(session: &ProcessSession, code: Option<i32>, output: &str) -> Self {
+    pub(crate) fn for_session(session: &ProcessSession, code: Option<i32>, output: &str) -> Self {
         let told = session.denials();
         let confinement = session.confinement();
         // A successful command was refused nothing that matters, and a known refusal needs no guess.
         let guesses = told.is_empty() && code.is_some_and(|code| code != 0);
         let bounds = confinement.zip(session.reach()).filter(|_| guesses);
-        let git = kept_from_git(session, output);
+        let git = explain_git_failures(session, output);
         let Some((confinement, reach)) = bounds else {
             return Self { told, guessed: None, unseen: None, git };
         };
@@ -39,7 +39,7 @@ impl SandboxRefusals {
             confinement: &confinement,
             reach: &reach,
             workdir: &session.origin().workdir,
-            has_own_places: !lacks_own_places(&session.enforcement()),
+            has_own_places: !lacks_private_tmp(&session.enforcement()),
         };
         let guessed = guessing.refused(output);
         let unseen = if guessed.is_none() { guessing.unseen(output) } else { None };
@@ -47,7 +47,7 @@ impl SandboxRefusals {
     }
 
     /// Returns one line per refusal.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub(crate) fn note_lines(&self) -> Vec<String> {
         let mut notes: Vec<String> =
             self.told.iter().take(SHOWN).map(|denial| format!("Refused by the sandbox: {denial}")).collect();
         if self.told.len() > SHOWN {
@@ -65,7 +65,7 @@ impl SandboxRefusals {
 }
 
 /// Returns true if commands see the host's `/tmp`, because there are no private mounts.
-pub(super) fn lacks_own_places(enforcement: &Enforcement) -> bool {
+pub(super) fn lacks_private_tmp(enforcement: &Enforcement) -> bool {
     match enforcement {
         Enforcement::Full => false,
         Enforcement::Partial(gaps) => gaps.contains(&EnforcementGap::PrivateTmp),
@@ -105,7 +105,7 @@ impl DenialGuesser<'_> {
             return None;
         }
         let path = self.named(output, &MISSING, |path| self.reach.replaced_place(path).is_some())?;
-        Some(format!("`{}`: {}", path.display(), not_the_hosts(self.reach, &path)?))
+        Some(format!("`{}`: {}", path.display(), private_tmp_hint(self.reach, &path)?))
     }
 
     /// Returns the last matching path in a line that contains one of `words`.
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_guessed() {
+    fn denied_path_is_guessed_from_output() {
         for (output, path) in [
             ("touch: cannot touch '/etc/x': Read-only file system\n", Some("/etc/x")),
             ("bash: line 1: /etc/y: Read-only file system", Some("/etc/y")),

@@ -11,12 +11,12 @@ use policy::Denial;
 use serde_json::{Value, json};
 use tool::{BYTES_PER_TOKEN, Cx, ToolErrorKind, OutputFacts, HaltReason, ToolOutput, ProcessUsage};
 
-use super::beside::left_beside;
+use super::beside::files_left_in_private_tmp;
 use super::deltas::OutputStreamer;
 use super::refusals::SandboxRefusals;
 use super::{WaitResult, signal_name};
-use crate::console::{self, RenderedOutput, piped};
-use crate::words::counted;
+use crate::console::{self, RenderedOutput, render_piped};
+use crate::words::format_count;
 
 /// Bytes of an answer that are reserved for the text around the output.
 const MARGIN: usize = 1024;
@@ -89,15 +89,15 @@ impl CommandReport {
             .saturating_mul(BYTES_PER_TOKEN)
             .min(cx.output_budget().saturating_sub(MARGIN.min(cx.output_budget() / 2)));
         let TakenOutput { stage, mut output, unstreamed } = session.take_output();
-        deltas.tell_last(unstreamed, !matches!(stage, SessionStage::Running), cx).await;
-        let (stdout, stderr) = (apart(&output.stdout, bytes), apart(&output.stderr, bytes));
-        let shown = console::fit(&mut output, terminal, bytes);
+        deltas.send_rest(unstreamed, !matches!(stage, SessionStage::Running), cx).await;
+        let (stdout, stderr) = (format_stream(&output.stdout, bytes), format_stream(&output.stderr, bytes));
+        let shown = console::render_within(&mut output, terminal, bytes);
         let (wall, waited) = (session.wall_time(), since.elapsed().min(session.wall_time()));
         let code = stage.exit().map(ProcessExit::code);
-        let refusals = SandboxRefusals::of(session, code, &shown.text);
+        let refusals = SandboxRefusals::for_session(session, code, &shown.text);
         let git = session.land();
         let is_over = matches!(stage, SessionStage::Over { .. });
-        let beside = if is_over { left_beside(session, cx.cwd()) } else { Vec::new() };
+        let beside = if is_over { files_left_in_private_tmp(session, cx.cwd()) } else { Vec::new() };
         Self {
             session: Arc::clone(session),
             stage,
@@ -113,7 +113,7 @@ impl CommandReport {
     }
 
     /// Creates a report that takes no output: it stays for the next report.
-    pub(crate) fn untaken(session: &Arc<ProcessSession>, since: Instant) -> Self {
+    pub(crate) fn without_output(session: &Arc<ProcessSession>, since: Instant) -> Self {
         let shown = RenderedOutput { text: String::new(), cut: None, kept: None, tokens: 0, lines: 0 };
         let (wall, waited) = (session.wall_time(), since.elapsed().min(session.wall_time()));
         let (stdout, stderr) = (String::new(), String::new());
@@ -141,7 +141,7 @@ impl CommandReport {
     }
 
     /// Shows `text` instead of the output.
-    pub(crate) fn showing(mut self, text: String) -> Self {
+    pub(crate) fn with_text(mut self, text: String) -> Self {
         self.shown = RenderedOutput { text, cut: None, kept: None, tokens: 0, lines: 0 };
         self
     }
@@ -156,7 +156,7 @@ impl CommandReport {
     }
 
     /// Builds the answer.
-    pub(crate) fn answer(&self, ending: CommandEnding, labels: ReportLabels) -> ToolOutput {
+    pub(crate) fn to_output(&self, ending: CommandEnding, labels: ReportLabels) -> ToolOutput {
         let mut text = String::new();
         for line in self.lines(ending, labels) {
             let _written = writeln!(text, "{line}");
@@ -246,7 +246,7 @@ impl CommandReport {
         let id = self.session.id();
         let mut notes = Vec::new();
         if let (SessionStage::Leaving { left, .. }, CommandEnding::Left) = (&self.stage, ending) {
-            let left = counted(u64::from(*left), "process");
+            let left = format_count(u64::from(*left), "process");
             notes.push(format!(
                 "Still running in the background: {left}, as session ID {id} (kill_session ends it)"
             ));
@@ -271,9 +271,9 @@ impl CommandReport {
         }
         let unread = self.session.unread_input();
         if unread > 0 {
-            notes.push(format!("It has not read {} of its input yet", counted(unread as u64, "byte")));
+            notes.push(format!("It has not read {} of its input yet", format_count(unread as u64, "byte")));
         }
-        notes.extend(self.refusals.notes());
+        notes.extend(self.refusals.note_lines());
         notes.extend(self.git.iter().cloned());
         notes.extend(self.beside.iter().cloned());
         notes
@@ -340,12 +340,12 @@ impl CommandReport {
 }
 
 /// Formats a single stream for programs: its head and tail, as far as they are kept.
-fn apart(portion: &StreamPortion, budget: usize) -> String {
+fn format_stream(portion: &StreamPortion, budget: usize) -> String {
     let whole = if portion.omitted == 0 {
-        piped(&[&*portion.head, &*portion.tail].concat())
+        render_piped(&[&*portion.head, &*portion.tail].concat())
     } else {
         let (head, tail) = console::trim_to_chars(&portion.head, &portion.tail);
-        format!("{}\n[… {} bytes cut here …]\n{}", piped(head), portion.omitted, piped(tail))
+        format!("{}\n[… {} bytes cut here …]\n{}", render_piped(head), portion.omitted, render_piped(tail))
     };
     tool::truncate_middle(&whole, budget / BYTES_PER_TOKEN, "the rest is in the whole output").0
 }

@@ -16,7 +16,7 @@ pub(super) enum CapturedText {
 
 impl CapturedText {
     /// Returns head and tail with a marker line in between. `rest` is the marker's note on where the full output is.
-    pub(super) fn shorten(&self, budget: usize, rest: &str) -> (String, OmittedSize) {
+    pub(super) fn truncate(&self, budget: usize, rest: &str) -> (String, OmittedSize) {
         let (first, last, omitted) = match self {
             Self::Whole(text) => (text, text, 0),
             Self::Ends { head, omitted, tail } => (head, tail, *omitted),
@@ -53,13 +53,13 @@ fn cut_of(texts: [&str; 2], omitted: u64) -> OmittedSize {
 }
 
 /// Describes the file with the full output, as the end of a sentence.
-pub(super) fn whereabouts(kept: &KeptOutput) -> String {
+pub(super) fn describe_kept_file(kept: &KeptOutput) -> String {
     match kept {
-        KeptOutput::Whole(path) => format!("the whole output is in `{}`", words::shown(path)),
+        KeptOutput::Whole(path) => format!("the whole output is in `{}`", words::format_path(path)),
         KeptOutput::Part { path, bytes, why } => {
             let size =
                 if *bytes < 1 << 20 { format!("{bytes} bytes") } else { format!("{} MiB", bytes >> 20) };
-            format!("the first {size} of it are in `{}` ({why})", words::shown(path))
+            format!("the first {size} of it are in `{}` ({why})", words::format_path(path))
         }
         KeptOutput::Nowhere(why) => format!("the rest was not kept: {why}"),
     }

@@ -33,7 +33,7 @@ struct LineFolder<'a> {
 }
 
 /// Appends the final visible text of `line` to `out`.
-pub(super) fn fold(line: &[u8], device: OutputDevice, out: &mut String) {
+pub(super) fn render_line(line: &[u8], device: OutputDevice, out: &mut String) {
     let mut fold = LineFolder { line, device, cells: Vec::new(), column: 0, waiting: 0, erased: Vec::new() };
     let mut at = 0;
     // ends: every step takes at least one byte
@@ -55,7 +55,7 @@ impl LineFolder<'_> {
             }
             0x08 if self.device == OutputDevice::Terminal => self.column = self.column.saturating_sub(1),
             0x1b => {
-                let (length, ask) = sequence::read(&self.line[at..]);
+                let (length, ask) = sequence::parse_sequence(&self.line[at..]);
                 self.obey(ask, at);
                 return at + length;
             }
@@ -63,7 +63,7 @@ impl LineFolder<'_> {
             0x01..=0x08 | 0x0a..=0x1f | 0x7f => {}
             _ => {
                 let end = at + letter(&self.line[at..]);
-                self.put(ColumnCell { start: self.waiting, letter: at, end });
+                self.write_cell(ColumnCell { start: self.waiting, letter: at, end });
                 self.column += 1;
                 self.waiting = end;
                 return end;
@@ -98,7 +98,7 @@ impl LineFolder<'_> {
         self.erased.push((self.column, at));
     }
 
-    fn put(&mut self, cell: ColumnCell) {
+    fn write_cell(&mut self, cell: ColumnCell) {
         match self.cells.get_mut(self.column) {
             Some(old) => *old = cell,
             None => self.cells.push(cell),
@@ -109,7 +109,7 @@ impl LineFolder<'_> {
     /// dropped: they would pile up with each state of a progress bar.
     fn settle(&mut self, at: usize) {
         if self.device == OutputDevice::Pipe && self.waiting < at && self.column == self.cells.len() {
-            self.put(ColumnCell { start: self.waiting, letter: at, end: at });
+            self.write_cell(ColumnCell { start: self.waiting, letter: at, end: at });
         }
     }
 
@@ -184,7 +184,7 @@ fn unerased(bytes: &[u8], out: &mut String) {
     // ends: every round takes at least one byte
     while at < bytes.len() {
         let (length, ask) = match bytes[at] {
-            0x1b => sequence::read(&bytes[at..]),
+            0x1b => sequence::parse_sequence(&bytes[at..]),
             _ => (1, SequenceEffect::Nothing),
         };
         if matches!(ask, SequenceEffect::Nothing | SequenceEffect::Move(_)) {

@@ -27,7 +27,7 @@ pub(super) enum CursorMove {
 /// Parses the sequence at the start of `bytes`, which is an ESC. Returns its length, at least 1, and its effect.
 ///
 /// Never looks beyond the next ESC, CR or LF, so repeated parsing stays linear.
-pub(super) fn read(bytes: &[u8]) -> (usize, SequenceEffect) {
+pub(super) fn parse_sequence(bytes: &[u8]) -> (usize, SequenceEffect) {
     match bytes.get(1) {
         Some(b'[') => control(bytes),
         // A title, a link, an image: up to BEL or `ESC \`. Without an end it is no sequence, and the following text is
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sequences() {
+    fn escape_sequences_are_parsed() {
         for (bytes, length, ask) in [
             ("\x1b[31mred", 5, SequenceEffect::Nothing),
             ("\x1b[?2004h$", 8, SequenceEffect::Nothing),
@@ -121,7 +121,7 @@ mod tests {
             ("\x1bé", 1, SequenceEffect::Nothing),
             ("\x1b", 1, SequenceEffect::Nothing),
         ] {
-            assert_eq!(read(bytes.as_bytes()), (length, ask), "{bytes:?}");
+            assert_eq!(parse_sequence(bytes.as_bytes()), (length, ask), "{bytes:?}");
         }
     }
 }

@@ -11,7 +11,7 @@ fn a_progress_bar_shows_its_last_state() {
         \r     ━━━              1.2/18.0 MB 3.1 MB/s eta 0:00:06\
         \r     ━━━━━━━━         9.9/18.0 MB 3.3 MB/s eta 0:00:03\
         \r     ━━━━━━━━━━━━━━━ 18.0/18.0 MB 3.4 MB/s\x1b[K\nInstalled numpy\n";
-    assert_snapshot!(piped(pip.as_bytes()), @r"
+    assert_snapshot!(render_piped(pip.as_bytes()), @r"
     Collecting numpy
       Downloading numpy.whl (18 MB)
          ━━━━━━━━━━━━━━━ 18.0/18.0 MB 3.4 MB/s
@@ -22,7 +22,7 @@ fn a_progress_bar_shows_its_last_state() {
         \x1b[K   Compiling syn v2.0\r\n\
         \x1b[K    Building [=========>       ] 20/30: syn\r\
         \x1b[K    Finished in 3.2s\r\n";
-    assert_snapshot!(shown_on_terminal(cargo.as_bytes()), @r"
+    assert_snapshot!(render_terminal(cargo.as_bytes()), @r"
        Compiling serde v1.0
        Compiling syn v2.0
         Finished in 3.2s
@@ -32,8 +32,8 @@ fn a_progress_bar_shows_its_last_state() {
 #[test]
 fn a_file_with_other_line_endings() {
     let file = b"name,size\r\na,1\r\r\n\r\nb,2\r\n";
-    assert!(!piped(file).contains('\r'));
-    assert_snapshot!(piped(file), @r"
+    assert!(!render_piped(file).contains('\r'));
+    assert_snapshot!(render_piped(file), @r"
     name,size
     a,1
 
@@ -43,15 +43,15 @@ fn a_file_with_other_line_endings() {
 
 #[test]
 fn bytes_that_are_no_text() {
-    assert_snapshot!(piped(b"caf\xe9 \xf0\x9f\x98 nul:\0. \xc0\xafok \xe2\x82\xac\n"), @r"caf\xe9 \xf0\x9f\x98 nul:\x00. \xc0\xafok €");
-    assert_snapshot!(shown_on_terminal(b"caf\xe9\0\r\n"), @r"caf\xe9\x00");
+    assert_snapshot!(render_piped(b"caf\xe9 \xf0\x9f\x98 nul:\0. \xc0\xafok \xe2\x82\xac\n"), @r"caf\xe9 \xf0\x9f\x98 nul:\x00. \xc0\xafok €");
+    assert_snapshot!(render_terminal(b"caf\xe9\0\r\n"), @r"caf\xe9\x00");
 }
 
 #[test]
 fn colours_are_kept_in_a_pipe_and_left_out_of_a_terminal() {
     let text = b"\x1b[1m\x1b[31merror\x1b[0m: it \x1b]8;;http://a.b\x1b\\broke\x1b]8;;\x1b\\\x07\n";
-    assert_eq!(piped(text).as_bytes(), text);
-    assert_snapshot!(shown_on_terminal(text), @"error: it broke");
+    assert_eq!(render_piped(text).as_bytes(), text);
+    assert_snapshot!(render_terminal(text), @"error: it broke");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_python_session() {
         \x1b[?2004h...     print(j\x08\x1b[Ki)\r\n\x1b[?2004l\r\
         \x1b[?2004h... \r\n\x1b[?2004l\r0\r\n1\r\n\
         \x1b[?2004h>>> ";
-    assert_snapshot!(format!("{}|", shown_on_terminal(python)), @r"
+    assert_snapshot!(format!("{}|", render_terminal(python)), @r"
     Python 3.11.7 (main) on linux
     >>> print('hi')
     hi
@@ -82,7 +82,7 @@ fn a_bash_session() {
         \x1b[?2004h$ echo one\x08\x08xne\x08\x08\r\n\x1b[?2004l\roxne\r\n\
         \x1b[?2004h$ ls\r\n\x1b[?2004l\r\x1b[0m\x1b[01;34metc\x1b[0m  \x1b[30;42mtmp\x1b[0m\r\n\
         \x1b[?2004h$ exit\r\n\x1b[?2004l\rexit\r\n";
-    assert_snapshot!(shown_on_terminal(bash), @r"
+    assert_snapshot!(render_terminal(bash), @r"
     $ echo abc
     abc
     $ echo oxne
@@ -122,8 +122,8 @@ fn lines_written_over() {
         ("\x1b]0;no end", "\x1b]0;no end", "0;no end"),
         ("\x0e\x7fa\tb\x0f", "\x0e\x7fa\tb\x0f", "a\tb"),
     ] {
-        assert_eq!(piped(bytes.as_bytes()), in_pipe, "{bytes:?} in a pipe");
-        assert_eq!(shown_on_terminal(bytes.as_bytes()), on_terminal, "{bytes:?} on a terminal");
+        assert_eq!(render_piped(bytes.as_bytes()), in_pipe, "{bytes:?} in a pipe");
+        assert_eq!(render_terminal(bytes.as_bytes()), on_terminal, "{bytes:?} on a terminal");
     }
 }
 
@@ -181,19 +181,19 @@ proptest! {
     /// Law: for any bytes, a pipe's text has no CR and no NUL, and rendering it again changes nothing.
     #[test]
     fn shown_once_is_shown(bytes in hostile()) {
-        let text = piped(&bytes);
+        let text = render_piped(&bytes);
         prop_assert!(!text.contains(['\r', '\0']));
-        prop_assert_eq!(piped(text.as_bytes()), text);
-        let text = shown_on_terminal(&bytes);
+        prop_assert_eq!(render_piped(text.as_bytes()), text);
+        let text = render_terminal(&bytes);
         let steers = |letter: char| letter.is_ascii_control() && !matches!(letter, '\n' | '\t');
         prop_assert!(!text.contains(steers));
-        prop_assert_eq!(shown_on_terminal(text.as_bytes()), text);
+        prop_assert_eq!(render_terminal(text.as_bytes()), text);
     }
 
     /// Law: text without CR and NUL is left alone.
     #[test]
     fn text_is_left_alone(text in "[^\r\0]{0,60}") {
-        prop_assert_eq!(piped(text.as_bytes()), text);
+        prop_assert_eq!(render_piped(text.as_bytes()), text);
     }
 
     /// Law: a line is rendered as a simple terminal shows it.
@@ -202,10 +202,10 @@ proptest! {
         let line = format!("\r{}", pieces.concat());
         let returns = pieces.iter().rev().take_while(|piece| piece.starts_with('\r')).count();
         let pieces = &pieces[..pieces.len() - returns];
-        let on_terminal = shown_on_terminal(line.as_bytes());
+        let on_terminal = render_terminal(line.as_bytes());
         prop_assert_eq!(on_terminal.trim_end_matches(' '), simple(pieces, true));
         let hidden = ["\x08", "\x1b[2D", "\x1b[3G"];
-        let in_pipe = hidden.iter().fold(piped(line.as_bytes()), |text, hidden| text.replace(hidden, ""));
+        let in_pipe = hidden.iter().fold(render_piped(line.as_bytes()), |text, hidden| text.replace(hidden, ""));
         prop_assert_eq!(in_pipe.trim_end_matches(' '), simple(pieces, false));
     }
 
@@ -246,8 +246,8 @@ fn hostile_lines_take_no_longer() {
     ] {
         let line = format!("{}\r{}", "x".repeat(100_000), pattern.repeat(200_000 / pattern.len()));
         for bytes in [line.as_bytes(), &line.as_bytes()[100_000..]] {
-            assert!(piped(bytes).len() <= bytes.len() + 1, "{pattern:?}");
-            assert!(shown_on_terminal(bytes).len() <= bytes.len(), "{pattern:?}");
+            assert!(render_piped(bytes).len() <= bytes.len() + 1, "{pattern:?}");
+            assert!(render_terminal(bytes).len() <= bytes.len(), "{pattern:?}");
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tool::{Cx, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use super::answer;
-use crate::door::{look, told};
+use crate::door::{look_up, fs_error};
 
 /// The default and the largest number of entries.
 const DEFAULT_LIMIT: usize = 1000;
@@ -47,7 +47,7 @@ impl ToolHandler for FsListTool {
         let path = cx.working_dir().resolve_path("path", args.path())?;
         let (args, permit) = (args.clone(), permit.clone());
         cx.run_blocking(move |stop| {
-            let (door, start) = look(&permit, &path)?;
+            let (door, start) = look_up(&permit, &path)?;
             let limit = args.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);
             let max_depth = Some(args.depth.unwrap_or(1).max(1));
             let options = WalkOptions { ignore: IgnoreFiles::Everything, max_depth, threads: 1 };
@@ -61,7 +61,7 @@ impl ToolHandler for FsListTool {
                     Ok(_) | Err(_) => WalkControl::Stop,
                 }
             };
-            let walked = door.walk(&start, &options, &|| stop.is_requested(), visitor).map_err(told)?;
+            let walked = door.walk(&start, &options, &|| stop.is_requested(), visitor).map_err(fs_error)?;
             let entries = entries.into_inner().unwrap_or_default();
             let about = format!("{} entries of `{}`", entries.len(), args.path());
             Ok(answer(about, json!({ "entries": entries, "complete": !walked.stopped })))

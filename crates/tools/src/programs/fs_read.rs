@@ -10,7 +10,7 @@ use serde_json::json;
 use tool::{Cx, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use super::{answer, spelled};
-use crate::door::{look, reading};
+use crate::door::{look_up, read_error};
 
 /// The default and the largest number of bytes.
 const DEFAULT_LENGTH: u64 = 1 << 20;
@@ -42,18 +42,18 @@ impl ToolHandler for FsReadTool {
         let path = cx.working_dir().resolve_path("path", &args.path)?;
         let (args, permit) = (args.clone(), permit.clone());
         cx.run_blocking(move |_| {
-            let (_, found) = look(&permit, &path)?;
+            let (_, found) = look_up(&permit, &path)?;
             if found.kind() != FileKind::File {
                 return Err(ToolError::bad_argument("path", format!("`{}` is no file", path.display())));
             }
-            let mut file = found.open().map_err(crate::door::told)?;
+            let mut file = found.open().map_err(crate::door::fs_error)?;
             let length = args.length.unwrap_or(DEFAULT_LENGTH).min(MAX_LENGTH);
             let mut bytes = Vec::new();
             // An offset beyond the end reads nothing, however far it is.
             let offset = args.offset.min(found.size());
             file.seek(SeekFrom::Start(offset))
                 .and_then(|_| file.take(length).read_to_end(&mut bytes))
-                .map_err(|fault| reading(&path, &fault))?;
+                .map_err(|fault| read_error(&path, &fault))?;
             let end = offset + bytes.len() as u64;
             let (size, read) = (found.size(), bytes.len());
             let mut data = spelled(bytes);

@@ -10,7 +10,7 @@ use serde_json::json;
 use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use super::{answer, given};
-use crate::apply_patch::{lays_out_git, writable};
+use crate::apply_patch::{git_layout_refusal, open_writable_tree};
 use crate::edits::EditTracker;
 use crate::own_files::PrivateFiles;
 
@@ -46,7 +46,7 @@ impl ToolHandler for FsWriteTool {
             (args.clone(), Arc::clone(&self.0), permit.clone(), cx.working_dir().clone());
         cx.run_blocking(move |_| {
             let real = permit.read_scope().real_path(&path).to_string_lossy().into_owned();
-            let (disk, denied) = writable(&place, &permit)?;
+            let (disk, denied) = open_writable_tree(&place, &permit)?;
             let found = disk.file_version(&real).map(|(_, stamp)| stamp);
             if args.new && found.is_some() {
                 return Ok(ToolOutput::failure(format!("`{}` is there already", args.path)));
@@ -54,18 +54,18 @@ impl ToolHandler for FsWriteTool {
             let size = bytes.len();
             let put = Some(NewFile { bytes: Arc::new(bytes), executable: None, like: None });
             let step = CommitStep { path: real.clone(), found, put };
-            if let Some(why) = lays_out_git(std::slice::from_ref(&step), &permit, &place.cwd) {
+            if let Some(why) = git_layout_refusal(std::slice::from_ref(&step), &permit, &place.cwd) {
                 return Ok(ToolOutput::failure(why));
             }
             if let Err(refusal) = disk.commit(&[step], &edits.records) {
-                return match crate::apply_patch::denial(&denied) {
+                return match crate::apply_patch::take_denial(&denied) {
                     Some(denial) => Err(ToolError::Blocked(denial)),
                     None => Ok(ToolOutput::failure(refusal.what.replace(&real, &args.path))),
                 };
             }
             let data = json!({ "created": found.is_none(), "size": size });
             let mut text = format!("{size} bytes written to `{}`", args.path);
-            for line in PrivateFiles::of(std::iter::once(real.as_str()), permit.read_scope()).told() {
+            for line in PrivateFiles::among(std::iter::once(real.as_str()), permit.read_scope()).note_lines() {
                 text = format!("{text}\n{line}");
             }
             Ok(answer(text, data))

@@ -17,7 +17,7 @@ use tool::{AnyTool, StrictFault, ToolError, ToolOutput, erase};
 use crate::{CommandRunner, EditTracker};
 
 /// Returns every tool for programs.
-pub fn for_programs(
+pub fn program_tools(
     commands: &Arc<CommandRunner>,
     edits: &Arc<EditTracker>,
 ) -> Result<Vec<Arc<dyn AnyTool>>, StrictFault> {

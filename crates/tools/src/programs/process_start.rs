@@ -11,7 +11,7 @@ use serde_json::json;
 use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use super::answer;
-use crate::commands::{CommandRunner, CommandRequest, without_nul, workdir};
+use crate::commands::{CommandRunner, CommandRequest, reject_nul, resolve_workdir};
 
 /// The `process_start` tool.
 pub(super) struct ProcessStartTool(pub(super) Arc<CommandRunner>);
@@ -42,11 +42,11 @@ impl ProcessStartTool {
     fn argv(&self, args: &Args) -> Result<Vec<String>, ToolError> {
         match (&args.command, &args.argv) {
             (Some(script), None) => {
-                without_nul("command", script)?;
-                Ok(self.0.shell(None)?.argv(script, true))
+                reject_nul("command", script)?;
+                Ok(self.0.find_shell(None)?.argv(script, true))
             }
             (None, Some(argv)) if argv.first().is_some_and(|program| !program.is_empty()) => {
-                argv.iter().try_for_each(|word| without_nul("argv", word))?;
+                argv.iter().try_for_each(|word| reject_nul("argv", word))?;
                 Ok(argv.clone())
             }
             (None, Some(_)) => Err(ToolError::bad_argument("argv", "it names no program")),
@@ -64,7 +64,7 @@ impl ToolHandler for ProcessStartTool {
     const ABOUT: &'static str = "Starts a process.";
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        let intent = Intent::run(self.argv(args)?, &workdir(args.cwd.as_deref(), place)?);
+        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.cwd.as_deref(), place)?);
         Ok(intent.with_terminal(args.tty.is_some()))
     }
 

@@ -10,7 +10,7 @@ use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use super::answer;
 use crate::commands::CommandRunner;
-use crate::write_stdin::find;
+use crate::write_stdin::find_session;
 
 /// The `process_write` tool.
 pub(super) struct ProcessWriteTool(pub(super) Arc<CommandRunner>);
@@ -31,13 +31,13 @@ impl ToolHandler for ProcessWriteTool {
     const ABOUT: &'static str = "Types into a process.";
 
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
-        let session = find(&self.0, args.process_id)?;
+        let session = find_session(&self.0, args.process_id)?;
         let (into, confined) = (session.origin().command.clone(), session.confinement().is_some());
         Ok(Intent::from_effects(vec![Effect::Type(ProgramInput { into, text: args.text.clone(), confined })]))
     }
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
-        let session = find(&self.0, args.process_id)?;
+        let session = find_session(&self.0, args.process_id)?;
         if !args.text.is_empty() {
             session.write_input(args.text.as_bytes()).map_err(|fault| {
                 ToolError::bad_argument("text", format!("process {} cannot take it: {fault}", args.process_id))

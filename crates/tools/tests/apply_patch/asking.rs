@@ -16,7 +16,7 @@ fn filled(bench: PatchWorkspace) -> PatchWorkspace {
 }
 
 #[test]
-fn inside_nobody_is_asked() {
+fn patch_inside_the_workspace_needs_no_approval() {
     let bench = filled(PatchWorkspace::new());
     assert!(bench.envelope(BOTH).success);
     assert!(bench.asked().is_empty());
@@ -42,7 +42,7 @@ fn under_read_only_every_file_is_asked_about() {
 }
 
 #[test]
-fn where_the_policy_is_never_it_is_refused() {
+fn approval_policy_never_refuses_the_patch() {
     let bench = filled(PatchWorkspace::with(SandboxPolicy::ReadOnly, ApprovalPolicy::Never, "", yes));
     let answer = bench.envelope(CHANGE);
     assert_eq!(answer.facts.error, Some(ToolErrorKind::Forbidden), "{}", answer.joined_text());
@@ -51,7 +51,7 @@ fn where_the_policy_is_never_it_is_refused() {
 }
 
 #[test]
-fn outside_just_those_files_are_given() {
+fn approval_outside_grants_only_the_named_files() {
     let bench = filled(PatchWorkspace::asking(yes));
     let secret = bench.w.outside_dir().join("secret.txt");
     let answer = bench.envelope(&format!("*** Update File: {}\n-SECRET\n+told\n", secret.display()));
@@ -80,7 +80,7 @@ fn a_yes_for_the_session_covers_just_those_files() {
 }
 
 #[test]
-fn what_is_shown_is_what_is_written() {
+fn previewed_diff_equals_the_written_change() {
     let bench = filled(PatchWorkspace::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Untrusted, "", yes));
     bench.w.write_file("copy/a.txt", "one\ntwo\n");
     assert!(bench.envelope(BOTH).success);
@@ -97,7 +97,7 @@ fn what_is_shown_is_what_is_written() {
 }
 
 #[test]
-fn a_file_that_changes_while_somebody_thinks_is_left_alone() {
+fn file_changed_during_approval_is_left_alone() {
     let change = |text: &'static str| {
         let at = std::sync::Arc::new(std::sync::OnceLock::<std::path::PathBuf>::new());
         let seen = std::sync::Arc::clone(&at);

@@ -14,9 +14,9 @@ fn bench() -> PatchWorkspace {
 }
 
 #[test]
-fn freeform() {
+fn freeform_patch_is_applied() {
     let bench = bench();
-    assert_snapshot!(bench.told(&bench.envelope(CHANGE)), @"
+    assert_snapshot!(bench.normalized_text(&bench.envelope(CHANGE)), @"
     Applied:
     M a.txt
     ");
@@ -36,7 +36,7 @@ fn as_a_function_by_any_of_its_names() {
 }
 
 #[test]
-fn search_and_replace() {
+fn search_and_replace_is_applied() {
     let bench = bench();
     let edit = json!({"file_path": "a.txt", "original_content": "two\n", "updated_content": "2\n"});
     assert!(bench.call("apply_patch", &edit).success);
@@ -51,11 +51,11 @@ fn search_and_replace() {
 }
 
 #[test]
-fn whole_files() {
+fn whole_files_are_written() {
     let bench = bench();
     let files =
         json!({"files": [{"path": "a.txt", "content": "new\n"}, {"path": "b/c.txt", "content": "c"}]});
-    assert_snapshot!(bench.told(&bench.call("apply_patch", &files)), @"
+    assert_snapshot!(bench.normalized_text(&bench.call("apply_patch", &files)), @"
     Applied:
     M a.txt
       all of it was replaced
@@ -88,7 +88,7 @@ fn without_old_content_a_new_file_is_written_and_none_is_lost() {
     }
     assert_eq!((bench.text("n.txt"), bench.text("m.txt")), ("new\n".into(), "new\n".into()));
     let answer = bench.call("apply_patch", &json!({"file_path": "a.txt", "updated_content": "new\n"}));
-    assert_snapshot!(bench.told(&answer), @"
+    assert_snapshot!(bench.normalized_text(&answer), @"
     The patch was not applied, and nothing was changed.
     `a.txt` exists, and the text to replace is empty; give the text that is to be replaced
     ");
@@ -96,7 +96,7 @@ fn without_old_content_a_new_file_is_written_and_none_is_lost() {
 }
 
 #[test]
-fn a_unified_diff() {
+fn unified_diff_is_applied() {
     let diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n";
     for sent in [diff.to_owned(), format!("```diff\n{diff}```\n")] {
         let bench = bench();
@@ -107,14 +107,14 @@ fn a_unified_diff() {
 }
 
 #[test]
-fn all_four_letters() {
+fn report_names_all_four_change_kinds() {
     let bench = bench();
     bench.w.write_file("gone.txt", "x\n").write_file("old.txt", "y\n").write_file("done.txt", "first\nz\n");
     let answer = bench.envelope(
         "*** Update File: a.txt\n-two\n+2\n*** Add File: new/n.txt\n+n\n*** Delete File: gone.txt\n\
          *** Update File: old.txt\n*** Move to: moved.txt\n-y\n+Y\n*** Update File: done.txt\n first\n-y\n+z\n",
     );
-    assert_snapshot!(bench.told(&answer), @"
+    assert_snapshot!(bench.normalized_text(&answer), @"
     Applied:
     M a.txt
     A new/n.txt
@@ -128,7 +128,7 @@ fn all_four_letters() {
 }
 
 #[test]
-fn whoever_watches_sees_each_file() {
+fn observer_sees_each_file() {
     let bench = bench();
     bench.w.write_file("gone.txt", "x\n").write_file("old.txt", "y\n");
     bench.envelope(
@@ -139,7 +139,7 @@ fn whoever_watches_sees_each_file() {
 }
 
 #[test]
-fn whoever_watches_sees_many_files_in_the_order_of_the_patch() {
+fn observer_sees_files_in_patch_order() {
     const FILES: usize = 300;
     let bench = bench();
     let add = |at: usize| format!("*** Add File: d/f{at}.txt\n+{at}\n");
@@ -152,11 +152,11 @@ fn whoever_watches_sees_many_files_in_the_order_of_the_patch() {
 }
 
 #[test]
-fn what_was_overlooked_is_told() {
+fn fuzzy_match_is_reported() {
     let bench = bench();
     bench.w.write_file("p.py", "def f():\n    x = 1\n    y = 2\n");
     let answer = bench.envelope("*** Update File: p.py\n def f():\n   x = 1\n-  y = 2\n+  y = 3\n");
-    assert_snapshot!(bench.told(&answer), @"
+    assert_snapshot!(bench.normalized_text(&answer), @"
     Applied:
     M p.py
       at line 3, overlooking indentation
@@ -172,7 +172,7 @@ fn a_patch_that_is_applied_already_changes_nothing() {
     let before = bench.everything();
     let again = bench.envelope(CHANGE);
     assert!(again.success);
-    assert_snapshot!(bench.told(&again), @"
+    assert_snapshot!(bench.normalized_text(&again), @"
     Nothing was changed:
       a.txt is as the patch wants it already
     ");

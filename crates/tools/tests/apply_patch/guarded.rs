@@ -54,12 +54,12 @@ fn a_link_inside_is_followed_and_stays() {
 }
 
 #[test]
-fn names_that_no_file_has() {
+fn invalid_paths_are_rejected() {
     let bench = PatchWorkspace::new();
     let told = |path: &str| {
         let answer = bench.envelope(&add(path));
         assert!(!answer.success);
-        bench.told(&answer)
+        bench.normalized_text(&answer)
     };
     assert_snapshot!(told("~/x"), @"the arguments do not fit at `input`: line 2: `~` in `~/x` stands for nothing here; write the path in full");
     assert_snapshot!(told("a\0b"), @"the arguments do not fit at `input`: line 2: the path holds a NUL character; no file can have that name: leave it out");
@@ -98,7 +98,7 @@ fn what_may_not_be_read_is_neither_shown_nor_changed() {
         }
         if sandbox == SandboxPolicy::WorkspaceWrite {
             let answer = bench.envelope("*** Update File: .env\n-KEY=\n+KEY=x\n");
-            assert_snapshot!(bench.told(&answer), @"blocked by the sandbox: `$DIR/.env` may not be read: the deny-read rule `**/.env` covers it");
+            assert_snapshot!(bench.normalized_text(&answer), @"blocked by the sandbox: `$DIR/.env` may not be read: the deny-read rule `**/.env` covers it");
         }
     }
 }
@@ -144,7 +144,7 @@ fn one_file_that_a_rule_forbids_stops_all() {
     bench.w.write_file("a.txt", "one\n").write_file("keep/k.txt", "k\n");
     let answer = bench.envelope("*** Update File: a.txt\n-one\n+1\n*** Update File: keep/k.txt\n-k\n+K\n");
     assert_eq!(answer.facts.error, Some(ToolErrorKind::Forbidden));
-    assert_snapshot!(bench.told(&answer), @"forbidden by policy: changing `$DIR/keep/k.txt` is forbidden by the rule at /rules.toml:1");
+    assert_snapshot!(bench.normalized_text(&answer), @"forbidden by policy: changing `$DIR/keep/k.txt` is forbidden by the rule at /rules.toml:1");
     let answer = bench.envelope("*** Update File: a.txt\n*** Move to: keep/a.txt\n");
     assert_eq!(answer.facts.error, Some(ToolErrorKind::Forbidden));
     assert_eq!((bench.text("a.txt"), bench.text("keep/k.txt")), ("one\n".into(), "k\n".into()));

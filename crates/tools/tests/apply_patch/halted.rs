@@ -51,7 +51,7 @@ impl CallObserver for CancelOnFirstChange {
 }
 
 #[test]
-fn what_has_begun_is_finished_and_told() {
+fn started_patch_is_finished_and_reported() {
     let mut bench = bench();
     let cancel = CancellationToken::new();
     let hasty = CancelOnFirstChange(Mutex::new(Some(cancel.clone())));
@@ -65,7 +65,7 @@ fn what_has_begun_is_finished_and_told() {
 }
 
 #[test]
-fn what_has_not_begun_is_not_begun() {
+fn cancelled_patch_is_not_started() {
     let bench = bench();
     let cancel = CancellationToken::new();
     cancel.cancel();

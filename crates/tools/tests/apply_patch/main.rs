@@ -78,8 +78,8 @@ impl PatchWorkspace {
             .with_machine(Arc::new(ThisMachine::new("/usr/bin", vec![root.clone()])))
             .with_approval(approval)
             .with_rules(RuleSet::parse(&rules, "/rules.toml".as_ref(), RuleLayer::User).unwrap());
-        let edits = Arc::new(EditTracker::recorded_in(w.outside_dir().join("../records")));
-        let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &edits).unwrap();
+        let edits = Arc::new(EditTracker::with_records_dir(w.outside_dir().join("../records")));
+        let tools = toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &edits).unwrap();
         let registry = tools.into_iter().fold(ToolRegistry::builder(), |all, tool| all.erased(tool));
         let (approver, events) = (TestApprover::new(answer), Arc::new(PatchEventLog::default()));
         let router = ToolRouter::new(registry.build().unwrap(), gate, WorkingDir { cwd: root })
@@ -116,7 +116,7 @@ impl PatchWorkspace {
         fs::read_to_string(self.path(name)).unwrap_or_else(|fault| format!("({name}: {fault})"))
     }
 
-    fn told(&self, answer: &ToolOutput) -> String {
+    fn normalized_text(&self, answer: &ToolOutput) -> String {
         self.w.normalize(&answer.joined_text())
     }
 

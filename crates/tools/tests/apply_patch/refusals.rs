@@ -17,7 +17,7 @@ fn refused(bench: &PatchWorkspace, lines: &str) -> String {
     assert!(!answer.success, "{}", answer.joined_text());
     assert_eq!(bench.everything(), before);
     assert!(bench.changes().is_empty() && bench.asked().is_empty());
-    bench.told(&answer)
+    bench.normalized_text(&answer)
 }
 
 fn bench() -> PatchWorkspace {
@@ -66,7 +66,7 @@ fn all_that_is_in_the_way_is_told_at_once() {
 }
 
 #[test]
-fn what_is_no_patch_is_the_arguments_fault() {
+fn text_that_is_no_patch_is_a_bad_argument() {
     let bench = bench();
     for (sent, what) in
         [("", "empty"), ("hello", "no patch"), ("*** Begin Patch\n*** Update File: a.txt\n-o", "cut off")]
@@ -77,12 +77,12 @@ fn what_is_no_patch_is_the_arguments_fault() {
     }
     let answer = bench.call("apply_patch", &json!({}));
     assert_eq!(answer.facts.error, Some(ToolErrorKind::BadArguments), "{}", answer.joined_text());
-    assert_snapshot!(bench.told(&bench.call("apply_patch", &json!({"input": 1}))), @"the arguments do not fit at `input`: `input` is no string; write it as a string");
-    assert_snapshot!(bench.told(&bench.patch("*** Begin Patch\n*** Update File: a.txt\n-one\n+1\n")), @"the arguments do not fit at `input`: line 4: the patch is cut off: nothing was done; send all of it, up to `*** End Patch`");
+    assert_snapshot!(bench.normalized_text(&bench.call("apply_patch", &json!({"input": 1}))), @"the arguments do not fit at `input`: `input` is no string; write it as a string");
+    assert_snapshot!(bench.normalized_text(&bench.patch("*** Begin Patch\n*** Update File: a.txt\n-one\n+1\n")), @"the arguments do not fit at `input`: line 4: the patch is cut off: nothing was done; send all of it, up to `*** End Patch`");
 }
 
 #[test]
-fn what_is_no_text_is_not_edited() {
+fn binary_file_is_not_edited() {
     let bench = bench();
     bench.w.write_file("x.bin", b"one\n\0\xff\xfe\x00two\n");
     assert_snapshot!(refused(&bench, "*** Update File: x.bin\n-one\n+1\n"), @"
@@ -95,7 +95,7 @@ fn what_is_no_text_is_not_edited() {
 }
 
 #[test]
-fn what_is_no_file_is_named() {
+fn non_regular_file_is_named() {
     let bench = bench();
     bench.w.write_file("d/f", "");
     rustix::fs::mkfifoat(rustix::fs::CWD, bench.path("fifo"), rustix::fs::Mode::RWXU).unwrap();
@@ -110,7 +110,7 @@ fn what_is_no_file_is_named() {
 }
 
 #[test]
-fn a_file_with_several_names_is_left_alone() {
+fn hard_linked_file_is_left_alone() {
     let bench = bench();
     std::fs::hard_link(bench.path("a.txt"), bench.path("b.txt")).unwrap();
     assert_snapshot!(refused(&bench, "*** Update File: a.txt\n-one\n+1\n"), @"
@@ -120,7 +120,7 @@ fn a_file_with_several_names_is_left_alone() {
 }
 
 #[test]
-fn a_file_that_nobody_may_write_is_left_alone() {
+fn read_only_file_is_left_alone() {
     let bench = bench();
     let mode =
         |mode| std::fs::set_permissions(bench.path("a.txt"), std::fs::Permissions::from_mode(mode)).unwrap();

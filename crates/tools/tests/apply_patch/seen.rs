@@ -24,20 +24,20 @@ fn change(bench: &PatchWorkspace, text: &str) {
 }
 
 #[test]
-fn a_file_that_somebody_else_changed_is_reported() {
+fn externally_changed_file_is_reported() {
     let bench = bench();
     read(&bench);
     change(&bench, "zero\none\ntwo\nthree\n");
     let answer = bench.envelope("*** Update File: a.txt\n one\n-two\n+2\n");
     assert!(answer.success);
-    assert_snapshot!(bench.told(&answer), @"
+    assert_snapshot!(bench.normalized_text(&answer), @"
     Applied:
     M a.txt
     `a.txt` had changed since you read it; what you did not name is as it was
     ");
     // Reported once: the current version is the model's own.
     let answer = bench.envelope("*** Update File: a.txt\n-2\n+two\n");
-    assert_snapshot!(bench.told(&answer), @"
+    assert_snapshot!(bench.normalized_text(&answer), @"
     Applied:
     M a.txt
     ");
@@ -72,7 +72,7 @@ fn a_file_that_was_never_read_is_no_surprise_either() {
     let bench = bench();
     change(&bench, "one\ntwo\n");
     let answer = bench.envelope("*** Update File: a.txt\n-two\n+2\n");
-    assert_snapshot!(bench.told(&answer), @"
+    assert_snapshot!(bench.normalized_text(&answer), @"
     Applied:
     M a.txt
     ");
@@ -85,7 +85,7 @@ fn a_patch_that_fails_says_that_the_file_had_changed() {
     change(&bench, "1\n2\n3\n");
     let answer = bench.envelope("*** Update File: a.txt\n one\n-two\n+deux\n");
     assert!(!answer.success);
-    assert_snapshot!(bench.told(&answer), @"
+    assert_snapshot!(bench.normalized_text(&answer), @"
     The patch was not applied, and nothing was changed.
     `a.txt` is unchanged: the hunk at line 3 of the patch does not match: none of its lines is in the file; read the file again
     `a.txt` has changed since you read it; read it again

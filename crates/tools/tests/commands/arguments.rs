@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use testkit::TestWorkspace;
 use tool::{CallId, ToolErrorKind, LocalShellCall, ToolCall, ToolOutput, ToolPayload};
 
-use crate::bench::{CommandHarness, CommandToolsSetup, assert_none_left, field, id, mark, output, router, runtime};
+use crate::bench::{CommandHarness, CommandToolsSetup, assert_none_left, structured_field, session_id, unique_sleep_mark, output_text, router, runtime};
 
-pub(crate) fn a_command_runs_where_it_is_told() {
+pub(crate) fn command_runs_in_the_given_workdir() {
     let bench = CommandHarness::new();
     bench.workspace.write_file("sub/a.txt", "");
     let root = bench.workspace.path();
@@ -21,7 +21,7 @@ pub(crate) fn a_command_runs_where_it_is_told() {
         if !workdir.is_null() {
             arguments["workdir"] = workdir;
         }
-        output(&bench.call(tool, &arguments)).trim().to_owned()
+        output_text(&bench.call(tool, &arguments)).trim().to_owned()
     };
     for (tool, arguments) in [
         ("shell", json!({"command": ["pwd"]})),
@@ -43,11 +43,11 @@ pub(crate) fn a_command_runs_where_it_is_told() {
             );
         }
     }
-    let told = output(&bench.call("shell", &json!({"command": ["sh", "-c", "echo $PWD"], "workdir": "sub"})));
+    let told = output_text(&bench.call("shell", &json!({"command": ["sh", "-c", "echo $PWD"], "workdir": "sub"})));
     assert_eq!(told.trim(), root.join("sub").to_string_lossy());
 }
 
-pub(crate) fn a_place_where_nothing_can_run_is_named() {
+pub(crate) fn unusable_workdir_is_named() {
     let bench = CommandHarness::new();
     bench.workspace.write_file("file", "").write_file(".env/a", "").symlink("out", "../outside");
     let outside = bench.workspace.outside_dir();
@@ -63,7 +63,7 @@ pub(crate) fn a_place_where_nothing_can_run_is_named() {
             let answer = bench.call(tool, &arguments);
             assert!(!answer.success);
             let kind = answer.facts.error.map_or("none", ToolErrorKind::as_str);
-            answers.push_str(&format!("{kind}: {}\n", bench.normal(&answer)));
+            answers.push_str(&format!("{kind}: {}\n", bench.normalized(&answer)));
         }
         // All three tools give the same messages.
         assert!(said.is_empty() || said == answers, "{tool}: {answers}");
@@ -94,7 +94,7 @@ pub(crate) fn programs_that_cannot_run_say_why() {
     let run = |command: Value| {
         let answer = bench.call("shell", &json!({"command": command}));
         assert!(!answer.success && answer.facts.error == Some(ToolErrorKind::Io), "{answer:?}");
-        bench.normal(&answer)
+        bench.normalized(&answer)
     };
     assert_snapshot!(run(json!(["no-such-program-anywhere"])), @"there is no program `no-such-program-anywhere` along the PATH");
     assert_snapshot!(run(json!(["./missing"])), @"there is no program `./missing`, or what it is to be run by is not there");
@@ -111,21 +111,21 @@ pub(crate) fn programs_that_cannot_run_say_why() {
     drop(writing);
     // A script without an interpreter line runs in the shell, as in every shell.
     assert_eq!(
-        output(&bench.call("shell", &json!({"command": ["./text"]}))),
+        output_text(&bench.call("shell", &json!({"command": ["./text"]}))),
         "no first line that names an interpreter\n"
     );
     let script = json!({"cmd": format!(": {long}"), "login": false});
-    assert_snapshot!(bench.say("exec_command", &script), @"the arguments of `/bin/bash` are too long for the system; put them into a file");
+    assert_snapshot!(bench.call_text("exec_command", &script), @"the arguments of `/bin/bash` are too long for the system; put them into a file");
     let script = json!({"command": format!(": {long}")});
-    assert_snapshot!(bench.say("shell_command", &script), @"the arguments of `/bin/bash` are too long for the system; put them into a file");
+    assert_snapshot!(bench.call_text("shell_command", &script), @"the arguments of `/bin/bash` are too long for the system; put them into a file");
 }
 
-pub(crate) fn arguments_that_make_no_sense() {
+pub(crate) fn invalid_arguments_are_rejected() {
     let bench = CommandHarness::new();
-    assert_snapshot!(bench.say("shell", &json!({"command": []})), @"the arguments do not fit at `command`: expected a string or an array of at least 1 item, found an array of 0 items");
-    assert_snapshot!(bench.say("shell", &json!({"command": [""]})), @"the arguments do not fit at `command[0]`: the name of a program, e.g. `ls`");
-    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": 1})), @"the arguments do not fit at `session_id`: no session has the ID 1 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
-    assert_snapshot!(bench.say("kill_session", &json!({"session_id": 4_294_967_295_u32})), @"the arguments do not fit at `session_id`: no session has the ID 4294967295 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
+    assert_snapshot!(bench.call_text("shell", &json!({"command": []})), @"the arguments do not fit at `command`: expected a string or an array of at least 1 item, found an array of 0 items");
+    assert_snapshot!(bench.call_text("shell", &json!({"command": [""]})), @"the arguments do not fit at `command[0]`: the name of a program, e.g. `ls`");
+    assert_snapshot!(bench.call_text("write_stdin", &json!({"session_id": 1})), @"the arguments do not fit at `session_id`: no session has the ID 1 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
+    assert_snapshot!(bench.call_text("kill_session", &json!({"session_id": 4_294_967_295_u32})), @"the arguments do not fit at `session_id`: no session has the ID 4294967295 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
     // An empty script is valid.
     assert_eq!(bench.call("shell_command", &json!({"command": ""})).facts.exit_code, Some(0));
     assert_eq!(bench.call("exec_command", &json!({"cmd": ""})).facts.exit_code, Some(0));
@@ -148,16 +148,16 @@ pub(crate) fn a_nul_in_a_command_is_named() {
     }
 }
 
-pub(crate) fn more_arguments_than_a_message_holds() {
+pub(crate) fn too_many_arguments_are_rejected() {
     let bench = CommandHarness::new();
     let command = vec!["x"; 990_000];
-    let said = bench.say("shell", &json!({"command": command}));
+    let said = bench.call_text("shell", &json!({"command": command}));
     assert!(said.contains("are too long for the system"), "{said}");
-    assert!(bench.sh("true").success);
+    assert!(bench.run_script("true").success);
 }
 
 /// A script that is one simple command behaves as in a shell.
-pub(crate) fn plain_scripts_are_scripts() {
+pub(crate) fn simple_scripts_behave_as_in_a_shell() {
     let bench = CommandHarness::new();
     let w = &bench.workspace;
     w.write_file("tool", "#!/bin/sh\necho tool \"$@\"\nexit 3\n").write_file("plain", "echo plain\n").write_file("dir/ls", "");
@@ -202,7 +202,7 @@ pub(crate) fn plain_scripts_are_scripts() {
     let scripts = scripts.into_iter().chain(more).map(str::to_owned).chain(paths);
     for script in scripts {
         let of = |answer: ToolOutput| {
-            (field(&answer, "stdout").to_owned(), field(&answer, "stderr").to_owned(), answer.facts.exit_code)
+            (structured_field(&answer, "stdout").to_owned(), structured_field(&answer, "stderr").to_owned(), answer.facts.exit_code)
         };
         let placed =
             of(bench.call("exec_command", &json!({"cmd": script, "login": false, "yield_time_ms": 30_000})));
@@ -217,11 +217,11 @@ pub(crate) fn a_script_that_cannot_be_loaded_is_named_itself() {
     bench.workspace.write_file("lost", "#!/no/such/interpreter\n");
     let path = bench.workspace.path().join("lost");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let said = bench.say("exec_command", &json!({"cmd": path, "login": false}));
+    let said = bench.call_text("exec_command", &json!({"cmd": path, "login": false}));
     assert!(said.contains("lost") && !said.contains("no program `/bin/bash`"), "{said}");
 }
 
-pub(crate) fn every_misfit_has_a_sentence() {
+pub(crate) fn every_schema_violation_has_a_message() {
     let bench = CommandHarness::new();
     let mut said = String::new();
     for (tool, arguments) in [
@@ -316,16 +316,16 @@ pub(crate) fn other_names_reach_the_same_tools() {
         ),
     ] {
         let answer = bench.call(tool, &arguments);
-        assert_eq!((answer.success, output(&answer).as_str()), (true, "here\n"), "{tool} {arguments}");
+        assert_eq!((answer.success, output_text(&answer).as_str()), (true, "here\n"), "{tool} {arguments}");
     }
-    let id = bench.background("cat", &json!({"stdin": true}));
+    let id = bench.start_background("cat", &json!({"stdin": true}));
     let answer = bench.call("write_stdin", &json!({"session_id": id, "input": "typed\n", "close": true}));
-    assert_eq!(output(&answer), "typed\n");
+    assert_eq!(output_text(&answer), "typed\n");
 }
 
 pub(crate) fn the_local_shell_call_is_read() {
     let workspace = TestWorkspace::new();
-    let commands = CommandToolsSetup::default().commands(&workspace);
+    let commands = CommandToolsSetup::default().command_runner(&workspace);
     let router = router(&workspace, &commands);
     let runtime = runtime();
     let call = |shell: LocalShellCall| {
@@ -343,9 +343,9 @@ pub(crate) fn the_local_shell_call_is_read() {
         timeout_ms: Some(60_000),
         ..LocalShellCall::default()
     });
-    assert_eq!(output(&answer).trim(), workspace.path().join("home").to_string_lossy());
+    assert_eq!(output_text(&answer).trim(), workspace.path().join("home").to_string_lossy());
     let answer = call(LocalShellCall {
-        command: words(&["sleep", &mark()]),
+        command: words(&["sleep", &unique_sleep_mark()]),
         timeout_ms: Some(100),
         ..LocalShellCall::default()
     });
@@ -358,8 +358,8 @@ pub(crate) fn the_local_shell_call_is_read() {
         let more = serde_json::Map::from_iter([(field.to_owned(), value)]);
         call(LocalShellCall { command: words(&["sh", "-c", "echo \"$A\""]), more, ..LocalShellCall::default() })
     };
-    assert_eq!(output(&with("env", json!({"A": "a b"}))), "a b\n");
-    assert_eq!(output(&with("command", json!("A=script; echo $A"))), "script\n");
+    assert_eq!(output_text(&with("env", json!({"A": "a b"}))), "a b\n");
+    assert_eq!(output_text(&with("command", json!("A=script; echo $A"))), "script\n");
     let own = rustix::process::geteuid().as_raw().to_string();
     assert!(with("user", json!(own)).success);
     assert_snapshot!(with("user", json!("no-such-user")).joined_text(), @"the arguments do not fit at `user`: commands run as the user who runs this session; leave `user` out");
@@ -374,14 +374,14 @@ pub(crate) fn the_local_shell_call_is_read() {
 
 pub(crate) fn a_time_limit_of_a_session_holds_after_its_call() {
     let bench = CommandHarness::new();
-    let mark = mark();
+    let mark = unique_sleep_mark();
     let sleep = format!("sleep {mark}");
     let late = bench.call("exec_command", &json!({"cmd": sleep, "timeout": 100}));
     assert_eq!((late.facts.error, late.facts.exit_code), (Some(ToolErrorKind::TimedOut), Some(124)));
     assert!(late.joined_text().starts_with("command timed out after 100 milliseconds\n"));
     // A session is killed at its time limit, even if no call polls it.
     let left = bench.call("exec_command", &json!({"cmd": sleep, "timeout_ms": 1000, "yield_time_ms": 250}));
-    let id = id(&left);
+    let id = session_id(&left);
     let ended = bench.call("write_stdin", &json!({"session_id": id, "yield_time_ms": 30000}));
     assert_eq!((ended.facts.error, ended.facts.exit_code), (Some(ToolErrorKind::TimedOut), Some(124)));
     assert!(ended.joined_text().starts_with("command timed out after 1000 milliseconds\n"));
@@ -390,11 +390,11 @@ pub(crate) fn a_time_limit_of_a_session_holds_after_its_call() {
     let script = format!("sleep {mark} >/dev/null 2>&1 & sleep 0.5; exit 3");
     let left = bench.call("exec_command", &json!({"cmd": script, "timeout_ms": 1500, "yield_time_ms": 250}));
     let ended =
-        bench.call("write_stdin", &json!({"session_id": crate::bench::id(&left), "yield_time_ms": 30000}));
+        bench.call("write_stdin", &json!({"session_id": crate::bench::session_id(&left), "yield_time_ms": 30000}));
     assert_eq!((ended.facts.error, ended.facts.exit_code), (None, Some(3)), "{}", ended.joined_text());
     // A call with a time limit waits as long as that limit.
     let done = bench.call("exec_command", &json!({"cmd": "sleep 0.5; echo done", "timeout": 60000}));
-    assert_eq!(output(&done), "done\n");
+    assert_eq!(output_text(&done), "done\n");
     assert_none_left(&mark);
 }
 
@@ -410,7 +410,7 @@ pub(crate) fn a_command_is_taken_in_either_form() {
         for more in more {
             let mut arguments = json!({"command": command, "prefix_rule": ["echo"]});
             arguments[more] = json!(false);
-            assert_eq!(output(&bench.call(tool, &arguments)), expected, "{tool}");
+            assert_eq!(output_text(&bench.call(tool, &arguments)), expected, "{tool}");
         }
     }
     let wrong = bench.call("shell", &json!({"command": 3}));
@@ -419,9 +419,9 @@ pub(crate) fn a_command_is_taken_in_either_form() {
     assert_snapshot!(empty.joined_text(), @"the arguments do not fit at `command`: expected a string or an array of at least 1 item, found an array of 0 items");
 }
 
-pub(crate) fn all_six_take_a_plea() {
+pub(crate) fn all_command_tools_accept_escalation_arguments() {
     let bench = CommandHarness::new();
-    let id = bench.background("cat", &json!({"stdin": true}));
+    let id = bench.start_background("cat", &json!({"stdin": true}));
     for plea in ["use_default", "require_escalated"] {
         for (tool, mut arguments) in [
             ("shell", json!({"command": ["true"]})),
@@ -441,7 +441,7 @@ pub(crate) fn all_six_take_a_plea() {
 }
 
 pub(crate) fn a_read_only_policy_lets_commands_read() {
-    let bench = CommandToolsSetup { sandbox: SandboxPolicy::ReadOnly, ..CommandToolsSetup::default() }.bench();
+    let bench = CommandToolsSetup { sandbox: SandboxPolicy::ReadOnly, ..CommandToolsSetup::default() }.harness();
     bench.workspace.write_file("home/.bash_profile", "echo run >> ~/ran\n");
     let ran = bench.workspace.path().join("home/ran");
     let touch = format!("echo here; touch {}", ran.display());
@@ -451,7 +451,7 @@ pub(crate) fn a_read_only_policy_lets_commands_read() {
         assert_eq!(answer.facts.enforcement, Some(policy::Enforcement::Full));
         arguments["sandbox_permissions"] = json!("require_escalated");
         assert!(!bench.call(tool, &arguments).success);
-        bench.normal(&answer)
+        bench.normalized(&answer)
     };
     assert_snapshot!(run("shell", json!({"command": ["touch", ran]})), @"
     The user was asked to let it change `$DIR/home/ran`, and said no.
@@ -495,7 +495,7 @@ pub(crate) fn shells_are_chosen_by_name_or_path() {
         [("bash", "/bin/bash"), ("/bin/bash", "/bin/bash"), ("sh", "/bin/sh"), ("", "/bin/bash")]
     {
         let real = fs::canonicalize(path).unwrap();
-        assert_eq!(output(&run(shell)).trim(), real.to_string_lossy(), "{shell}");
+        assert_eq!(output_text(&run(shell)).trim(), real.to_string_lossy(), "{shell}");
     }
     for shell in ["fish", "python3", "./bash", "bash -x", "/no/such/bash", "BASH", "../bin/sh"] {
         let answer = run(shell);
@@ -510,11 +510,11 @@ pub(crate) fn shells_are_chosen_by_name_or_path() {
 }
 
 /// One test of ten seconds, because three waits for a default run as one.
-pub(crate) fn waits_that_nobody_set() {
-    let mark = mark();
+pub(crate) fn default_waits_apply() {
+    let mark = unique_sleep_mark();
     let one_shot = thread::spawn({
         let mark = mark.clone();
-        move || CommandHarness::new().say("shell", &json!({"command": ["sleep", mark]}))
+        move || CommandHarness::new().call_text("shell", &json!({"command": ["sleep", mark]}))
     });
     let yielded = thread::spawn({
         let mark = mark.clone();
@@ -522,14 +522,14 @@ pub(crate) fn waits_that_nobody_set() {
             let bench = CommandHarness::new();
             let began = Instant::now();
             let answer = bench.call("exec_command", &json!({"cmd": format!("sleep {mark}"), "login": false}));
-            (id(&answer), began.elapsed())
+            (session_id(&answer), began.elapsed())
         }
     });
     let polled = thread::spawn({
         let mark = mark.clone();
         move || {
             let bench = CommandHarness::new();
-            let id = bench.background(&format!("sleep {mark}"), &json!({"stdin": true}));
+            let id = bench.start_background(&format!("sleep {mark}"), &json!({"stdin": true}));
             let wait = |arguments: Value| {
                 let began = Instant::now();
                 assert!(bench.call("write_stdin", &arguments).success);
@@ -539,7 +539,7 @@ pub(crate) fn waits_that_nobody_set() {
         }
     });
     let script = json!({"command": format!("sleep {mark}"), "login": false});
-    let said = CommandHarness::new().say("shell_command", &script);
+    let said = CommandHarness::new().call_text("shell_command", &script);
     assert_eq!(one_shot.join().unwrap(), said);
     assert_snapshot!(said, @"
     command timed out after 10000 milliseconds
@@ -558,9 +558,9 @@ pub(crate) fn waits_that_nobody_set() {
 
 pub(crate) fn waits_are_clamped() {
     let bench = CommandHarness::new();
-    let mark = mark();
+    let mark = unique_sleep_mark();
     let began = Instant::now();
-    let id = bench.background(&format!("sleep {mark}"), &json!({"stdin": true, "yield_time_ms": 0}));
+    let id = bench.start_background(&format!("sleep {mark}"), &json!({"stdin": true, "yield_time_ms": 0}));
     assert!(began.elapsed() >= Duration::from_millis(250));
     let began = Instant::now();
     bench.call("write_stdin", &json!({"session_id": id, "chars": "x", "yield_time_ms": 1}));
@@ -570,7 +570,7 @@ pub(crate) fn waits_are_clamped() {
     assert!(began.elapsed() >= Duration::from_secs(5));
 }
 
-pub(crate) fn numbers_beyond_all_reason() {
+pub(crate) fn huge_numbers_are_accepted() {
     let bench = CommandHarness::new();
     for (tool, arguments) in [
         ("shell", json!({"command": ["echo", "here"], "timeout_ms": u64::MAX})),
@@ -580,9 +580,9 @@ pub(crate) fn numbers_beyond_all_reason() {
         ("exec_command", json!({"cmd": "echo here", "max_output_tokens": u64::MAX})),
     ] {
         let answer = bench.call(tool, &arguments);
-        assert_eq!((answer.success, output(&answer).as_str()), (true, "here\n"), "{tool} {arguments}");
+        assert_eq!((answer.success, output_text(&answer).as_str()), (true, "here\n"), "{tool} {arguments}");
     }
-    let id = bench.background("cat", &json!({"stdin": true}));
+    let id = bench.start_background("cat", &json!({"stdin": true}));
     let answer = bench.call("write_stdin", &json!({"session_id": id, "chars": "here\n", "close": true, "yield_time_ms": u64::MAX, "max_output_tokens": u64::MAX}));
-    assert_eq!(output(&answer), "here\n");
+    assert_eq!(output_text(&answer), "here\n");
 }

@@ -51,18 +51,18 @@ impl Default for CommandToolsSetup {
 }
 
 impl CommandToolsSetup {
-    pub(crate) fn bench(self) -> CommandHarness {
-        self.bench_in(TestWorkspace::new())
+    pub(crate) fn harness(self) -> CommandHarness {
+        self.harness_in(TestWorkspace::new())
     }
 
-    pub(crate) fn bench_in(self, workspace: TestWorkspace) -> CommandHarness {
+    pub(crate) fn harness_in(self, workspace: TestWorkspace) -> CommandHarness {
         let (sandbox, limits) = (self.sandbox, self.limits);
-        let commands = self.commands(&workspace);
+        let commands = self.command_runner(&workspace);
         let session = ToolTestSession::with_sandbox(sandbox, &workspace, tools(&commands)).with_limits(limits);
         CommandHarness { session, commands, workspace }
     }
 
-    pub(crate) fn commands(self, workspace: &TestWorkspace) -> Arc<CommandRunner> {
+    pub(crate) fn command_runner(self, workspace: &TestWorkspace) -> Arc<CommandRunner> {
         let root = workspace.path();
         let home = root.join("home");
         fs::create_dir_all(&home).unwrap();
@@ -80,7 +80,7 @@ impl CommandToolsSetup {
 }
 
 fn tools(commands: &Arc<CommandRunner>) -> Vec<Arc<dyn AnyTool>> {
-    toolgate_tools::all(ImageSettings::default(), commands, &Arc::default()).unwrap()
+    toolgate_tools::builtin_tools(ImageSettings::default(), commands, &Arc::default()).unwrap()
 }
 
 /// Creates a separate router, for calls that [`Session`] does not support.
@@ -96,7 +96,7 @@ pub(crate) fn router(workspace: &TestWorkspace, commands: &Arc<CommandRunner>) -
 }
 
 /// Creates such a router with an observer.
-pub(crate) fn watched(
+pub(crate) fn observed_router(
     workspace: &TestWorkspace,
     commands: &Arc<CommandRunner>,
     observer: &Arc<impl CallObserver + 'static>,
@@ -118,7 +118,7 @@ pub(crate) struct CommandHarness {
 
 impl CommandHarness {
     pub(crate) fn new() -> Self {
-        CommandToolsSetup::default().bench()
+        CommandToolsSetup::default().harness()
     }
 
     pub(crate) fn call(&self, tool: &str, arguments: &Value) -> ToolOutput {
@@ -130,21 +130,21 @@ impl CommandHarness {
     }
 
     /// Returns the text for the model, without parts that differ from run to run.
-    pub(crate) fn say(&self, tool: &str, arguments: &Value) -> String {
-        self.normal(&self.call(tool, arguments))
+    pub(crate) fn call_text(&self, tool: &str, arguments: &Value) -> String {
+        self.normalized(&self.call(tool, arguments))
     }
 
-    pub(crate) fn normal(&self, output: &ToolOutput) -> String {
-        self.workspace.normalize(&plain(&output.joined_text()))
+    pub(crate) fn normalized(&self, output: &ToolOutput) -> String {
+        self.workspace.normalize(&mask_times_and_pids(&output.joined_text()))
     }
 
     /// Runs a script to its end, without a profile.
-    pub(crate) fn sh(&self, script: &str) -> ToolOutput {
+    pub(crate) fn run_script(&self, script: &str) -> ToolOutput {
         self.call("shell", &json!({"command": ["bash", "-c", script], "timeout_ms": 60_000}))
     }
 
     /// Starts a script without a profile and waits as briefly as possible; `more` are further arguments.
-    pub(crate) fn start(&self, script: &str, more: &Value) -> ToolOutput {
+    pub(crate) fn start_script(&self, script: &str, more: &Value) -> ToolOutput {
         let mut arguments = json!({"cmd": script, "login": false, "yield_time_ms": 250});
         for (name, value) in more.as_object().unwrap() {
             arguments[name] = value.clone();
@@ -153,9 +153,9 @@ impl CommandHarness {
     }
 
     /// Starts a script that keeps running, and returns its session id.
-    pub(crate) fn background(&self, script: &str, more: &Value) -> u32 {
-        let started = self.start(script, more);
-        id(&started).unwrap_or_else(|| panic!("{}", started.joined_text()))
+    pub(crate) fn start_background(&self, script: &str, more: &Value) -> u32 {
+        let started = self.start_script(script, more);
+        session_id(&started).unwrap_or_else(|| panic!("{}", started.joined_text()))
     }
 
     /// Writes to a session and returns its output.
@@ -165,29 +165,29 @@ impl CommandHarness {
 
     /// Writes, and polls until the collected output contains `wanted`.
     pub(crate) fn type_until(&self, id: u32, chars: &str, wanted: &str) -> String {
-        let mut seen = output(&self.type_in(id, chars));
+        let mut seen = output_text(&self.type_in(id, chars));
         let until = Instant::now() + PATIENCE;
         while !seen.contains(wanted) {
             assert!(Instant::now() < until, "no `{wanted}` in:\n{seen}");
-            eventually("more output", || self.running(id).pending_output() > 0);
+            eventually("more output", || self.find_session(id).pending_output() > 0);
             // A resize to the same size waits as briefly as possible.
             let more = json!({"session_id": id, "rows": 24, "yield_time_ms": 250});
-            seen.push_str(&output(&self.call("write_stdin", &more)));
+            seen.push_str(&output_text(&self.call("write_stdin", &more)));
         }
         seen
     }
 
     /// Returns the session itself.
-    pub(crate) fn running(&self, id: u32) -> Arc<Running> {
+    pub(crate) fn find_session(&self, id: u32) -> Arc<Running> {
         self.commands.sessions.find(id).unwrap()
     }
 
     /// Waits until all processes of a session have ended, without taking its output.
-    pub(crate) fn until_over(&self, id: u32) {
-        eventually("end", || self.running(id).is_over());
+    pub(crate) fn wait_until_over(&self, id: u32) {
+        eventually("end", || self.find_session(id).is_over());
     }
 
-    pub(crate) fn kept(&self) -> Vec<PathBuf> {
+    pub(crate) fn kept_files(&self) -> Vec<PathBuf> {
         let entries =
             |path: PathBuf| fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
         let mut files: Vec<PathBuf> = entries(self.workspace.path().join("kept")).flat_map(entries).collect();
@@ -197,30 +197,30 @@ impl CommandHarness {
 }
 
 /// Returns the session id in an answer.
-pub(crate) fn id(output: &ToolOutput) -> Option<u32> {
+pub(crate) fn session_id(output: &ToolOutput) -> Option<u32> {
     u32::try_from(output.structured.as_ref()?.get("session_id")?.as_u64()?).ok()
 }
 
 /// Returns the text after the labels.
-pub(crate) fn output(answer: &ToolOutput) -> String {
+pub(crate) fn output_text(answer: &ToolOutput) -> String {
     let text = answer.joined_text();
     text.split_once("Output:\n").unwrap_or_else(|| panic!("no output in: {text}")).1.to_owned()
 }
 
 /// Returns a field of the structured answer.
-pub(crate) fn field<'a>(answer: &'a ToolOutput, name: &str) -> &'a str {
+pub(crate) fn structured_field<'a>(answer: &'a ToolOutput, name: &str) -> &'a str {
     answer.structured.as_ref().unwrap()[name].as_str().unwrap_or_else(|| panic!("no {name}: {answer:?}"))
 }
 
 /// Waits for an event that must happen.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    within(PATIENCE, what, &mut is_so);
+    wait_within(PATIENCE, what, &mut is_so);
 }
 
 /// Waits for an event that must happen within `patience`.
 #[track_caller]
-pub(crate) fn within(patience: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_within(patience: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + patience;
     while !is_so() {
         assert!(Instant::now() < until, "no {what} within {patience:?}");
@@ -230,13 +230,13 @@ pub(crate) fn within(patience: Duration, what: &str, mut is_so: impl FnMut() -> 
 
 /// Returns a number of seconds for `sleep` that no other process on this machine uses, so that the process can be
 /// found.
-pub(crate) fn mark() -> String {
+pub(crate) fn unique_sleep_mark() -> String {
     static MARKS: AtomicU32 = AtomicU32::new(0);
     format!("987654.{}{:03}", std::process::id(), MARKS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Returns the command lines of all processes that contain `mark`.
-pub(crate) fn left(mark: &str) -> Vec<String> {
+pub(crate) fn processes_with_mark(mark: &str) -> Vec<String> {
     let command = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).ok();
     let lines = fs::read_dir("/proc").unwrap().filter_map(|entry| command(entry.unwrap()));
     let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
@@ -245,12 +245,12 @@ pub(crate) fn left(mark: &str) -> Vec<String> {
 
 #[track_caller]
 pub(crate) fn assert_none_left(mark: &str) {
-    let left = left(mark);
+    let left = processes_with_mark(mark);
     assert!(left.is_empty(), "left behind: {left:#?}");
 }
 
 /// Returns the path of the real Python, not of a version manager's shim, which searches before it starts.
-pub(crate) fn python() -> &'static str {
+pub(crate) fn python_path() -> &'static str {
     static FOUND: OnceLock<String> = OnceLock::new();
     FOUND.get_or_init(|| {
         #[expect(clippy::disallowed_methods, reason = "a test looks for a program")]
@@ -262,17 +262,17 @@ pub(crate) fn python() -> &'static str {
 }
 
 /// Replaces times and process ids by letters.
-fn plain(text: &str) -> String {
+fn mask_times_and_pids(text: &str) -> String {
     let mut out = String::new();
     for line in text.split_inclusive('\n') {
-        let line = masked(line, "Wall time: ", "T");
-        let line = masked(&line, " for ", "T");
+        let line = mask_numbers(line, "Wall time: ", "T");
+        let line = mask_numbers(&line, " for ", "T");
         // The pid of a process that ended at once is unknown.
-        let line = masked(&line, ", pid ", "").replace(", pid ", "");
-        let line = masked(&line, "by the user after ", "T");
+        let line = mask_numbers(&line, ", pid ", "").replace(", pid ", "");
+        let line = mask_numbers(&line, "by the user after ", "T");
         let ended = ["Ended: ", "Left running, so ended", "Could not be killed: "];
         if ended.iter().any(|begin| line.starts_with(begin)) {
-            out.push_str(&masked(&line, " (", "P"));
+            out.push_str(&mask_numbers(&line, " (", "P"));
         } else {
             out.push_str(&line);
         }
@@ -281,7 +281,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Replaces each number that follows `before` in `text` by `name`.
-pub(crate) fn masked(text: &str, before: &str, name: &str) -> String {
+pub(crate) fn mask_numbers(text: &str, before: &str, name: &str) -> String {
     let mut parts = text.split(before);
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {

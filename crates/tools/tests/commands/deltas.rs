@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tool::{BoxFuture, CallId, ToolNotice, OutputStream, ToolCall, ToolOutput};
 use toolgate_tools::CommandRunner;
 
-use crate::bench::{CommandToolsSetup, eventually, field, id, output, python, runtime, watched};
+use crate::bench::{CommandToolsSetup, eventually, structured_field, session_id, output_text, python_path, runtime, observed_router};
 
 /// Records events, and accepts output only while its gate is open.
 struct GatedObserver {
@@ -37,7 +37,7 @@ impl CallObserver for GatedObserver {
 }
 
 impl GatedObserver {
-    fn told(&self, wanted: OutputStream) -> String {
+    fn streamed_text(&self, wanted: OutputStream) -> String {
         let events = self.events.lock().unwrap();
         let texts = events.iter().filter_map(|event| match event {
             CallEvent::Notice(ToolNotice::Output { stream, text }) if *stream == wanted => Some(text.as_str()),
@@ -58,9 +58,9 @@ struct StreamingHarness {
 impl StreamingHarness {
     fn new() -> Self {
         let workspace = TestWorkspace::new();
-        let commands = CommandToolsSetup::default().commands(&workspace);
+        let commands = CommandToolsSetup::default().command_runner(&workspace);
         let watcher = Arc::new(GatedObserver { events: Mutex::default(), gate: watch::Sender::new(true) });
-        let router = watched(&workspace, &commands, &watcher);
+        let router = observed_router(&workspace, &commands, &watcher);
         Self { runtime: runtime(), router, watcher, commands, workspace }
     }
 
@@ -74,12 +74,12 @@ impl StreamingHarness {
     }
 }
 
-pub(crate) fn whoever_watches_sees_all_of_it() {
+pub(crate) fn observer_sees_all_output() {
     let stage = StreamingHarness::new();
     stage.sh("seq 200000; seq 1000 >&2; echo end");
     let seq = |last: usize| (1..=last).map(|n| format!("{n}\n")).collect::<String>();
-    assert!(stage.watcher.told(OutputStream::Stdout) == seq(200_000) + "end\n");
-    assert!(stage.watcher.told(OutputStream::Stderr) == seq(1000));
+    assert!(stage.watcher.streamed_text(OutputStream::Stdout) == seq(200_000) + "end\n");
+    assert!(stage.watcher.streamed_text(OutputStream::Stderr) == seq(1000));
     let events = stage.watcher.events.lock().unwrap();
     let [CallEvent::Queued { tool }, CallEvent::Started, between @ .., CallEvent::Finished { success: true, usage, .. }] =
         &events[..]
@@ -94,60 +94,60 @@ pub(crate) fn whoever_watches_sees_all_of_it() {
     assert_eq!(usage.unwrap().stderr, 3893);
 }
 
-pub(crate) fn whoever_watches_sees_it_while_it_is_written() {
+pub(crate) fn observer_sees_output_while_it_is_written() {
     let stage = StreamingHarness::new();
     let mark = stage.workspace.path().join("seen");
     let script = format!("echo before; until [ -e {} ]; do sleep 0.02; done; echo after", mark.display());
     std::thread::scope(|scope| {
         let call = scope.spawn(|| stage.sh(&script));
-        eventually("the first line", || stage.watcher.told(OutputStream::Stdout) == "before\n");
+        eventually("the first line", || stage.watcher.streamed_text(OutputStream::Stdout) == "before\n");
         fs::write(&mark, "").unwrap();
-        assert_eq!(output(&call.join().unwrap()), "before\nafter\n");
+        assert_eq!(output_text(&call.join().unwrap()), "before\nafter\n");
     });
-    assert_eq!(stage.watcher.told(OutputStream::Stdout), "before\nafter\n");
+    assert_eq!(stage.watcher.streamed_text(OutputStream::Stdout), "before\nafter\n");
 }
 
-pub(crate) fn characters_are_told_whole() {
+pub(crate) fn characters_are_streamed_whole() {
     let stage = StreamingHarness::new();
     stage.sh(r"printf '\xe2'; sleep 0.1; printf '\x82'; sleep 0.1; printf '\xac\n'; printf 'a\xffb\n' >&2");
-    assert_eq!(stage.watcher.told(OutputStream::Stdout), "€\n");
-    assert_eq!(stage.watcher.told(OutputStream::Stderr), "a\u{fffd}b\n");
+    assert_eq!(stage.watcher.streamed_text(OutputStream::Stdout), "€\n");
+    assert_eq!(stage.watcher.streamed_text(OutputStream::Stderr), "a\u{fffd}b\n");
     let stage = StreamingHarness::new();
     stage.call("exec_command", &json!({"cmd": "echo drawn", "login": false, "tty": true}));
-    assert_eq!(stage.watcher.told(OutputStream::Terminal), "drawn\r\n");
+    assert_eq!(stage.watcher.streamed_text(OutputStream::Terminal), "drawn\r\n");
 }
 
-pub(crate) fn the_beginning_of_a_character_at_the_end_is_told() {
+pub(crate) fn incomplete_character_at_the_end_is_streamed() {
     let stage = StreamingHarness::new();
     stage.sh(r"printf 'end \xe2\x82'");
-    assert_eq!(stage.watcher.told(OutputStream::Stdout), "end \u{fffd}");
+    assert_eq!(stage.watcher.streamed_text(OutputStream::Stdout), "end \u{fffd}");
 }
 
-pub(crate) fn last_words_are_told() {
+pub(crate) fn output_after_sigterm_is_streamed() {
     let stage = StreamingHarness::new();
     let script = "trap 'echo last words; exit' TERM; echo before; sleep 60 & wait";
     let answer = stage.call("shell", &json!({"command": ["bash", "-c", script], "timeout_ms": 500}));
-    assert_eq!(output(&answer), "before\nlast words\n");
-    assert_eq!(stage.watcher.told(OutputStream::Stdout), "before\nlast words\n");
+    assert_eq!(output_text(&answer), "before\nlast words\n");
+    assert_eq!(stage.watcher.streamed_text(OutputStream::Stdout), "before\nlast words\n");
 }
 
-pub(crate) fn what_is_written_between_two_calls_is_told_too() {
+pub(crate) fn output_between_two_calls_is_streamed() {
     let stage = StreamingHarness::new();
     let script = "echo before; sleep 0.6; echo between; read x; echo after";
     let started = stage
         .call("exec_command", &json!({"cmd": script, "login": false, "stdin": true, "yield_time_ms": 250}));
-    let id = id(&started).unwrap();
+    let id = session_id(&started).unwrap();
     eventually("a line between", || stage.commands.sessions.find(id).unwrap().pending_output() > 0);
     let ended = stage.call("write_stdin", &json!({"session_id": id, "chars": "\n", "yield_time_ms": 30_000}));
-    assert_eq!(output(&started) + &output(&ended), "before\nbetween\nafter\n");
-    assert_eq!(stage.watcher.told(OutputStream::Stdout), "before\nbetween\nafter\n");
+    assert_eq!(output_text(&started) + &output_text(&ended), "before\nbetween\nafter\n");
+    assert_eq!(stage.watcher.streamed_text(OutputStream::Stdout), "before\nbetween\nafter\n");
 }
 
-pub(crate) fn two_looks_at_one_session_take_nothing_from_each_other() {
+pub(crate) fn concurrent_polls_split_the_output() {
     let stage = StreamingHarness::new();
     let script = "for i in 1 2 3 4 5; do sleep 1.1; echo $i; done";
     let started = stage.call("exec_command", &json!({"cmd": script, "login": false, "yield_time_ms": 250}));
-    let id = id(&started).unwrap();
+    let id = session_id(&started).unwrap();
     // Polls run concurrently; input would have to wait for them.
     let (short, long) = (json!({"session_id": id}), json!({"session_id": id, "yield_time_ms": 60_000}));
     let (first, second) = std::thread::scope(|scope| {
@@ -156,8 +156,8 @@ pub(crate) fn two_looks_at_one_session_take_nothing_from_each_other() {
     });
     // The first poll ends after five seconds, the second with the command. Together they have all of the output, and so
     // has the observer.
-    assert_eq!(output(&started) + &output(&first) + &output(&second), "1\n2\n3\n4\n5\n", "what was answered");
-    assert_eq!(stage.watcher.told(OutputStream::Stdout), "1\n2\n3\n4\n5\n", "what was told");
+    assert_eq!(output_text(&started) + &output_text(&first) + &output_text(&second), "1\n2\n3\n4\n5\n", "what was answered");
+    assert_eq!(stage.watcher.streamed_text(OutputStream::Stdout), "1\n2\n3\n4\n5\n", "what was told");
 }
 
 /// Creates a program that writes 64 KiB at a time and records the number of pieces written.
@@ -166,7 +166,7 @@ fn writer(stage: &StreamingHarness, pieces: usize) -> Vec<String> {
         "import os\nline = (b'x' * 1023 + b'\\n') * 64\nfor i in range({pieces}):\n n = 0\n while n < len(line): n += os.write(1, line[n:])\n open('written', 'w').write(str(i + 1))\n"
     );
     stage.workspace.write_file("writer.py", script);
-    vec![python().to_owned(), "writer.py".to_owned()]
+    vec![python_path().to_owned(), "writer.py".to_owned()]
 }
 
 fn written(stage: &StreamingHarness) -> usize {
@@ -176,7 +176,7 @@ fn written(stage: &StreamingHarness) -> usize {
         .unwrap_or(0)
 }
 
-pub(crate) fn a_slow_watcher_slows_the_process_down_and_loses_nothing() {
+pub(crate) fn slow_observer_slows_the_process_and_loses_nothing() {
     let stage = StreamingHarness::new();
     const PIECES: usize = 400;
     let command = writer(&stage, PIECES);
@@ -194,22 +194,22 @@ pub(crate) fn a_slow_watcher_slows_the_process_down_and_loses_nothing() {
             still.elapsed() > Duration::from_millis(500)
         });
         assert!(before < PIECES / 4, "{before} pieces were written though nobody took them");
-        assert_eq!(stage.watcher.told(OutputStream::Stdout), "");
+        assert_eq!(stage.watcher.streamed_text(OutputStream::Stdout), "");
         stage.watcher.gate.send_replace(true);
         assert_eq!(call.join().unwrap().facts.exit_code, Some(0));
     });
-    let told = stage.watcher.told(OutputStream::Stdout);
+    let told = stage.watcher.streamed_text(OutputStream::Stdout);
     assert_eq!((written(&stage), told.len()), (PIECES, PIECES << 16));
     assert!(told.lines().all(|line| line.len() == 1023));
 }
 
-pub(crate) fn a_slow_watcher_of_a_session_loses_nothing() {
+pub(crate) fn slow_observer_of_a_session_loses_nothing() {
     let stage = StreamingHarness::new();
     let command = writer(&stage, 100).join(" ");
     let script = format!("read x; {command}; read x");
     let started = stage
         .call("exec_command", &json!({"cmd": script, "login": false, "stdin": true, "yield_time_ms": 250}));
-    let id = id(&started).unwrap();
+    let id = session_id(&started).unwrap();
     stage.watcher.gate.send_replace(false);
     std::thread::scope(|scope| {
         let typed = json!({"session_id": id, "chars": "\n", "yield_time_ms": 30_000});
@@ -220,13 +220,13 @@ pub(crate) fn a_slow_watcher_of_a_session_loses_nothing() {
         std::thread::sleep(Duration::from_millis(500));
         assert!(written(stage) < 50);
         stage.watcher.gate.send_replace(true);
-        eventually("all of it", || stage.watcher.told(OutputStream::Stdout).len() == 100 << 16);
+        eventually("all of it", || stage.watcher.streamed_text(OutputStream::Stdout).len() == 100 << 16);
         stage.commands.sessions.find(id).unwrap().write_input(b"\n").unwrap();
         assert_eq!(call.join().unwrap().facts.exit_code, Some(0));
     });
 }
 
-pub(crate) fn a_watcher_that_takes_nothing_holds_up_no_limit() {
+pub(crate) fn stuck_observer_does_not_delay_the_timeout() {
     let stage = StreamingHarness::new();
     stage.watcher.gate.send_replace(false);
     let began = Instant::now();
@@ -248,7 +248,7 @@ pub(crate) fn a_watcher_that_takes_nothing_holds_up_no_limit() {
     );
 }
 
-pub(crate) fn a_watcher_that_takes_nothing_holds_up_no_cancelling() {
+pub(crate) fn stuck_observer_does_not_delay_cancellation() {
     let stage = StreamingHarness::new();
     stage.watcher.gate.send_replace(false);
     let cancel = Default::default();
@@ -265,5 +265,5 @@ pub(crate) fn a_watcher_that_takes_nothing_holds_up_no_cancelling() {
         answer.await
     });
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    assert_eq!(field(&answer, "stdout"), "before\n");
+    assert_eq!(structured_field(&answer, "stdout"), "before\n");
 }

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use policy::{EnvironmentPolicy, InheritScope};
 use serde_json::json;
 
-use crate::bench::{CommandHarness, CommandToolsSetup, output};
+use crate::bench::{CommandHarness, CommandToolsSetup, output_text};
 
 fn host() -> Vec<(&'static str, String)> {
     [
@@ -34,8 +34,8 @@ fn host() -> Vec<(&'static str, String)> {
 }
 
 fn variables(bench: &CommandHarness, tty: bool) -> BTreeMap<String, String> {
-    let answer = bench.start("env", &json!({"tty": tty, "yield_time_ms": 30_000}));
-    let pairs = output(&answer);
+    let answer = bench.start_script("env", &json!({"tty": tty, "yield_time_ms": 30_000}));
+    let pairs = output_text(&answer);
     let pairs = pairs.lines().map(|line| line.split_once('=').unwrap_or_else(|| panic!("{line}")));
     pairs.map(|(name, value)| (name.to_owned(), bench.workspace.normalize(value))).collect()
 }
@@ -47,8 +47,8 @@ fn listed(variables: &BTreeMap<String, String>) -> String {
     lines.map(|(name, value)| format!("{name}={value}\n")).collect()
 }
 
-pub(crate) fn the_core_and_what_is_imposed() {
-    let bench = CommandToolsSetup { host: host(), ..CommandToolsSetup::default() }.bench();
+pub(crate) fn environment_has_core_and_forced_variables() {
+    let bench = CommandToolsSetup { host: host(), ..CommandToolsSetup::default() }.harness();
     assert_snapshot!(listed(&variables(&bench, false)), @"
     CARGO_HOME=/c
     COLORTERM=
@@ -75,8 +75,8 @@ pub(crate) fn the_core_and_what_is_imposed() {
     ");
 }
 
-pub(crate) fn a_terminal_makes_a_difference() {
-    let bench = CommandToolsSetup { host: host(), ..CommandToolsSetup::default() }.bench();
+pub(crate) fn environment_differs_on_a_terminal() {
+    let bench = CommandToolsSetup { host: host(), ..CommandToolsSetup::default() }.harness();
     let (with, without) = (variables(&bench, true), variables(&bench, false));
     let only = |these: &BTreeMap<String, String>, those: &BTreeMap<String, String>| {
         let differ = these.iter().filter(|(name, value)| those.get(*name) != Some(value));
@@ -93,7 +93,7 @@ pub(crate) fn a_terminal_makes_a_difference() {
     ");
 }
 
-pub(crate) fn credentials_do_not_arrive() {
+pub(crate) fn credentials_are_withheld() {
     let environment = EnvironmentPolicy {
         inherit: InheritScope::All,
         pass: ["GITHUB_TOKEN", "OPENAI_API_KEY", "AWS_*"].map(str::to_owned).to_vec(),
@@ -102,7 +102,7 @@ pub(crate) fn credentials_do_not_arrive() {
             ("ANTHROPIC_API_KEY".to_owned(), "no".to_owned()),
         ],
     };
-    let bench = CommandToolsSetup { host: host(), environment, ..CommandToolsSetup::default() }.bench();
+    let bench = CommandToolsSetup { host: host(), environment, ..CommandToolsSetup::default() }.harness();
     let found = variables(&bench, false);
     let names: Vec<&str> = ["FAVOURITE_COLOUR", "GITHUB_TOKEN", "SET_BY_CONFIG"].to_vec();
     assert!(names.iter().all(|name| found.contains_key(*name)), "{found:?}");
@@ -122,13 +122,13 @@ pub(crate) fn credentials_do_not_arrive() {
     }
     // Nor can they be read from the parent processes.
     let around = "for p in $PPID $(awk '{print $4}' /proc/$PPID/stat); do cat /proc/$p/environ; done 2>&1 | tr '\\0' '\\n'";
-    let seen = output(&bench.sh(around));
+    let seen = output_text(&bench.run_script(around));
     assert!(!seen.contains("PATH="), "{seen}");
 }
 
 pub(crate) fn nothing_is_inherited_if_that_is_the_policy() {
     let environment = EnvironmentPolicy { inherit: InheritScope::None, ..EnvironmentPolicy::default() };
-    let bench = CommandToolsSetup { host: host(), environment, ..CommandToolsSetup::default() }.bench();
+    let bench = CommandToolsSetup { host: host(), environment, ..CommandToolsSetup::default() }.harness();
     let found = listed(&variables(&bench, false));
     for name in ["HOME=", "CARGO_HOME=", "FAVOURITE_COLOUR="] {
         assert!(!found.contains(name), "{found}");
@@ -136,12 +136,12 @@ pub(crate) fn nothing_is_inherited_if_that_is_the_policy() {
     assert!(found.contains("PAGER=cat\n"));
 }
 
-pub(crate) fn pages_are_not_waited_for() {
+pub(crate) fn pagers_do_not_block() {
     let bench = CommandHarness::new();
     let script = "git init -q . && git -c user.email=a@b -c user.name=n commit -q --allow-empty -m first && git log && git --no-pager branch -a";
     for tty in [false, true] {
-        let answer = bench.start(script, &json!({"tty": tty, "workdir": "home", "yield_time_ms": 30_000}));
+        let answer = bench.start_script(script, &json!({"tty": tty, "workdir": "home", "yield_time_ms": 30_000}));
         assert_eq!(answer.facts.exit_code, Some(0), "{}", answer.joined_text());
-        assert!(output(&answer).contains("    first\n"), "{}", output(&answer));
+        assert!(output_text(&answer).contains("    first\n"), "{}", output_text(&answer));
     }
 }

@@ -7,11 +7,11 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tool::ToolErrorKind;
 
-use crate::bench::{CommandHarness, CommandToolsSetup, assert_none_left, eventually, id, left, mark, output, python};
+use crate::bench::{CommandHarness, CommandToolsSetup, assert_none_left, eventually, session_id, processes_with_mark, unique_sleep_mark, output_text, python_path};
 
-pub(crate) fn one_shot_labels() {
+pub(crate) fn one_shot_report_labels() {
     let bench = CommandHarness::new();
-    let run = |script: &str| bench.normal(&bench.sh(script));
+    let run = |script: &str| bench.normalized(&bench.run_script(script));
     assert_snapshot!(run("echo out"), @"
     Exit code: 0
     Wall time: T seconds
@@ -47,7 +47,7 @@ pub(crate) fn one_shot_labels() {
     Output:
     ");
     let facts = |script: &str| {
-        let answer = bench.sh(script);
+        let answer = bench.run_script(script);
         (answer.success, answer.facts.exit_code, answer.facts.error)
     };
     assert_eq!(facts("exit 0"), (true, Some(0), None));
@@ -55,16 +55,16 @@ pub(crate) fn one_shot_labels() {
     assert_eq!(facts("kill -SEGV $$"), (false, Some(139), None));
     // A script has the labels of a program.
     let script = json!({"command": "echo out; exit 3"});
-    assert_eq!(bench.say("shell_command", &script), "Exit code: 3\nWall time: T seconds\nOutput:\nout\n");
+    assert_eq!(bench.call_text("shell_command", &script), "Exit code: 3\nWall time: T seconds\nOutput:\nout\n");
 }
 
-pub(crate) fn one_shot_labels_of_a_halt() {
+pub(crate) fn one_shot_report_labels_after_a_halt() {
     let bench = CommandHarness::new();
-    let mark = mark();
+    let mark = unique_sleep_mark();
     let script = format!("echo before; sleep 0.1; echo aside >&2; sleep {mark}");
     let arguments = json!({"command": ["bash", "-c", script], "timeout_ms": 700});
     let answer = bench.call("shell", &arguments);
-    assert_snapshot!(bench.normal(&answer), @"
+    assert_snapshot!(bench.normalized(&answer), @"
     command timed out after 700 milliseconds
     Exit code: 124
     Wall time: T seconds
@@ -80,7 +80,7 @@ pub(crate) fn one_shot_labels_of_a_halt() {
     assert_none_left(&mark);
     let arguments = json!({"command": ["bash", "-c", script], "timeout_ms": 60_000});
     let answer = bench.call_and_cancel("shell", &arguments, Duration::from_millis(700));
-    assert_snapshot!(bench.normal(&answer), @"
+    assert_snapshot!(bench.normalized(&answer), @"
     aborted by the user after T seconds
     Exit code: 143 (SIGTERM)
     Wall time: T seconds
@@ -93,7 +93,7 @@ pub(crate) fn one_shot_labels_of_a_halt() {
     assert_none_left(&mark);
     let arguments = json!({"cmd": script, "login": false, "yield_time_ms": 30_000});
     let answer = bench.call_and_cancel("exec_command", &arguments, Duration::from_millis(700));
-    assert_snapshot!(bench.normal(&answer), @"
+    assert_snapshot!(bench.normalized(&answer), @"
     aborted by the user after T seconds
     Wall time: T seconds
     Process exited with code 143 (SIGTERM)
@@ -108,7 +108,7 @@ pub(crate) fn one_shot_labels_of_a_halt() {
     // Output of a clean-up handler is included.
     let script = format!("trap 'echo cleaned up; exit 5' TERM; echo before; sleep {mark} & wait");
     let arguments = json!({"command": ["bash", "-c", script], "timeout_ms": 700});
-    assert_snapshot!(bench.say("shell", &arguments), @"
+    assert_snapshot!(bench.call_text("shell", &arguments), @"
     command timed out after 700 milliseconds
     Exit code: 124
     Wall time: T seconds
@@ -121,12 +121,12 @@ pub(crate) fn one_shot_labels_of_a_halt() {
 
 pub(crate) fn the_limit_for_one_call_is_named() {
     let limits = CallLimits { call_timeout: Duration::from_millis(700), ..CallLimits::default() };
-    let bench = CommandToolsSetup { limits, ..CommandToolsSetup::default() }.bench();
-    let mark = mark();
+    let bench = CommandToolsSetup { limits, ..CommandToolsSetup::default() }.harness();
+    let mark = unique_sleep_mark();
     let script = format!("echo before; sleep {mark}");
     let arguments = json!({"command": ["bash", "-c", script], "timeout_ms": 60_000});
     let answer = bench.call("shell", &arguments);
-    assert_snapshot!(bench.normal(&answer), @"
+    assert_snapshot!(bench.normalized(&answer), @"
     command timed out after 700 milliseconds, the limit for one call
     Exit code: 124
     Wall time: T seconds
@@ -136,7 +136,7 @@ pub(crate) fn the_limit_for_one_call_is_named() {
     ");
     assert_eq!((answer.facts.exit_code, answer.facts.error), (Some(124), Some(ToolErrorKind::TimedOut)));
     let answer = bench.call("exec_command", &json!({"cmd": script, "login": false}));
-    assert_snapshot!(bench.normal(&answer), @"
+    assert_snapshot!(bench.normalized(&answer), @"
     command timed out after 700 milliseconds, the limit for one call
     Wall time: T seconds
     Process exited with code 124
@@ -148,10 +148,10 @@ pub(crate) fn the_limit_for_one_call_is_named() {
     assert_none_left(&mark);
 }
 
-pub(crate) fn session_labels() {
+pub(crate) fn session_report_labels() {
     let bench = CommandHarness::new();
-    let mark = mark();
-    let start = |script: &str, more: Value| bench.normal(&bench.start(script, &more));
+    let mark = unique_sleep_mark();
+    let start = |script: &str, more: Value| bench.normalized(&bench.start_script(script, &more));
     assert_snapshot!(start("echo out; sleep 0.1; echo err >&2", json!({"yield_time_ms": 30_000})), @"
     Wall time: T seconds
     Process exited with code 0
@@ -190,25 +190,25 @@ pub(crate) fn session_labels() {
     Name: 
     ");
     let typed = json!({"session_id": 1004, "chars": "Ada\n"});
-    assert_snapshot!(bench.say("write_stdin", &typed), @"
+    assert_snapshot!(bench.call_text("write_stdin", &typed), @"
     Wall time: T seconds
     Process running with session ID 1004
     Original token count: 3
     Output:
     hello Ada
     ");
-    let answer = bench.start("exit 3", &json!({}));
+    let answer = bench.start_script("exit 3", &json!({}));
     assert_eq!((answer.success, answer.facts.exit_code), (false, Some(3)));
-    let answer = bench.start(&format!("sleep {mark}"), &json!({}));
+    let answer = bench.start_script(&format!("sleep {mark}"), &json!({}));
     assert_eq!((answer.success, answer.facts.exit_code, answer.facts.error), (true, None, None));
 }
 
-pub(crate) fn an_end_is_told_once() {
+pub(crate) fn exit_is_reported_once() {
     let bench = CommandHarness::new();
-    let id = bench.background("echo one; read x; echo two; exit 4", &json!({"stdin": true}));
+    let id = bench.start_background("echo one; read x; echo two; exit 4", &json!({"stdin": true}));
     let answer =
         bench.call("write_stdin", &json!({"session_id": id, "chars": "\n", "yield_time_ms": 30_000}));
-    assert_snapshot!(bench.normal(&answer), @"
+    assert_snapshot!(bench.normalized(&answer), @"
     Wall time: T seconds
     Process exited with code 4
     Original token count: 1
@@ -216,14 +216,14 @@ pub(crate) fn an_end_is_told_once() {
     two
     ");
     assert_eq!((answer.success, answer.facts.exit_code), (false, Some(4)));
-    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
-    assert_snapshot!(bench.say("kill_session", &json!({"session_id": id})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
-    let other = bench.background("sleep 60", &json!({}));
-    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "chars": "x"})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there are 1001");
+    assert_snapshot!(bench.call_text("write_stdin", &json!({"session_id": id})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
+    assert_snapshot!(bench.call_text("kill_session", &json!({"session_id": id})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
+    let other = bench.start_background("sleep 60", &json!({}));
+    assert_snapshot!(bench.call_text("write_stdin", &json!({"session_id": id, "chars": "x"})), @"the arguments do not fit at `session_id`: no session has the ID 1000 (an ended one is forgotten once its end was reported); there are 1001");
     // A session that ends between two calls: its output and exit status wait for the next call.
-    let late = bench.background("echo one; sleep 0.4; echo two; exit 5", &json!({}));
-    bench.until_over(late);
-    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": late, "chars": "too late\n"})), @"
+    let late = bench.start_background("echo one; sleep 0.4; echo two; exit 5", &json!({}));
+    bench.wait_until_over(late);
+    assert_snapshot!(bench.call_text("write_stdin", &json!({"session_id": late, "chars": "too late\n"})), @"
     Wall time: T seconds
     Process exited with code 5
     Original token count: 1
@@ -233,12 +233,12 @@ pub(crate) fn an_end_is_told_once() {
     assert!(bench.call("kill_session", &json!({"session_id": other})).success);
 }
 
-pub(crate) fn what_is_left_in_the_background() {
+pub(crate) fn background_processes_are_reported() {
     let bench = CommandHarness::new();
-    let mark = mark();
+    let mark = unique_sleep_mark();
     let script = format!("sleep {mark} & echo started");
-    let answer = bench.start(&script, &json!({"yield_time_ms": 30_000}));
-    assert_snapshot!(bench.normal(&answer), @"
+    let answer = bench.start_script(&script, &json!({"yield_time_ms": 30_000}));
+    assert_snapshot!(bench.normalized(&answer), @"
     Wall time: T seconds
     Process exited with code 0
     Still running in the background: 1 process, as session ID 1000 (kill_session ends it)
@@ -246,47 +246,47 @@ pub(crate) fn what_is_left_in_the_background() {
     Output:
     started
     ");
-    assert_eq!((answer.success, answer.facts.exit_code, id(&answer)), (true, Some(0), Some(1000)));
-    assert_eq!(left(&mark).len(), 1);
+    assert_eq!((answer.success, answer.facts.exit_code, session_id(&answer)), (true, Some(0), Some(1000)));
+    assert_eq!(processes_with_mark(&mark).len(), 1);
     let two = format!("sleep {mark} & sleep {mark} & exit 3");
-    assert_eq!(bench.start(&two, &json!({"yield_time_ms": 30_000})).facts.exit_code, Some(3));
-    assert_eq!(left(&mark).len(), 3);
-    assert_snapshot!(bench.say("list_sessions", &json!({})).replace(&mark, "MARK"), @"
+    assert_eq!(bench.start_script(&two, &json!({"yield_time_ms": 30_000})).facts.exit_code, Some(3));
+    assert_eq!(processes_with_mark(&mark).len(), 3);
+    assert_snapshot!(bench.call_text("list_sessions", &json!({})).replace(&mark, "MARK"), @"
     2 sessions:
     1000: exited with code 0, background processes run for T s, lives as long as the session, 0 bytes not read: `sleep MARK & echo started` in $DIR
     1001: exited with code 3, background processes run for T s, lives as long as the session, 0 bytes not read: `sleep MARK & sleep MARK & exit 3` in $DIR
     ");
-    assert_snapshot!(bench.say("kill_session", &json!({"session_id": 1001})), @"
+    assert_snapshot!(bench.call_text("kill_session", &json!({"session_id": 1001})), @"
     Wall time: T seconds
     Process exited with code 3
     Ended: sleep (P), sleep (P)
     Original token count: 0
     Output:
     ");
-    assert_eq!(left(&mark).len(), 1);
+    assert_eq!(processes_with_mark(&mark).len(), 1);
     // A one-shot command leaves no process, and the report says so.
-    let answer = bench.sh(&two);
-    assert_snapshot!(bench.normal(&answer), @"
+    let answer = bench.run_script(&two);
+    assert_snapshot!(bench.normalized(&answer), @"
     Exit code: 3
     Wall time: T seconds
     Left running, so ended (exec_command keeps what runs in the background): sleep (P), sleep (P)
     Output:
     ");
-    assert_eq!(left(&mark).len(), 1);
-    assert_snapshot!(bench.normal(&bench.sh(&format!("for i in {{1..20}}; do sleep {mark} & done; echo all"))), @"
+    assert_eq!(processes_with_mark(&mark).len(), 1);
+    assert_snapshot!(bench.normalized(&bench.run_script(&format!("for i in {{1..20}}; do sleep {mark} & done; echo all"))), @"
     Exit code: 0
     Wall time: T seconds
     Left running, so ended (exec_command keeps what runs in the background): sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P), sleep (P) and 4 more
     Output:
     all
     ");
-    assert_eq!(left(&mark).len(), 1);
+    assert_eq!(processes_with_mark(&mark).len(), 1);
 }
 
-pub(crate) fn two_that_are_left_are_processes() {
+pub(crate) fn two_background_processes_are_plural() {
     let bench = CommandHarness::new();
-    let answer = bench.start("sleep 60 & sleep 60 & exit 3", &json!({"yield_time_ms": 30_000}));
-    assert_snapshot!(bench.normal(&answer), @"
+    let answer = bench.start_script("sleep 60 & sleep 60 & exit 3", &json!({"yield_time_ms": 30_000}));
+    assert_snapshot!(bench.normalized(&answer), @"
     Wall time: T seconds
     Process exited with code 3
     Still running in the background: 2 processes, as session ID 1000 (kill_session ends it)
@@ -297,21 +297,21 @@ pub(crate) fn two_that_are_left_are_processes() {
 
 pub(crate) fn sessions_are_listed() {
     let bench = CommandHarness::new();
-    assert_snapshot!(bench.say("list_sessions", &json!({})), @"No sessions.");
+    assert_snapshot!(bench.call_text("list_sessions", &json!({})), @"No sessions.");
     bench.workspace.write_file("sub/a", "");
-    bench.background("sleep 60 # the first line\nsleep 60", &json!({"workdir": "sub", "lifetime": "turn"}));
-    assert_snapshot!(bench.say("list_sessions", &json!({})), @"
+    bench.start_background("sleep 60 # the first line\nsleep 60", &json!({"workdir": "sub", "lifetime": "turn"}));
+    assert_snapshot!(bench.call_text("list_sessions", &json!({})), @"
     1 session:
     1000: running for T s, lives as long as the turn, 0 bytes not read: `sleep 60 # the first line…` in $DIR/sub
     ");
     let long = format!("sleep 60 #{}", "é".repeat(200));
-    bench.background(&long, &json!({"tty": true, "lifetime": "keep"}));
-    let quick = bench.background("sleep 0.4; echo unread; exit 3", &json!({}));
-    bench.until_over(quick);
-    let killed = bench.background("sleep 0.4; kill -KILL $$", &json!({}));
-    bench.until_over(killed);
+    bench.start_background(&long, &json!({"tty": true, "lifetime": "keep"}));
+    let quick = bench.start_background("sleep 0.4; echo unread; exit 3", &json!({}));
+    bench.wait_until_over(quick);
+    let killed = bench.start_background("sleep 0.4; kill -KILL $$", &json!({}));
+    bench.wait_until_over(killed);
     let answer = bench.call("list_sessions", &json!({}));
-    assert_snapshot!(bench.normal(&answer), @"
+    assert_snapshot!(bench.normalized(&answer), @"
     4 sessions:
     1000: running for T s, lives as long as the turn, 0 bytes not read: `sleep 60 # the first line…` in $DIR/sub
     1001: running for T s, terminal, lives as long as this process, 0 bytes not read: `sleep 60 #éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé…` in $DIR
@@ -332,14 +332,14 @@ pub(crate) fn sessions_are_listed() {
     assert!(std::path::Path::new(&format!("/proc/{pid}")).exists());
 }
 
-pub(crate) fn ending_a_session() {
+pub(crate) fn kill_session_ends_all_processes() {
     let bench = CommandHarness::new();
-    let mark = mark();
+    let mark = unique_sleep_mark();
     let script = format!("echo out; sleep {mark} & (setsid sleep {mark} &) ; exec sleep {mark}");
-    let id = bench.background(&script, &json!({}));
-    eventually("three of them", || left(&mark).iter().filter(|line| line.starts_with("sleep")).count() == 3);
+    let id = bench.start_background(&script, &json!({}));
+    eventually("three of them", || processes_with_mark(&mark).iter().filter(|line| line.starts_with("sleep")).count() == 3);
     let answer = bench.call("kill_session", &json!({"session_id": id}));
-    assert_snapshot!(bench.normal(&answer), @"
+    assert_snapshot!(bench.normalized(&answer), @"
     Wall time: T seconds
     Process exited with code 143 (SIGTERM)
     Ended: sleep (P), sleep (P), sleep (P)
@@ -351,16 +351,16 @@ pub(crate) fn ending_a_session() {
     let unknown = bench.call("kill_session", &json!({"session_id": id}));
     assert_eq!((unknown.success, unknown.facts.error), (false, Some(ToolErrorKind::BadArguments)));
     // Output since the last report, truncated as requested.
-    let id = bench.background("read x; seq 10000; sleep 60", &json!({"stdin": true}));
-    bench.running(id).write_input(b"\n").unwrap();
-    eventually("its output", || bench.running(id).pending_output() > 40_000);
+    let id = bench.start_background("read x; seq 10000; sleep 60", &json!({"stdin": true}));
+    bench.find_session(id).write_input(b"\n").unwrap();
+    eventually("its output", || bench.find_session(id).pending_output() > 40_000);
     let answer = bench.call("kill_session", &json!({"session_id": id, "max_output_tokens": 100}));
-    let shown = output(&answer);
+    let shown = output_text(&answer);
     assert!(shown.starts_with("1\n2\n") && shown.ends_with("9999\n10000\n") && shown.len() <= 400, "{shown}");
     // A session that has already ended.
-    let id = bench.background("sleep 0.4; exit 6", &json!({}));
-    bench.until_over(id);
-    assert_snapshot!(bench.say("kill_session", &json!({"session_id": id})), @"
+    let id = bench.start_background("sleep 0.4; exit 6", &json!({}));
+    bench.wait_until_over(id);
+    assert_snapshot!(bench.call_text("kill_session", &json!({"session_id": id})), @"
     Wall time: T seconds
     Process exited with code 6
     Original token count: 0
@@ -368,7 +368,7 @@ pub(crate) fn ending_a_session() {
     ");
 }
 
-pub(crate) fn ending_what_does_not_want_to_end() {
+pub(crate) fn kill_session_ends_stubborn_processes() {
     let bench = CommandHarness::new();
     for script in [
         // Ignores the signal, and so do its children.
@@ -379,8 +379,8 @@ pub(crate) fn ending_what_does_not_want_to_end() {
         // Starts a new process for each that ends.
         "trap '' TERM; echo ready; f() { (trap '' TERM; sleep MARK) & wait; f; }; f",
     ] {
-        let mark = mark();
-        let id = bench.background(&script.replace("MARK", &mark), &json!({"yield_time_ms": 500}));
+        let mark = unique_sleep_mark();
+        let id = bench.start_background(&script.replace("MARK", &mark), &json!({"yield_time_ms": 500}));
         let answer = bench.call("kill_session", &json!({"session_id": id}));
         assert!(answer.success, "{script}: {answer:?}");
         let code = answer.facts.exit_code;
@@ -388,9 +388,9 @@ pub(crate) fn ending_what_does_not_want_to_end() {
         assert_none_left(&mark);
         assert!(bench.commands.sessions.find(id).is_none(), "{script}");
     }
-    let mark = mark();
-    let id = bench.background(&format!("trap '' TERM; echo ready; sleep {mark}"), &json!({}));
-    assert_snapshot!(bench.say("kill_session", &json!({"session_id": id})), @"
+    let mark = unique_sleep_mark();
+    let id = bench.start_background(&format!("trap '' TERM; echo ready; sleep {mark}"), &json!({}));
+    assert_snapshot!(bench.call_text("kill_session", &json!({"session_id": id})), @"
     Wall time: T seconds
     Process exited with code 137 (SIGKILL)
     Ended: sleep (P)
@@ -399,49 +399,49 @@ pub(crate) fn ending_what_does_not_want_to_end() {
     ");
 }
 
-pub(crate) fn no_more_sessions_than_allowed() {
-    let bench = CommandToolsSetup { sessions: 3, ..CommandToolsSetup::default() }.bench();
-    let mark = mark();
+pub(crate) fn session_limit_is_enforced() {
+    let bench = CommandToolsSetup { sessions: 3, ..CommandToolsSetup::default() }.harness();
+    let mark = unique_sleep_mark();
     let run = format!("sleep {mark}");
-    let start = |script: &str| bench.start(script, &json!({}));
-    let first = id(&start(&run)).unwrap();
-    let ended = bench.background("echo unread; sleep 0.4", &json!({}));
-    let third = id(&start(&run)).unwrap();
-    bench.until_over(ended);
+    let start = |script: &str| bench.start_script(script, &json!({}));
+    let first = session_id(&start(&run)).unwrap();
+    let ended = bench.start_background("echo unread; sleep 0.4", &json!({}));
+    let third = session_id(&start(&run)).unwrap();
+    bench.wait_until_over(ended);
     // The table is full, but an ended session makes room.
-    let fourth = id(&start(&run)).unwrap();
+    let fourth = session_id(&start(&run)).unwrap();
     let all: Vec<u32> = bench.commands.sessions.all().iter().map(|session| session.id()).collect();
     assert_eq!(all, [first, third, fourth]);
     let answer = start(&run);
     assert_eq!((answer.success, answer.facts.error), (false, Some(ToolErrorKind::Io)));
-    assert_snapshot!(bench.normal(&answer), @"3 sessions are running, and no more may; end one with kill_session (list_sessions shows them)");
+    assert_snapshot!(bench.normalized(&answer), @"3 sessions are running, and no more may; end one with kill_session (list_sessions shows them)");
     assert_eq!(
-        left(&mark).iter().filter(|line| line.starts_with("sleep")).count(),
+        processes_with_mark(&mark).iter().filter(|line| line.starts_with("sleep")).count(),
         3,
         "no living one gives way"
     );
     // A one-shot command needs no session slot.
-    assert!(bench.sh("true").success);
+    assert!(bench.run_script("true").success);
     bench.call("kill_session", &json!({"session_id": first}));
     assert!(start(&run).success);
 }
 
-pub(crate) fn sixty_four_is_the_default() {
-    let mark = mark();
+pub(crate) fn default_session_limit_is_64() {
+    let mark = unique_sleep_mark();
     let run = format!("sleep {mark} >/dev/null 2>&1 &");
     let bench = CommandHarness::new();
     for _ in 0..64 {
-        assert!(bench.start(&run, &json!({})).success);
+        assert!(bench.start_script(&run, &json!({})).success);
     }
     assert!(
-        bench.normal(&bench.start(&run, &json!({}))).starts_with("64 sessions are running, and no more may")
+        bench.normalized(&bench.start_script(&run, &json!({}))).starts_with("64 sessions are running, and no more may")
     );
-    assert_eq!(left(&mark).len(), 64);
-    let listed = bench.say("list_sessions", &json!({}));
+    assert_eq!(processes_with_mark(&mark).len(), 64);
+    let listed = bench.call_text("list_sessions", &json!({}));
     assert!(listed.starts_with("64 sessions:\n1000: "), "{listed}");
     // All sessions end when the tools are dropped.
     drop(bench);
-    eventually("end of all", || left(&mark).is_empty());
+    eventually("end of all", || processes_with_mark(&mark).is_empty());
 }
 
 pub(crate) fn signals_are_named() {
@@ -451,7 +451,7 @@ pub(crate) fn signals_are_named() {
         let kill = format!(
             "import os, signal; signal.signal(signal.SIG{signal}, signal.SIG_DFL) if signal.SIG{signal} != signal.SIGKILL else 0; os.kill(os.getpid(), signal.SIG{signal})"
         );
-        let answer = bench.call("shell", &json!({"command": [python(), "-c", kill], "timeout_ms": 60_000}));
+        let answer = bench.call("shell", &json!({"command": [python_path(), "-c", kill], "timeout_ms": 60_000}));
         assert_eq!(answer.structured.as_ref().unwrap()["signal"], json!(format!("SIG{signal}")));
         said.push_str(answer.joined_text().lines().next().unwrap());
         said.push('\n');
@@ -471,27 +471,27 @@ pub(crate) fn signals_are_named() {
     ");
 }
 
-pub(crate) fn a_keeper_that_is_killed_is_no_exit_code() {
+pub(crate) fn killed_supervisor_gives_no_exit_code() {
     let bench = CommandHarness::new();
-    let answer = bench.sh("kill -KILL $PPID; sleep 60");
+    let answer = bench.run_script("kill -KILL $PPID; sleep 60");
     assert!(answer.joined_text().contains("killed from outside"), "{}", answer.joined_text());
 }
 
-pub(crate) fn a_keeper_that_is_killed_fails_only_its_own_call() {
+pub(crate) fn killed_supervisor_fails_only_its_own_call() {
     let bench = CommandHarness::new();
-    let mark = mark();
-    let other = bench.background(&format!("exec sleep {mark}"), &json!({}));
+    let mark = unique_sleep_mark();
+    let other = bench.start_background(&format!("exec sleep {mark}"), &json!({}));
     let script = format!("setsid sleep {mark}1 & sleep 0.1; echo before; kill -KILL $PPID; sleep {mark}2");
-    let answer = bench.sh(&script);
+    let answer = bench.run_script(&script);
     assert!(!answer.success && answer.facts.exit_code != Some(0));
-    assert_eq!(output(&answer), "before\n");
-    eventually("end of what it left", || left(&mark).len() == 1);
-    assert_eq!(output(&bench.sh("echo next")), "next\n");
-    assert!(!bench.running(other).is_over());
+    assert_eq!(output_text(&answer), "before\n");
+    eventually("end of what it left", || processes_with_mark(&mark).len() == 1);
+    assert_eq!(output_text(&bench.run_script("echo next")), "next\n");
+    assert!(!bench.find_session(other).is_over());
     let id =
-        bench.background(&format!("sleep 0.5; echo before; kill -KILL $PPID; sleep {mark}3"), &json!({}));
-    bench.until_over(id);
-    assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id})), @"
+        bench.start_background(&format!("sleep 0.5; echo before; kill -KILL $PPID; sleep {mark}3"), &json!({}));
+    bench.wait_until_over(id);
+    assert_snapshot!(bench.call_text("write_stdin", &json!({"session_id": id})), @"
     Wall time: T seconds
     Process was killed from outside
     Original token count: 2
@@ -499,16 +499,16 @@ pub(crate) fn a_keeper_that_is_killed_fails_only_its_own_call() {
     before
     ");
     // Kills the process that spawns the supervisors.
-    let answer = bench.sh("kill -KILL $(awk '{print $4}' /proc/$PPID/stat); sleep 0.2; echo still here");
-    assert_eq!(output(&answer), "still here\n");
+    let answer = bench.run_script("kill -KILL $(awk '{print $4}' /proc/$PPID/stat); sleep 0.2; echo still here");
+    assert_eq!(output_text(&answer), "still here\n");
     for _ in 0..20 {
-        assert_eq!(output(&bench.sh("echo next")), "next\n");
+        assert_eq!(output_text(&bench.run_script("echo next")), "next\n");
     }
-    assert!(!bench.running(other).is_over());
+    assert!(!bench.find_session(other).is_over());
 }
 
 /// An exit during an answer is reported in that answer or in the next one, never lost.
-pub(crate) fn an_end_in_the_middle_of_an_answer_is_not_lost() {
+pub(crate) fn exit_during_an_answer_is_not_lost() {
     let bench = CommandHarness::new();
     for late in 0..12 {
         // Long output makes the report slow; the exit comes at about the time of the answer.
@@ -516,7 +516,7 @@ pub(crate) fn an_end_in_the_middle_of_an_answer_is_not_lost() {
             "read x; head -c 900000 /dev/zero | tr '\\0' '\\r'; read -t {} x; exit 7",
             0.2 + 0.01 * f64::from(late)
         );
-        let id = bench.background(&script, &json!({"stdin": true}));
+        let id = bench.start_background(&script, &json!({"stdin": true}));
         let mut codes = Vec::new();
         for chars in ["\n", "", ""] {
             let answer = bench.call("write_stdin", &json!({"session_id": id, "chars": chars}));

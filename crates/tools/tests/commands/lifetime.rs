@@ -9,7 +9,7 @@ use testkit::TestWorkspace;
 use tool::{ToolCall, ToolOutput};
 
 use crate::bench::{
-    CommandHarness, CommandToolsSetup, assert_none_left, eventually, id, left, mark, output, python, router, runtime, within,
+    CommandHarness, CommandToolsSetup, assert_none_left, eventually, session_id, processes_with_mark, unique_sleep_mark, output_text, python_path, router, runtime, wait_within,
 };
 
 /// Ways to outlive the parent process. Each prints `ready` once it has started.
@@ -34,11 +34,11 @@ const NASTY: [(&str, &str); 12] = [
 pub(crate) fn nothing_is_left_of_what_ended_by_itself() {
     let bench = CommandHarness::new();
     for (name, script) in NASTY {
-        let mark = mark();
+        let mark = unique_sleep_mark();
         let began = Instant::now();
-        let answer = bench.sh(&script.replace("MARK", &mark));
+        let answer = bench.run_script(&script.replace("MARK", &mark));
         assert_none_left(&mark);
-        assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("ready\n", Some(0)), "{name}");
+        assert_eq!((output_text(&answer).as_str(), answer.facts.exit_code), ("ready\n", Some(0)), "{name}");
         let text = answer.joined_text();
         assert!(
             text.contains("\nLeft running, so ended (exec_command keeps what runs in the background): "),
@@ -53,7 +53,7 @@ pub(crate) fn nothing_is_left_of_what_ended_by_itself() {
 pub(crate) fn nothing_is_left_of_what_ran_out_of_time() {
     let bench = CommandHarness::new();
     for (name, script) in NASTY {
-        let mark = mark();
+        let mark = unique_sleep_mark();
         let script = format!("{}; sleep {mark}", script.replace("MARK", &mark));
         let answer = bench.call("shell", &json!({"command": ["bash", "-c", script], "timeout_ms": 1000}));
         assert_none_left(&mark);
@@ -64,11 +64,11 @@ pub(crate) fn nothing_is_left_of_what_ran_out_of_time() {
 
 pub(crate) fn nothing_is_left_of_what_was_cancelled() {
     let workspace = TestWorkspace::new();
-    let commands = CommandToolsSetup::default().commands(&workspace);
+    let commands = CommandToolsSetup::default().command_runner(&workspace);
     let (router, runtime, ready) = (router(&workspace, &commands), runtime(), workspace.path().join("ready"));
     for (name, script) in NASTY {
         for tool in ["shell_command", "exec_command"] {
-            let mark = mark();
+            let mark = unique_sleep_mark();
             let script =
                 format!("{}; touch {}; sleep {mark}", script.replace("MARK", &mark), ready.display());
             let arguments = match tool {
@@ -92,7 +92,7 @@ pub(crate) fn nothing_is_left_of_what_was_cancelled() {
             });
             assert_none_left(&mark);
             fs::remove_file(&ready).unwrap();
-            assert_eq!(output(&answer), "ready\n", "{tool} {name}");
+            assert_eq!(output_text(&answer), "ready\n", "{tool} {name}");
             let text = answer.joined_text();
             let named = text.starts_with("aborted by the user after ") && text.contains("\nEnded: ");
             assert!(named, "{tool} {name}: {text}");
@@ -103,56 +103,56 @@ pub(crate) fn nothing_is_left_of_what_was_cancelled() {
 pub(crate) fn nothing_is_left_of_a_session_that_is_killed() {
     let bench = CommandHarness::new();
     for (name, script) in NASTY {
-        let mark = mark();
-        let id = bench.background(&script.replace("MARK", &mark), &json!({"yield_time_ms": 2000}));
-        assert!(!left(&mark).is_empty(), "{name}");
+        let mark = unique_sleep_mark();
+        let id = bench.start_background(&script.replace("MARK", &mark), &json!({"yield_time_ms": 2000}));
+        assert!(!processes_with_mark(&mark).is_empty(), "{name}");
         assert!(bench.call("kill_session", &json!({"session_id": id})).success, "{name}");
         assert_none_left(&mark);
     }
 }
 
-pub(crate) fn an_answer_does_not_wait_for_whoever_holds_the_pipe() {
+pub(crate) fn answer_does_not_wait_for_open_pipes() {
     let bench = CommandHarness::new();
-    let mark = mark();
+    let mark = unique_sleep_mark();
     let began = Instant::now();
-    let answer = bench.start(&format!("sleep {mark} & echo done"), &json!({"yield_time_ms": 30_000}));
+    let answer = bench.start_script(&format!("sleep {mark} & echo done"), &json!({"yield_time_ms": 30_000}));
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    assert_eq!(output(&answer), "done\n");
+    assert_eq!(output_text(&answer), "done\n");
     // Even though the background process keeps writing.
     let began = Instant::now();
     let script = format!("(while :; do echo on; sleep 0.01; done; sleep {mark}) & echo done");
-    let answer = bench.start(&script, &json!({"yield_time_ms": 30_000}));
+    let answer = bench.start_script(&script, &json!({"yield_time_ms": 30_000}));
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    assert!(output(&answer).contains("done\n"));
+    assert!(output_text(&answer).contains("done\n"));
     let began = Instant::now();
-    assert!(bench.sh(&script).success);
+    assert!(bench.run_script(&script).success);
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
 pub(crate) fn a_poll_waits_for_what_is_left_in_the_background() {
     let bench = CommandHarness::new();
-    let started = bench.start("(sleep 2; echo late) & echo done", &json!({}));
-    let id = id(&started).unwrap();
+    let started = bench.start_script("(sleep 2; echo late) & echo done", &json!({}));
+    let id = session_id(&started).unwrap();
     // While a process is running, a poll waits.
     let answer = bench.call("write_stdin", &json!({"session_id": id, "yield_time_ms": 30_000}));
-    assert_eq!(output(&answer), "late\n");
+    assert_eq!(output_text(&answer), "late\n");
 }
 
-pub(crate) fn an_early_end_of_output_is_no_end() {
+pub(crate) fn closed_output_is_not_an_exit() {
     let bench = CommandHarness::new();
     let began = Instant::now();
-    let answer = bench.sh("echo said; exec >&- 2>&-; sleep 0.5; exit 7");
-    assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("said\n", Some(7)));
+    let answer = bench.run_script("echo said; exec >&- 2>&-; sleep 0.5; exit 7");
+    assert_eq!((output_text(&answer).as_str(), answer.facts.exit_code), ("said\n", Some(7)));
     assert!(began.elapsed() >= Duration::from_millis(500));
-    let mark = mark();
-    let id = bench.background(&format!("exec >&- 2>&-; sleep {mark}"), &json!({}));
-    assert_eq!(left(&mark).len(), 1);
+    let mark = unique_sleep_mark();
+    let id = bench.start_background(&format!("exec >&- 2>&-; sleep {mark}"), &json!({}));
+    assert_eq!(processes_with_mark(&mark).len(), 1);
     assert!(bench.call("kill_session", &json!({"session_id": id})).success);
 }
 
 /// Polls a call for a while and then drops it.
 fn give_up(workspace: &TestWorkspace, tool: &str, arguments: &Value, mark: &str) {
-    let commands = CommandToolsSetup::default().commands(workspace);
+    let commands = CommandToolsSetup::default().command_runner(workspace);
     let router = router(workspace, &commands);
     let runtime = runtime();
     let call = ToolCall::function("1", tool, arguments.to_string());
@@ -161,7 +161,7 @@ fn give_up(workspace: &TestWorkspace, tool: &str, arguments: &Value, mark: &str)
         tokio::pin!(answer);
         let begun = async {
             // ends: when it has begun, or with the test
-            while !left(mark).iter().any(|line| line.starts_with("sleep")) {
+            while !processes_with_mark(mark).iter().any(|line| line.starts_with("sleep")) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
@@ -171,10 +171,10 @@ fn give_up(workspace: &TestWorkspace, tool: &str, arguments: &Value, mark: &str)
         }
     });
     // The runtime and the sessions continue; only the call is dropped.
-    within(Duration::from_secs(3), "end of what was given up", || left(mark).is_empty());
+    wait_within(Duration::from_secs(3), "end of what was given up", || processes_with_mark(mark).is_empty());
     assert_eq!(commands.sessions.all().len(), 0);
     let call = ToolCall::function("2", "shell", json!({"command": ["echo", "next"]}).to_string());
-    assert_eq!(output(&runtime.block_on(router.dispatch(call, Default::default()))), "next\n");
+    assert_eq!(output_text(&runtime.block_on(router.dispatch(call, Default::default()))), "next\n");
 }
 
 pub(crate) fn a_call_that_is_given_up_leaves_nothing() {
@@ -186,21 +186,21 @@ pub(crate) fn a_call_that_is_given_up_leaves_nothing() {
         ("shell_command", json!({"command": "setsid sleep MARK & sleep MARK"})),
         ("exec_command", json!({"cmd": "setsid sleep MARK & sleep MARK", "tty": true})),
     ] {
-        let (workspace, mark) = (TestWorkspace::new(), mark());
+        let (workspace, mark) = (TestWorkspace::new(), unique_sleep_mark());
         let arguments = serde_json::from_str(&arguments.to_string().replace("MARK", &mark)).unwrap();
         give_up(&workspace, tool, &arguments, &mark);
     }
 }
 
-pub(crate) fn sessions_end_with_whoever_has_them() {
-    let mark = mark();
+pub(crate) fn sessions_end_with_their_owner() {
+    let mark = unique_sleep_mark();
     let bench = CommandHarness::new();
-    bench.background(&format!("trap '' TERM; setsid sleep {mark} & sleep {mark}"), &json!({}));
-    bench.background(&format!("sleep {mark}"), &json!({"tty": true}));
-    bench.background(&format!("sleep {mark} & exit"), &json!({}));
-    assert!(left(&mark).len() >= 4);
+    bench.start_background(&format!("trap '' TERM; setsid sleep {mark} & sleep {mark}"), &json!({}));
+    bench.start_background(&format!("sleep {mark}"), &json!({"tty": true}));
+    bench.start_background(&format!("sleep {mark} & exit"), &json!({}));
+    assert!(processes_with_mark(&mark).len() >= 4);
     drop(bench);
-    within(Duration::from_secs(3), "end of all sessions", || left(&mark).is_empty());
+    wait_within(Duration::from_secs(3), "end of all sessions", || processes_with_mark(&mark).is_empty());
 }
 
 fn call(
@@ -213,28 +213,28 @@ fn call(
     runtime.block_on(router.dispatch(call, Default::default()))
 }
 
-pub(crate) fn turn_session_and_keep() {
+pub(crate) fn lifetimes_turn_session_and_keep() {
     let workspace = TestWorkspace::new();
     let processes = Arc::default();
     let runtime = runtime();
-    let (turn, session, keep) = (mark(), mark(), mark());
-    let commands = CommandToolsSetup { processes: Arc::clone(&processes), ..CommandToolsSetup::default() }.commands(&workspace);
+    let (turn, session, keep) = (unique_sleep_mark(), unique_sleep_mark(), unique_sleep_mark());
+    let commands = CommandToolsSetup { processes: Arc::clone(&processes), ..CommandToolsSetup::default() }.command_runner(&workspace);
     let first = router(&workspace, &commands);
     let mut kept = None;
     for (lifetime, mark) in [("turn", &turn), ("session", &session), ("keep", &keep)] {
         let cmd = format!("sleep {mark} & read x; echo \"got $x\"");
         let arguments =
             json!({"cmd": cmd, "login": false, "stdin": true, "lifetime": lifetime, "yield_time_ms": 250});
-        kept = id(&call(&runtime, &first, "exec_command", &arguments));
+        kept = session_id(&call(&runtime, &first, "exec_command", &arguments));
     }
     commands.sessions.end_turn();
-    eventually("end of the turn's", || left(&turn).is_empty());
-    assert!(!left(&session).is_empty() && !left(&keep).is_empty());
+    eventually("end of the turn's", || processes_with_mark(&turn).is_empty());
+    assert!(!processes_with_mark(&session).is_empty() && !processes_with_mark(&keep).is_empty());
     drop((first, commands));
-    within(Duration::from_secs(3), "end of the session's", || left(&session).is_empty());
-    assert!(!left(&keep).is_empty());
+    wait_within(Duration::from_secs(3), "end of the session's", || processes_with_mark(&session).is_empty());
+    assert!(!processes_with_mark(&keep).is_empty());
     // Another tool system of the same program finds the session and has full control of it.
-    let commands = CommandToolsSetup { processes: Arc::clone(&processes), ..CommandToolsSetup::default() }.commands(&workspace);
+    let commands = CommandToolsSetup { processes: Arc::clone(&processes), ..CommandToolsSetup::default() }.command_runner(&workspace);
     let second = router(&workspace, &commands);
     let listed = call(&runtime, &second, "list_sessions", &json!({})).joined_text();
     assert!(
@@ -242,7 +242,7 @@ pub(crate) fn turn_session_and_keep() {
         "{listed}"
     );
     let typed = json!({"session_id": kept, "chars": "word\n"});
-    assert_eq!(output(&call(&runtime, &second, "write_stdin", &typed)), "got word\n");
+    assert_eq!(output_text(&call(&runtime, &second, "write_stdin", &typed)), "got word\n");
     assert!(call(&runtime, &second, "kill_session", &json!({"session_id": kept})).success);
     assert_none_left(&keep);
     assert!(!call(&runtime, &second, "kill_session", &json!({"session_id": kept})).success);
@@ -250,35 +250,35 @@ pub(crate) fn turn_session_and_keep() {
 
 pub(crate) fn closing_waits_until_nothing_is_left() {
     let workspace = TestWorkspace::new();
-    let commands = CommandToolsSetup::default().commands(&workspace);
+    let commands = CommandToolsSetup::default().command_runner(&workspace);
     let router = router(&workspace, &commands);
     let runtime = runtime();
-    let (mark, keep) = (mark(), mark());
+    let (mark, keep) = (unique_sleep_mark(), unique_sleep_mark());
     for (script, lifetime) in [
         (format!("trap '' TERM; setsid sleep {mark} & sleep {mark}"), "session"),
         (format!("sleep {mark}"), "turn"),
         (format!("sleep {keep}"), "keep"),
     ] {
         let arguments = json!({"cmd": script, "login": false, "lifetime": lifetime, "yield_time_ms": 250});
-        assert!(id(&call(&runtime, &router, "exec_command", &arguments)).is_some());
+        assert!(session_id(&call(&runtime, &router, "exec_command", &arguments)).is_some());
     }
     runtime.block_on(commands.sessions.close(Duration::from_secs(20)));
     assert_none_left(&mark);
-    assert!(!left(&keep).is_empty());
+    assert!(!processes_with_mark(&keep).is_empty());
     // A kept session ends with the runtime that drives it.
     drop((router, commands, runtime));
-    eventually("end of what was kept", || left(&keep).is_empty());
+    eventually("end of what was kept", || processes_with_mark(&keep).is_empty());
 }
 
-pub(crate) fn what_was_started_has_a_session_of_its_own_and_nothing_of_ours() {
+pub(crate) fn started_process_has_its_own_session_and_no_inherited_fds() {
     let bench = CommandHarness::new();
     let script = "import os; print(os.getsid(0) == os.getpid() == os.getpgid(0), sorted(map(int, os.listdir('/proc/self/fd')))[:-1])";
     let run = |more: Value| {
-        let mut arguments = json!({"cmd": format!("exec {} -c \"{script}\"", python()), "login": false, "yield_time_ms": 30_000});
+        let mut arguments = json!({"cmd": format!("exec {} -c \"{script}\"", python_path()), "login": false, "yield_time_ms": 30_000});
         for (name, value) in more.as_object().unwrap() {
             arguments[name] = value.clone();
         }
-        output(&bench.call("exec_command", &arguments))
+        output_text(&bench.call("exec_command", &arguments))
     };
     assert_eq!(run(json!({})), "True [0, 1, 2]\n");
     assert_eq!(run(json!({"stdin": true})), "True [0, 1, 2]\n");
@@ -289,18 +289,18 @@ pub(crate) fn what_was_started_has_a_session_of_its_own_and_nothing_of_ours() {
     assert_eq!(run(json!({"login": true, "tty": true})), "True [0, 1, 2]\n");
     // No signal is blocked or ignored, and no core is dumped. (The two signals after the thirty-first belong to the C
     // library, and cannot be set.)
-    let said = output(&bench.sh("grep -E '^Sig(Blk|Ign)' /proc/self/status; ulimit -c"));
+    let said = output_text(&bench.run_script("grep -E '^Sig(Blk|Ign)' /proc/self/status; ulimit -c"));
     let said = said.replace("0000000180000000", "0000000000000000");
     assert_eq!(said, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n0\n");
 }
 
-pub(crate) fn a_directory_that_goes_while_it_is_used() {
+pub(crate) fn removed_workdir_is_handled() {
     let bench = CommandHarness::new();
     bench.workspace.write_file("gone/a", "");
-    let id = bench.background("read x; pwd -P || echo lost", &json!({"stdin": true, "workdir": "gone"}));
+    let id = bench.start_background("read x; pwd -P || echo lost", &json!({"stdin": true, "workdir": "gone"}));
     fs::remove_dir_all(bench.workspace.path().join("gone")).unwrap();
     assert!(bench.type_in(id, "\n").joined_text().contains("exited with code"));
     let answer = bench.call("shell", &json!({"command": ["true"], "workdir": "gone"}));
     assert!(!answer.success);
-    assert!(bench.sh("true").success);
+    assert!(bench.run_script("true").success);
 }

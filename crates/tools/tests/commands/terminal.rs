@@ -5,23 +5,23 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::bench::{CommandHarness, eventually, output, python};
+use crate::bench::{CommandHarness, eventually, output_text, python_path};
 
 const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
 const UP: &str = "\u{1b}[A";
 
 fn installed(bench: &CommandHarness, program: &str) -> bool {
-    bench.sh(&format!("command -v {program}")).success
+    bench.run_script(&format!("command -v {program}")).success
 }
 
 fn screen(bench: &CommandHarness, id: u32) -> String {
-    output(&bench.call("write_stdin", &json!({"session_id": id, "screen": true})))
+    output_text(&bench.call("write_stdin", &json!({"session_id": id, "screen": true})))
 }
 
 pub(crate) fn a_python_session() {
     let bench = CommandHarness::new();
-    let id = bench.background(&format!("{} -i -q", python()), &json!({"tty": true, "yield_time_ms": 30_000}));
+    let id = bench.start_background(&format!("{} -i -q", python_path()), &json!({"tty": true, "yield_time_ms": 30_000}));
     bench.type_until(id, "def double(n):\n    return 2 * n\n\n", ">>> ");
     let said = bench.type_until(id, "double(21)\n", "42\n");
     assert!(said.starts_with("double(21)\n42\n"), "{said}");
@@ -42,9 +42,9 @@ pub(crate) fn a_prompt_is_answered_early() {
     let bench = CommandHarness::new();
     let began = Instant::now();
     let script = "read -s -p 'Password: ' word; echo; echo \"${#word} letters\"";
-    let answer = bench.start(script, &json!({"tty": true, "yield_time_ms": 30_000}));
+    let answer = bench.start_script(script, &json!({"tty": true, "yield_time_ms": 30_000}));
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
-    assert_snapshot!(bench.normal(&answer), @"
+    assert_snapshot!(bench.normalized(&answer), @"
     Wall time: T seconds
     Process running with session ID 1000
     It seems to wait for input: write_stdin answers it
@@ -52,11 +52,11 @@ pub(crate) fn a_prompt_is_answered_early() {
     Output:
     Password:
     ");
-    let id = crate::bench::id(&answer).unwrap();
+    let id = crate::bench::session_id(&answer).unwrap();
     let answer =
         bench.call("write_stdin", &json!({"session_id": id, "chars": "secret\n", "yield_time_ms": 30_000}));
     // The input is not echoed.
-    assert_snapshot!(bench.normal(&answer), @"
+    assert_snapshot!(bench.normalized(&answer), @"
     Wall time: T seconds
     Process exited with code 0
     Original token count: 4
@@ -66,54 +66,54 @@ pub(crate) fn a_prompt_is_answered_early() {
     ");
     // Directly from the terminal, as sudo and ssh prompt.
     let script = "exec 3<>/dev/tty; printf 'pass: ' >&3; read -u 3 x </dev/null; echo \"got $x\"";
-    let id = bench.background(script, &json!({"tty": true, "yield_time_ms": 30_000}));
+    let id = bench.start_background(script, &json!({"tty": true, "yield_time_ms": 30_000}));
     let answer =
         bench.call("write_stdin", &json!({"session_id": id, "chars": "word\n", "yield_time_ms": 30_000}));
-    assert_eq!(output(&answer), "word\ngot word\n");
+    assert_eq!(output_text(&answer), "word\ngot word\n");
 }
 
-pub(crate) fn it_is_a_terminal_and_without_one_it_is_none() {
+pub(crate) fn tty_argument_decides_whether_there_is_a_terminal() {
     let bench = CommandHarness::new();
     let script =
         "tty; test -t 0 && test -t 1 && test -t 2 && echo all; echo $TERM; ps -o tty= -p $$ | tr -d ' '";
-    let said = output(&bench.start(script, &json!({"tty": true, "yield_time_ms": 30_000})));
+    let said = output_text(&bench.start_script(script, &json!({"tty": true, "yield_time_ms": 30_000})));
     assert!(said.starts_with("/dev/pts/") && said.contains("\nall\nxterm-256color\npts/"), "{said}");
-    let said = output(&bench.start(script, &json!({"yield_time_ms": 30_000})));
+    let said = output_text(&bench.start_script(script, &json!({"yield_time_ms": 30_000})));
     assert_eq!(said, "not a tty\ndumb\n?\n");
-    let said = output(&bench.sh(script));
+    let said = output_text(&bench.run_script(script));
     assert_eq!(said, "not a tty\ndumb\n?\n");
 }
 
-pub(crate) fn its_size_is_what_was_asked_for() {
+pub(crate) fn terminal_has_the_requested_size() {
     let bench = CommandHarness::new();
-    let size = |more: Value| output(&bench.start("stty size", &more));
+    let size = |more: Value| output_text(&bench.start_script("stty size", &more));
     assert_eq!(size(json!({"tty": true, "yield_time_ms": 30_000})), "24 80\n");
     assert_eq!(size(json!({"tty": true, "rows": 50, "cols": 132, "yield_time_ms": 30_000})), "50 132\n");
     assert_eq!(size(json!({"tty": true, "cols": 1000, "yield_time_ms": 30_000})), "24 1000\n");
     // The program is notified of a resize.
     let script = "trap 'echo now $(stty size)' WINCH; echo ready; while :; do sleep 0.05; done";
-    let id = bench.background(script, &json!({"tty": true}));
+    let id = bench.start_background(script, &json!({"tty": true}));
     let resize = |more: Value| {
         let mut arguments = more;
         arguments["session_id"] = json!(id);
         arguments["yield_time_ms"] = json!(1000);
-        output(&bench.call("write_stdin", &arguments))
+        output_text(&bench.call("write_stdin", &arguments))
     };
     assert_eq!(resize(json!({"rows": 40, "cols": 100})), "now 40 100\n");
     assert_eq!(resize(json!({"cols": 20})), "now 40 20\n");
     assert!(screen(&bench, id).starts_with("Screen: 40 lines of 20 columns, "));
 }
 
-pub(crate) fn keys_do_what_keys_do() {
+pub(crate) fn control_keys_work() {
     let bench = CommandHarness::new();
     // Ctrl-D ends the input.
-    let id = bench.background("cat", &json!({"tty": true}));
-    assert_eq!(output(&bench.type_in(id, "one\n")), "one\none\n");
+    let id = bench.start_background("cat", &json!({"tty": true}));
+    assert_eq!(output_text(&bench.type_in(id, "one\n")), "one\none\n");
     let answer =
         bench.call("write_stdin", &json!({"session_id": id, "chars": CTRL_D, "yield_time_ms": 30_000}));
     assert_eq!(answer.facts.exit_code, Some(0), "{}", answer.joined_text());
     // Ctrl-C kills the foreground process, not the shell; the up key recalls a line.
-    let id = bench.background("exec bash --norc --noprofile -i", &json!({"tty": true}));
+    let id = bench.start_background("exec bash --norc --noprofile -i", &json!({"tty": true}));
     bench.type_until(id, "PS1='go: '\n", "go: ");
     bench.type_until(id, "sleep 60\n", "sleep 60");
     bench.type_until(id, CTRL_C, "go: ");
@@ -131,15 +131,15 @@ pub(crate) fn keys_do_what_keys_do() {
 
 pub(crate) fn closing_a_terminal_is_the_end_of_its_input() {
     let bench = CommandHarness::new();
-    let id = bench.background("cat; echo end", &json!({"tty": true}));
+    let id = bench.start_background("cat; echo end", &json!({"tty": true}));
     let arguments = json!({"session_id": id, "chars": "one\n", "close": true, "yield_time_ms": 5000});
     let answer = bench.call("write_stdin", &arguments);
-    assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("one\none\nend\n", Some(0)));
+    assert_eq!((output_text(&answer).as_str(), answer.facts.exit_code), ("one\none\nend\n", Some(0)));
 }
 
 pub(crate) fn a_screen_is_what_a_person_would_see() {
     let bench = CommandHarness::new();
-    let id = bench.background(
+    let id = bench.start_background(
         "printf 'one\\ntwo\\e[1;1HONE\\e[5;10Hhere'; sleep 60",
         &json!({"tty": true, "rows": 6, "cols": 30, "yield_time_ms": 1000}),
     );
@@ -153,29 +153,29 @@ pub(crate) fn a_screen_is_what_a_person_would_see() {
     ");
 }
 
-pub(crate) fn a_screen_takes_nothing_away() {
+pub(crate) fn screen_consumes_no_output() {
     let bench = CommandHarness::new();
-    let id = bench.background("read x; echo written; read x", &json!({"tty": true}));
-    bench.running(id).write_input(b"a\n").unwrap();
+    let id = bench.start_background("read x; echo written; read x", &json!({"tty": true}));
+    bench.find_session(id).write_input(b"a\n").unwrap();
     eventually("its answer", || screen(&bench, id).contains("written"));
-    let read = output(&bench.type_in(id, "b\n"));
+    let read = output_text(&bench.type_in(id, "b\n"));
     assert!(read.contains("written\n"), "{read}");
 }
 
-pub(crate) fn a_terminal_that_nobody_has_open_for_a_while() {
+pub(crate) fn terminal_survives_a_moment_without_open_fds() {
     let bench = CommandHarness::new();
     let script =
         "exec 0<&- 1>&- 2>&-; sleep 0.3; exec 0</dev/tty 1>/dev/tty 2>&1; echo back; read x; echo \"got $x\"";
-    let id = bench.background(script, &json!({"tty": true, "yield_time_ms": 1500}));
+    let id = bench.start_background(script, &json!({"tty": true, "yield_time_ms": 1500}));
     let answer =
         bench.call("write_stdin", &json!({"session_id": id, "chars": "word\n", "yield_time_ms": 5000}));
     assert_eq!(answer.facts.exit_code, Some(0), "{}", answer.joined_text());
-    assert!(output(&answer).contains("got word\n"), "{}", answer.joined_text());
+    assert!(output_text(&answer).contains("got word\n"), "{}", answer.joined_text());
 }
 
-pub(crate) fn a_screen_of_what_has_ended_says_that_it_has() {
+pub(crate) fn screen_of_an_ended_session_reports_the_exit() {
     let bench = CommandHarness::new();
-    let id = bench.background("read x; echo bye; exit 3", &json!({"tty": true}));
+    let id = bench.start_background("read x; echo bye; exit 3", &json!({"tty": true}));
     let arguments = json!({"session_id": id, "chars": "\n", "screen": true, "yield_time_ms": 30_000});
     let answer = bench.call("write_stdin", &arguments);
     let text = answer.joined_text();
@@ -188,7 +188,7 @@ pub(crate) fn a_full_screen_program() {
     bench.workspace.write_file("text", lines);
     if installed(&bench, "less") {
         let id = bench
-            .background("less text", &json!({"tty": true, "rows": 6, "cols": 40, "yield_time_ms": 1000}));
+            .start_background("less text", &json!({"tty": true, "rows": 6, "cols": 40, "yield_time_ms": 1000}));
         eventually("its first screen", || screen(&bench, id).contains("line 5"));
         bench.type_in(id, "G");
         eventually("its last screen", || screen(&bench, id).contains("line 100"));
@@ -196,7 +196,7 @@ pub(crate) fn a_full_screen_program() {
         assert_eq!(bench.type_in(id, "q").facts.exit_code, Some(0));
     }
     if installed(&bench, "vim") {
-        let id = bench.background(
+        let id = bench.start_background(
             "vim -u NONE -n text",
             &json!({"tty": true, "rows": 6, "cols": 40, "yield_time_ms": 1000}),
         );
@@ -206,12 +206,12 @@ pub(crate) fn a_full_screen_program() {
         let answer =
             bench.call("write_stdin", &json!({"session_id": id, "chars": ":wq\r", "yield_time_ms": 30_000}));
         assert_eq!(answer.facts.exit_code, Some(0), "{}", answer.joined_text());
-        assert!(output(&bench.sh("head -n 2 text")) == "changed\nline 2\n");
+        assert!(output_text(&bench.run_script("head -n 2 text")) == "changed\nline 2\n");
     }
     let script = "import curses\ndef main(s):\n s.addstr(2, 5, 'drawn'); s.refresh(); s.getch()\ncurses.wrapper(main)\n";
     bench.workspace.write_file("draw.py", script);
-    let id = bench.background(
-        &format!("{} draw.py", python()),
+    let id = bench.start_background(
+        &format!("{} draw.py", python_path()),
         &json!({"tty": true, "rows": 6, "cols": 40, "yield_time_ms": 1000}),
     );
     eventually("a drawing", || screen(&bench, id).contains("\n\n     drawn"));
@@ -232,7 +232,7 @@ pub(crate) fn git_asks_hunk_by_hunk() {
             )
             .success
     );
-    let id = bench.background(
+    let id = bench.start_background(
         "git -c color.ui=never add -p",
         &json!({"tty": true, "workdir": "home", "yield_time_ms": 30_000}),
     );
@@ -241,5 +241,5 @@ pub(crate) fn git_asks_hunk_by_hunk() {
     assert_eq!(answer.facts.exit_code, Some(0), "{}", answer.joined_text());
     let staged =
         bench.call("shell", &json!({"command": ["git", "diff", "--cached", "--stat"], "workdir": "home"}));
-    assert!(output(&staged).contains("1 insertion"), "{}", output(&staged));
+    assert!(output_text(&staged).contains("1 insertion"), "{}", output_text(&staged));
 }

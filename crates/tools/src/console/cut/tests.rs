@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use testkit::TestWorkspace;
 
 use super::*;
-use crate::console::{RenderedOutput, fit, piped};
+use crate::console::{RenderedOutput, render_within, render_piped};
 
 /// More than memory holds.
 const LONG: usize = 3 << 20;
@@ -28,17 +28,17 @@ fn numbered(count: usize) -> String {
 #[test]
 fn what_fits_is_shown_whole() {
     for (bytes, lines) in [("", 0), ("a", 1), ("a\nb\n", 2), ("50%\r100%\n", 1)] {
-        let text = piped(bytes.as_bytes());
+        let text = render_piped(bytes.as_bytes());
         let tokens = bytes.len().div_ceil(4) as u64;
         let expected = RenderedOutput { text: text.clone(), cut: None, kept: None, tokens, lines };
-        assert_eq!(fit(&mut captured(bytes.as_bytes()), false, text.len()), expected, "{bytes:?}");
+        assert_eq!(render_within(&mut captured(bytes.as_bytes()), false, text.len()), expected, "{bytes:?}");
     }
 }
 
 #[test]
 fn a_cut_output_says_where_the_whole_is() {
     let whole = KeptOutput::Whole("/state/outputs/w/1-call-0.txt".into());
-    let (text, cut) = CapturedText::Whole(numbered(200)).shorten(160, &whereabouts(&whole));
+    let (text, cut) = CapturedText::Whole(numbered(200)).truncate(160, &describe_kept_file(&whole));
     assert_snapshot!(text, @r"
     line 1
     line 2
@@ -55,7 +55,7 @@ fn an_output_that_memory_dropped_counts_bytes_alone() {
     let ends = |omitted| CapturedText::Ends { head: numbered(20), omitted, tail: "of a line\nthe end\n".to_owned() };
     let path = "/state/outputs/w/1-call-0.txt".into();
     let part = KeptOutput::Part { path, bytes: 128 << 20, why: "no more is kept of one output".to_owned() };
-    let (text, cut) = ends(1 << 30).shorten(240, &whereabouts(&part));
+    let (text, cut) = ends(1 << 30).truncate(240, &describe_kept_file(&part));
     assert_snapshot!(text, @r"
     line 1
     line 2
@@ -72,7 +72,7 @@ fn an_output_that_memory_dropped_counts_bytes_alone() {
     ");
     assert_eq!(cut, OmittedSize { bytes: (1 << 30) + 88, lines: 11 });
     let nowhere = KeptOutput::Nowhere("the disk is nearly full".to_owned());
-    assert_snapshot!(ends(1 << 30).shorten(160, &whereabouts(&nowhere)).0, @r"
+    assert_snapshot!(ends(1 << 30).truncate(160, &describe_kept_file(&nowhere)).0, @r"
     line 1
     line 2
     line 3
@@ -83,7 +83,7 @@ fn an_output_that_memory_dropped_counts_bytes_alone() {
     ");
     let path = "/state/outputs/w/1-call-0.txt".into();
     let little = KeptOutput::Part { path, bytes: 70_000, why: "the disk is full".to_owned() };
-    assert_snapshot!(whereabouts(&little), @"the first 70000 bytes of it are in `/state/outputs/w/1-call-0.txt` (the disk is full)");
+    assert_snapshot!(describe_kept_file(&little), @"the first 70000 bytes of it are in `/state/outputs/w/1-call-0.txt` (the disk is full)");
 }
 
 #[test]
@@ -92,10 +92,10 @@ fn only_what_is_cut_is_kept() {
     let spill = Arc::new(Spill::new(workspace.path().join("outputs"), Path::new("/work")));
     let mut capture = Capture::new(Some(Arc::clone(&spill)), "call".to_owned());
     capture.push(CapturedStream::Stdout, b"short\n");
-    assert_eq!(fit(&mut capture.take(), false, 1000).cut, None);
+    assert_eq!(render_within(&mut capture.take(), false, 1000).cut, None);
     assert!(!spill.directory().exists());
     capture.push(CapturedStream::Stdout, numbered(1000).as_bytes());
-    let shown = fit(&mut capture.take(), false, 1000);
+    let shown = render_within(&mut capture.take(), false, 1000);
     assert!(shown.text.contains(&*spill.directory().to_string_lossy()), "{}", shown.text);
     assert!(shown.text.len() <= 1000 && shown.text.ends_with("line 1000\n"));
     assert_eq!((shown.lines, shown.tokens), (1000, numbered(1000).len().div_ceil(4) as u64));
@@ -105,7 +105,7 @@ fn only_what_is_cut_is_kept() {
 fn characters_that_memory_cut_are_left_out() {
     // Three bytes do not divide the memory limit.
     let text = "€".repeat(LONG / 3);
-    let shown = fit(&mut captured(text.as_bytes()), false, 4 << 20);
+    let shown = render_within(&mut captured(text.as_bytes()), false, 4 << 20);
     assert!(!shown.text.contains("\\x"));
     let shown_euros = shown.text.matches('€').count() * 3;
     assert_eq!(shown.cut, Some(OmittedSize { bytes: text.len() - shown_euros, lines: 0 }));
@@ -113,7 +113,7 @@ fn characters_that_memory_cut_are_left_out() {
 
 #[test]
 fn no_room_still_says_what_is_missing() {
-    let shown = fit(&mut captured(b"some output\n"), false, 0);
+    let shown = render_within(&mut captured(b"some output\n"), false, 0);
     assert_snapshot!(shown.text, @"[… 1 lines, 12 bytes (about 3 tokens) cut here; the rest was not kept: there is no directory for outputs …]");
 }
 
@@ -121,8 +121,8 @@ fn no_room_still_says_what_is_missing() {
 fn escapes_count_against_the_budget() {
     let bytes: Vec<u8> = (0..=u8::MAX).map(|n| n.wrapping_mul(7)).cycle().take(LONG).collect();
     for terminal in [false, true] {
-        assert!(fit(&mut captured(&bytes), terminal, 40_000).text.len() <= 40_000);
-        assert!(fit(&mut captured(&bytes[..100_000]), terminal, 40_000).text.len() <= 40_000);
+        assert!(render_within(&mut captured(&bytes), terminal, 40_000).text.len() <= 40_000);
+        assert!(render_within(&mut captured(&bytes[..100_000]), terminal, 40_000).text.len() <= 40_000);
     }
 }
 
@@ -141,7 +141,7 @@ proptest! {
             0 => (CapturedText::Whole(all.clone()), budget.min(all.len().saturating_sub(1))),
             omitted => (CapturedText::Ends { head: first, omitted, tail: last }, budget),
         };
-        let (text, cut) = known.shorten(budget, "gone");
+        let (text, cut) = known.truncate(budget, "gone");
         let (head, rest) = text.split_once("[… ").unwrap();
         let (marker, tail) = rest.split_once(" …]\n").unwrap();
         prop_assert!(text.len() <= budget.max("[…  …]\n".len() + marker.len()));
