@@ -105,9 +105,9 @@ impl AgentSession {
     async fn summarised(&self) -> Result<String, ModelError> {
         let dialect = self.setup.model.dialect();
         let mut items = self.history.entries().to_vec();
-        items.push(dialect.entry(&dialect.user(SUMMARISE, &[])));
+        items.push(dialect.serialize_item(&dialect.user_message(SUMMARISE, &[])));
         let mut events = self.setup.model.respond(self.request_body(&items, "")).await?;
-        let mut listener = dialect.listener();
+        let mut listener = dialect.stream_decoder();
         let mut heard = Vec::new();
         // ends: with the stream
         while let Some(event) = events.next().await {
@@ -119,7 +119,7 @@ impl AgentSession {
             Some(ResponseEnd::CutShort { why }) => return Err(broken_stream(&format!("the summary was cut short: {why}"))),
             Some(ResponseEnd::Done) | None => {}
         }
-        let text = listener.into_said().text();
+        let text = listener.into_turn().text();
         if text.trim().is_empty() { Err(broken_stream("the summary is empty")) } else { Ok(text) }
     }
 }

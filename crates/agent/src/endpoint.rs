@@ -34,9 +34,9 @@ impl ModelEndpoint {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        for (name, value) in dialect.headers(key) {
+        for (name, value) in dialect.request_headers(key) {
             let mut value = HeaderValue::from_str(&value).map_err(|_| {
-                format!("the key in {} has letters that cannot be sent", dialect.key_variable())
+                format!("the key in {} has letters that cannot be sent", dialect.api_key_variable())
             })?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
@@ -55,7 +55,7 @@ impl ModelEndpoint {
         let after = response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok());
         let after = after.map(|after| in_seconds(after, SystemTime::now()));
         let said = read_body(response, REFUSAL).await.unwrap_or_default();
-        Err(self.dialect.refused(status.as_u16(), after.as_deref(), &said))
+        Err(self.dialect.http_error(status.as_u16(), after.as_deref(), &said))
     }
 
     fn unreached(&self, error: &reqwest::Error) -> ModelError {
@@ -94,7 +94,7 @@ fn place(base: &str, dialect: Dialect) -> Result<Url, String> {
             "the base URL has a user name or a password in it; put the key into the environment".to_owned()
         }
     })?;
-    Ok(join_path(&url, dialect.path()))
+    Ok(join_path(&url, dialect.endpoint_path()))
 }
 
 /// Converts the HTTP date of a `RetryAdvice-After` header to seconds; returns other values unchanged.

@@ -37,7 +37,7 @@ impl AgentSession {
         let stop = self.handle.stop_token();
         let runtime = ToolCallRuntime::new(self.setup.router.clone());
         let mut hearing = ActiveRound { runtime, answers: Vec::new(), usage: None, end: None, stopped: false };
-        let mut listener = self.setup.model.dialect().listener();
+        let mut listener = self.setup.model.dialect().stream_decoder();
         let response = tokio::select! {
             biased;
             () = stop.cancelled() => None,
@@ -57,16 +57,16 @@ impl AgentSession {
         }
         drained(events);
         let took = began.elapsed();
-        let said = listener.into_said();
+        let said = listener.into_turn();
         let dialect = said.dialect().as_str().to_owned();
         let end = hearing.end.take().unwrap_or(ResponseEnd::Done);
         let acted =
-            said.calls().next().is_some() || said.unread().next().is_some() || said.lost().next().is_some();
+            said.calls().next().is_some() || said.unread_calls().next().is_some() || said.lost_calls().next().is_some();
         if matches!(end, ResponseEnd::Failed(_)) && !acted {
             return Ok(RoundOutcome { end, acted, interrupted: false });
         }
         if !said.is_empty() {
-            self.write_entry(&JournalEntry::Said { wire: dialect, items: vec![said.save()] })?;
+            self.write_entry(&JournalEntry::Said { wire: dialect, items: vec![said.to_saved_json()] })?;
         }
         self.costs(hearing.usage.unwrap_or_default(), bytes, took)?;
         let interrupted = self.rest(&mut hearing, &stop).await?;

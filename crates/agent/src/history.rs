@@ -37,21 +37,21 @@ impl ConversationHistory {
     pub(crate) fn push(&mut self, piece: HistoryItem) {
         let dialect = self.dialect;
         let items = match &piece {
-            HistoryItem::User { text, images } => vec![dialect.user(text, images)],
+            HistoryItem::User { text, images } => vec![dialect.user_message(text, images)],
             HistoryItem::Summary { summary, asked } => {
                 let asked = asked.as_ref().map(|text| format!("\n\nWhat the user asked for last:\n{text}"));
                 let asked = asked.unwrap_or_default();
                 let text = format!(
                     "What happened so far, in short, in place of the conversation itself:\n{summary}{asked}"
                 );
-                vec![dialect.user(&text, &[])]
+                vec![dialect.user_message(&text, &[])]
             }
             HistoryItem::Round { said, answers } => {
                 let answers = answers.iter().map(|(id, output)| (id, output));
-                [dialect.said(said), dialect.replies(said, answers)].concat()
+                [dialect.assistant_turn(said), dialect.turn_replies(said, answers)].concat()
             }
         };
-        self.entries.extend(items.iter().map(|item| dialect.entry(item)));
+        self.entries.extend(items.iter().map(|item| dialect.serialize_item(item)));
         self.pieces.push(piece);
     }
 
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn round(text: &str) -> HistoryItem {
-        let said = AssistantTurn::of_calls(Dialect::Chat, [ToolCall::function("c", "t", "{}")]);
+        let said = AssistantTurn::from_calls(Dialect::Chat, [ToolCall::function("c", "t", "{}")]);
         HistoryItem::Round { said, answers: vec![("c".into(), ToolOutput::text(text))] }
     }
 

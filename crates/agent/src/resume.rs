@@ -51,7 +51,7 @@ impl PartialRound {
     fn close(self, dialect: Dialect) -> (Option<HistoryItem>, Vec<ToolCall>) {
         let Self { said, calls, answers } = self;
         // If the program died during the response, the journal has its calls only.
-        let said = said.unwrap_or_else(|| AssistantTurn::of_calls(dialect, calls));
+        let said = said.unwrap_or_else(|| AssistantTurn::from_calls(dialect, calls));
         let answered = |call: &&ToolCall| !answers.iter().any(|(id, _)| *id == call.id);
         let lost = said.calls().filter(answered).cloned().collect();
         ((!said.is_empty()).then_some(HistoryItem::Round { said, answers }), lost)
@@ -135,7 +135,7 @@ impl JournalReplay {
                     self.close();
                 }
                 for item in items {
-                    let said = AssistantTurn::load(item).map_err(|fault| AgentFault::Resume(fault.to_string()))?;
+                    let said = AssistantTurn::from_saved_json(item).map_err(|fault| AgentFault::Resume(fault.to_string()))?;
                     self.round.said = Some(said);
                 }
             }
@@ -226,8 +226,8 @@ mod tests {
 
     fn said_record(ids: &[&str]) -> JournalRecord {
         let calls = ids.iter().map(|id| ToolCall::function(*id, "t", "{}"));
-        let said = AssistantTurn::of_calls(Dialect::Chat, calls);
-        record(JournalEntry::Said { wire: "chat".to_owned(), items: vec![said.save()] })
+        let said = AssistantTurn::from_calls(Dialect::Chat, calls);
+        record(JournalEntry::Said { wire: "chat".to_owned(), items: vec![said.to_saved_json()] })
     }
 
     fn of_client(id: &str) -> JournalRecord {

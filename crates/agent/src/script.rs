@@ -170,8 +170,8 @@ impl ScriptedBackend {
         let usage = TokenUsage { input: length, cached: 0, output: 10, reasoning: 0 };
         let id = format!("{:04}", number.min(9999));
         let lines = turn.lines(number);
-        let whole = (request["stream"] != true).then(|| dialect.spoken_whole(&id, &lines, usage));
-        let mut events = dialect.spoken(&id, &lines, usage);
+        let whole = (request["stream"] != true).then(|| dialect.mock_response(&id, &lines, usage));
+        let mut events = dialect.mock_stream(&id, &lines, usage);
         let breaks = turn.break_after.is_some_and(|after| after < events.len());
         if let Some(after) = turn.break_after.or(turn.end_after) {
             events.truncate(after);
@@ -190,7 +190,7 @@ impl ModelBackend for ScriptedBackend {
         Box::pin(async move {
             match self.respond_to(self.dialect, &body) {
                 ScriptedResponse::Refused { status, retry_after, body } => {
-                    Err(self.dialect.refused(status, retry_after.as_deref(), &body))
+                    Err(self.dialect.http_error(status, retry_after.as_deref(), &body))
                 }
                 ScriptedResponse::Spoken { delay, pace, events, breaks, whole: _ } => {
                     sleep_unless_zero(delay).await;

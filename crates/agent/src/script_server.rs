@@ -81,7 +81,7 @@ async fn answer(request: Request<Incoming>, script: &ScriptedBackend, heard: &im
         Err(_) => return json_response(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long"),
     };
     heard(&path, &body);
-    let Some(dialect) = Dialect::ALL.into_iter().find(|dialect| path.ends_with(dialect.path())) else {
+    let Some(dialect) = Dialect::ALL.into_iter().find(|dialect| path.ends_with(dialect.endpoint_path())) else {
         let models = head.method == Method::GET && path.ends_with("/models");
         return match models {
             true => json_response(StatusCode::OK, r#"{"object":"list","data":[]}"#),

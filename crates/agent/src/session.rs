@@ -221,7 +221,7 @@ impl AgentSession {
 
     /// Returns a request body with `items` and `tools`.
     pub(crate) fn request_body(&self, items: &[wire::SerializedItem], tools: &str) -> String {
-        self.setup.model.dialect().request(&ModelRequest {
+        self.setup.model.dialect().request_body(&ModelRequest {
             model: &self.setup.name,
             instructions: &self.setup.instructions,
             items,

@@ -45,7 +45,7 @@ impl ModelBackend for NarrowContextModel {
     fn respond(&self, body: String) -> BoxFuture<'_, Result<ModelEventStream, ModelError>> {
         if body.len() > self.most {
             let refused = json!({"error": {"code": "context_length_exceeded", "message": "too long"}});
-            return Box::pin(std::future::ready(Err(self.dialect().refused(
+            return Box::pin(std::future::ready(Err(self.dialect().http_error(
                 400,
                 None,
                 &refused.to_string(),
@@ -134,7 +134,7 @@ impl ModelBackend for ZeroContextModel {
     fn respond(&self, _: String) -> BoxFuture<'_, Result<ModelEventStream, ModelError>> {
         *self.0.lock().unwrap() += 1;
         let refused = r#"{"error": {"code": "context_length_exceeded", "message": "too long"}}"#;
-        Box::pin(std::future::ready(Err(self.dialect().refused(400, None, refused))))
+        Box::pin(std::future::ready(Err(self.dialect().http_error(400, None, refused))))
     }
 }
 

@@ -273,7 +273,7 @@ fn dispatch(runtime: &tokio::runtime::Runtime) {
                 let began = Instant::now();
                 runtime.block_on(async {
                     let mut calls = toolgate.call_runtime();
-                    let mut reader = dialect.reader();
+                    let mut reader = dialect.call_reader();
                     for _ in 0..CALLS {
                         let item = serde_json::from_str(&text).expect("it is JSON");
                         for reading in reader.push(&item) {

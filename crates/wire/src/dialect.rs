@@ -47,15 +47,15 @@ impl Dialect {
             specs.retain(|spec| !ours(spec));
         }
         let tools = specs.into_iter().filter_map(|spec| match self {
-            Self::Responses => Some(responses::tool(spec, style)),
-            Self::Chat => chat::tool(spec, style),
-            Self::Anthropic => anthropic::tool(spec, style),
+            Self::Responses => Some(responses::tool_declaration(spec, style)),
+            Self::Chat => chat::tool_declaration(spec, style),
+            Self::Anthropic => anthropic::tool_declaration(spec, style),
         });
-        sorted(tools.collect())
+        with_sorted_keys(tools.collect())
     }
 
     /// Returns a reader for the calls of one response.
-    pub fn reader(self) -> CallReader {
+    pub fn call_reader(self) -> CallReader {
         CallReader::new(self)
     }
 
@@ -64,11 +64,11 @@ impl Dialect {
     /// these items for several calls.
     pub fn answer(self, call: &ToolCall, output: &ToolOutput) -> Vec<Value> {
         let items = match self {
-            Self::Responses => vec![responses::answer(call, output)],
-            Self::Chat => chat::answer(call, output),
-            Self::Anthropic => vec![anthropic::answer(call, output)],
+            Self::Responses => vec![responses::call_output(call, output)],
+            Self::Chat => chat::tool_messages(call, output),
+            Self::Anthropic => vec![anthropic::tool_result(call, output)],
         };
-        items.into_iter().map(sorted).collect()
+        items.into_iter().map(with_sorted_keys).collect()
     }
 
     /// Writes the items that answer the calls of one response, in an order that the API accepts. Chat requires all tool
@@ -108,7 +108,7 @@ pub struct UnknownDialect {
 
 /// Sorts the keys of all objects. Feature unification decides whether `serde_json` keeps insertion order, and the bytes
 /// of a cached prompt must not depend on it.
-pub(crate) fn sorted(mut value: Value) -> Value {
+pub(crate) fn with_sorted_keys(mut value: Value) -> Value {
     value.sort_all_objects();
     value
 }

@@ -7,7 +7,7 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 impl Dialect {
     /// Returns the path that is appended to a base URL ending in `/v1`, e.g. `chat/completions`.
-    pub fn path(self) -> &'static str {
+    pub fn endpoint_path(self) -> &'static str {
         match self {
             Self::Responses => "responses",
             Self::Chat => "chat/completions",
@@ -16,7 +16,7 @@ impl Dialect {
     }
 
     /// Returns the HTTP headers that the API requires. Without a key, only the headers that do not depend on it.
-    pub fn headers(self, key: Option<&str>) -> Vec<(&'static str, String)> {
+    pub fn request_headers(self, key: Option<&str>) -> Vec<(&'static str, String)> {
         let key = key.map(|key| match self {
             Self::Responses | Self::Chat => ("authorization", format!("Bearer {key}")),
             Self::Anthropic => ("x-api-key", key.to_owned()),
@@ -29,7 +29,7 @@ impl Dialect {
     }
 
     /// Returns the environment variable that conventionally holds the API key.
-    pub fn key_variable(self) -> &'static str {
+    pub fn api_key_variable(self) -> &'static str {
         match self {
             Self::Responses | Self::Chat => "OPENAI_API_KEY",
             Self::Anthropic => "ANTHROPIC_API_KEY",
@@ -42,9 +42,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_api_has_its_door_and_its_key() {
+    fn every_api_has_its_path_and_headers() {
         let told = Dialect::ALL.map(|dialect| {
-            format!("{} {:?} {:?}", dialect.path(), dialect.headers(Some("k")), dialect.headers(None))
+            format!("{} {:?} {:?}", dialect.endpoint_path(), dialect.request_headers(Some("k")), dialect.request_headers(None))
         });
         insta::assert_snapshot!(told.join("\n"), @r#"
         responses [("authorization", "Bearer k")] []

@@ -27,7 +27,7 @@ pub(crate) enum ItemFragment {
 impl Dialect {
     /// Serialises an item that [`user`](Self::user), [`said`](Self::said), [`answers`](Self::answers) or
     /// [`replies`](Self::replies) wrote.
-    pub fn entry(self, item: &Value) -> SerializedItem {
+    pub fn serialize_item(self, item: &Value) -> SerializedItem {
         let whole = || SerializedItem { text: item.to_string().into(), part: ItemFragment::Whole };
         match self {
             Self::Responses | Self::Chat => whole(),
@@ -53,7 +53,7 @@ impl SerializedItem {
         &self.text
     }
 
-    pub(crate) fn part(&self) -> ItemFragment {
+    pub(crate) fn fragment(&self) -> ItemFragment {
         self.part
     }
 }

@@ -49,10 +49,10 @@ struct ServerErrorReport {
 
 impl Dialect {
     /// Parses an HTTP response with an error status. `retry_after` is the value of the `retry-after` header.
-    pub fn refused(self, status: u16, retry_after: Option<&str>, body: &str) -> ModelError {
+    pub fn http_error(self, status: u16, retry_after: Option<&str>, body: &str) -> ModelError {
         let mut account = match serde_json::from_str::<Value>(body) {
-            Ok(json) => ServerErrorReport::of(&json),
-            Err(_) => ServerErrorReport { text: plain::body(body), ..ServerErrorReport::default() },
+            Ok(json) => ServerErrorReport::from_json(&json),
+            Err(_) => ServerErrorReport { text: plain::describe_body(body), ..ServerErrorReport::default() },
         };
         account.status = Some(status);
         account.wait = retry_after.and_then(seconds).or(account.wait);
@@ -60,21 +60,21 @@ impl Dialect {
     }
 
     /// Parses an error that a stream reports.
-    pub(crate) fn failed(self, json: &Value) -> ModelError {
-        ServerErrorReport::of(json).judge(self)
+    pub(crate) fn stream_error(self, json: &Value) -> ModelError {
+        ServerErrorReport::from_json(json).judge(self)
     }
 }
 
 impl ModelError {
     /// The error for a stream that ended before its response was complete.
-    pub(crate) fn broken() -> Self {
+    pub(crate) fn stream_ended_early() -> Self {
         let message =
             "the stream of the model ended before its response did; send the request again".to_owned();
         Self { code: ModelErrorCode::Broken, message, retry: RetryAdvice::Soon }
     }
 
     /// The error for a response with more pieces than the limit.
-    pub(crate) fn scattered(limit: usize) -> Self {
+    pub(crate) fn too_many_pieces(limit: usize) -> Self {
         let message = format!(
             "the model's response has more than {limit} pieces of text and calls; ask for less, or limit its output"
         );
@@ -82,7 +82,7 @@ impl ModelError {
     }
 
     /// The error for a response with more bytes than the limit.
-    pub(crate) fn endless(limit: usize) -> Self {
+    pub(crate) fn response_too_long(limit: usize) -> Self {
         let message =
             format!("the model's response is longer than {limit} bytes; ask for less, or limit its output");
         Self { code: ModelErrorCode::Endless, message, retry: RetryAdvice::Never }
@@ -92,7 +92,7 @@ impl ModelError {
 impl ServerErrorReport {
     /// Extracts the error from the shapes that servers send: `{"error": {..}}`, `{"error": ".."}`, `[{"error": ..}]`,
     /// `{"detail": ..}` or the bare error object.
-    fn of(json: &Value) -> Self {
+    fn from_json(json: &Value) -> Self {
         let json = json.get(0).unwrap_or(json);
         let error = match &json["error"] {
             Value::Object(_) | Value::String(_) => &json["error"],
@@ -107,8 +107,8 @@ impl ServerErrorReport {
     }
 
     fn judge(self, dialect: Dialect) -> ModelError {
-        let code = ModelErrorCode::of(self.status, &self.words, &self.text);
-        let retry = match (code.passes(), self.wait) {
+        let code = ModelErrorCode::classify(self.status, &self.words, &self.text);
+        let retry = match (code.is_transient(), self.wait) {
             (false, _) => RetryAdvice::Never,
             (true, Some(wait)) => RetryAdvice::After(wait.min(MAX_WAIT)),
             (true, None) => RetryAdvice::Soon,
@@ -122,14 +122,14 @@ impl ServerErrorReport {
             status.as_deref().into_iter().chain(self.words.first().map(String::as_str)).collect();
         let marks = match marks.join(", ").as_str() {
             "" => String::new(),
-            marks => format!(" ({})", plain::line(marks, plain::MARKS)),
+            marks => format!(" ({})", plain::sanitize_line(marks, plain::MARKS)),
         };
-        let text = plain::line(&self.text, plain::TEXT);
+        let text = plain::sanitize_line(&self.text, plain::TEXT);
         let text = match text.trim_end_matches(['.', ' ']) {
             "" => String::new(),
             text => format!(": {text}"),
         };
-        format!("{}{marks}{text}{}", code.what(), code.advice(dialect))
+        format!("{}{marks}{text}{}", code.description(), code.advice(dialect))
     }
 }
 

@@ -79,7 +79,7 @@ impl WireFault {
     }
 
     /// Returns the reason.
-    pub fn why(&self) -> &CallFaultReason {
+    pub fn reason(&self) -> &CallFaultReason {
         &self.why
     }
 
@@ -105,7 +105,7 @@ impl WireFault {
 }
 
 /// Returns the JSON type of `value` with its article, for error sentences.
-pub(crate) fn type_of(value: &Value) -> &'static str {
+pub(crate) fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn fault(id: Option<&str>, kind: CallItemKind) -> WireFault {
-        let why = CallFaultReason::Type { expected: "a string", found: type_of(&Value::Null) };
+        let why = CallFaultReason::Type { expected: "a string", found: json_type_name(&Value::Null) };
         WireFault {
             id: id.map(CallId::from),
             name: Some("shell".into()),

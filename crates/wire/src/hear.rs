@@ -80,13 +80,13 @@ enum DialectDecoder {
 
 impl Dialect {
     /// Returns a decoder for one response of the model.
-    pub fn listener(self) -> StreamDecoder {
+    pub fn stream_decoder(self) -> StreamDecoder {
         let ear = match self {
             Self::Responses => DialectDecoder::Responses(responses::ResponsesStreamDecoder::default()),
             Self::Chat => DialectDecoder::Chat(chat::ChatStreamDecoder::default()),
             Self::Anthropic => DialectDecoder::Anthropic(anthropic::AnthropicStreamDecoder::default()),
         };
-        StreamDecoder { calls: CallReader::of_one_response(self), ear, notes: ResponseAccumulator::new(self) }
+        StreamDecoder { calls: CallReader::for_one_response(self), ear, notes: ResponseAccumulator::new(self) }
     }
 }
 
@@ -96,17 +96,17 @@ impl StreamDecoder {
         if self.notes.is_over() {
             return Vec::new();
         }
-        self.notes.readings(self.calls.push(json));
+        self.notes.add_parsed_calls(self.calls.push(json));
         match &mut self.ear {
-            DialectDecoder::Responses(ear) => ear.hear(json, &mut self.notes),
-            DialectDecoder::Chat(ear) => ear.hear(json, &mut self.notes),
-            DialectDecoder::Anthropic(ear) => ear.hear(json, &mut self.notes),
+            DialectDecoder::Responses(ear) => ear.decode_event(json, &mut self.notes),
+            DialectDecoder::Chat(ear) => ear.decode_event(json, &mut self.notes),
+            DialectDecoder::Anthropic(ear) => ear.decode_event(json, &mut self.notes),
         }
         if self.notes.is_ending() {
             // Flushes the partial state of the ear and of the reader. The end itself is already set.
             self.close();
         }
-        self.notes.take()
+        self.notes.take_events()
     }
 
     /// Ends the stream, with or without `[DONE]`. If the response is incomplete, each partial call becomes a call or a
@@ -116,18 +116,18 @@ impl StreamDecoder {
             return Vec::new();
         }
         let end = self.close();
-        self.notes.end(end);
-        self.notes.take()
+        self.notes.set_end(end);
+        self.notes.take_events()
     }
 
     /// Returns the turn accumulated so far.
-    pub fn into_said(self) -> AssistantTurn {
-        self.notes.into_said()
+    pub fn into_turn(self) -> AssistantTurn {
+        self.notes.into_turn()
     }
 
     /// Flushes partial state, and returns the end of a response that receives no more events.
     fn close(&mut self) -> ResponseEnd {
-        self.notes.readings(self.calls.finish());
+        self.notes.add_parsed_calls(self.calls.finish());
         match &mut self.ear {
             DialectDecoder::Responses(ear) => ear.finish(&mut self.notes),
             DialectDecoder::Chat(ear) => ear.finish(&mut self.notes),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tool::{CallId, OutputImage, ToolCall, ToolOutput};
 
-use crate::dialect::sorted;
+use crate::dialect::with_sorted_keys;
 use crate::write::{anthropic, chat, responses};
 use crate::{Dialect, AssistantTurn};
 
@@ -13,24 +13,24 @@ const UNANSWERED: &str =
 
 impl Dialect {
     /// Writes a user message. An empty one gets a placeholder text, because APIs reject a message without content.
-    pub fn user(self, text: &str, pictures: &[OutputImage]) -> Value {
-        sorted(match self {
-            Self::Responses => responses::user(text, pictures),
-            Self::Chat => chat::user(text, pictures),
-            Self::Anthropic => anthropic::user(text, pictures),
+    pub fn user_message(self, text: &str, pictures: &[OutputImage]) -> Value {
+        with_sorted_keys(match self {
+            Self::Responses => responses::user_message(text, pictures),
+            Self::Chat => chat::user_message(text, pictures),
+            Self::Anthropic => anthropic::user_message(text, pictures),
         })
     }
 
     /// Writes an assistant turn as history items; none if the turn has no content.
     ///
     /// A turn decoded by another dialect is reduced to its text and calls; its API-specific items are left out.
-    pub fn said(self, said: &AssistantTurn) -> Vec<Value> {
+    pub fn assistant_turn(self, said: &AssistantTurn) -> Vec<Value> {
         let items = match self {
-            Self::Responses => responses::said(said),
-            Self::Chat => chat::said(said).into_iter().collect(),
-            Self::Anthropic => anthropic::said(said).into_iter().collect(),
+            Self::Responses => responses::assistant_items(said),
+            Self::Chat => chat::assistant_message(said).into_iter().collect(),
+            Self::Anthropic => anthropic::assistant_message(said).into_iter().collect(),
         };
-        items.into_iter().map(sorted).collect()
+        items.into_iter().map(with_sorted_keys).collect()
     }
 
     /// Writes the items that follow [`said`](Self::said): exactly one answer for every call of the turn. Answers to
@@ -38,22 +38,22 @@ impl Dialect {
     ///
     /// `outputs` may come in any order. Outputs of unknown calls and duplicate outputs are ignored. A call without an
     /// output is answered as interrupted.
-    pub fn replies<'a>(
+    pub fn turn_replies<'a>(
         self,
         said: &AssistantTurn,
         outputs: impl IntoIterator<Item = (&'a CallId, &'a ToolOutput)>,
     ) -> Vec<Value> {
         let outputs: Vec<(&CallId, &ToolOutput)> = outputs.into_iter().collect();
         let unanswered = ToolOutput::failure(UNANSWERED);
-        let unread: Vec<(&ToolCall, ToolOutput)> = said.unread().collect();
+        let unread: Vec<(&ToolCall, ToolOutput)> = said.unread_calls().collect();
         let read = said.calls().map(|call| {
             let found = outputs.iter().find(|(id, _)| **id == call.id);
             (call, found.map_or(&unanswered, |(_, output)| *output))
         });
         let mut items = self.answers(read.chain(unread.iter().map(|(call, output)| (*call, output))));
-        let lost: Vec<&str> = said.lost().collect();
+        let lost: Vec<&str> = said.lost_calls().collect();
         if !lost.is_empty() {
-            items.push(self.user(&lost.join("\n"), &[]));
+            items.push(self.user_message(&lost.join("\n"), &[]));
         }
         items
     }

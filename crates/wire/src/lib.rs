@@ -81,5 +81,5 @@ pub use said::{AssistantTurn, UnreadableTurn};
 pub use speak::MockOutput;
 pub use style::{FreeformDeclaration, IntegerSpelling, ApiCompat};
 pub use usage::TokenUsage;
-pub use words::{TranscriptItem, words};
+pub use words::{TranscriptItem, transcript_items};
 pub use write::mcp::mcp_tools;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tool::ToolCall;
 
 use crate::{Dialect, WireFault};
-pub(crate) use chat::{finish_reason, first_choice, is_whole};
+pub(crate) use chat::{finish_reason, first_choice, is_whole_response};
 pub(crate) use responses::call_id;
 use seen::CallDeduplicator;
 use turn::{ResponseFragment, ResponseTracker};
@@ -68,7 +68,7 @@ impl CallReader {
     }
 
     /// Returns a reader that takes all input for one response, so no id is reported twice.
-    pub(crate) fn of_one_response(dialect: Dialect) -> Self {
+    pub(crate) fn for_one_response(dialect: Dialect) -> Self {
         Self { span: ReaderScope::One, ..Self::new(dialect) }
     }
 
@@ -86,12 +86,12 @@ impl CallReader {
     }
 
     fn push_to_a_turn(&mut self, json: &Value) -> Vec<ParsedCall> {
-        let piece = ResponseFragment::of(self.dialect, json);
+        let piece = ResponseFragment::classify(self.dialect, json);
         let idle = match &self.state {
             DialectCallReader::Chat(reader) => reader.is_idle(),
             DialectCallReader::Responses(_) | DialectCallReader::Anthropic(_) => true,
         };
-        let mut before = if self.turn.passes_to(piece, idle) { self.finish() } else { Vec::new() };
+        let mut before = if self.turn.starts_new_response(piece, idle) { self.finish() } else { Vec::new() };
         let readings = self.read(json);
         if piece == ResponseFragment::Item {
             readings.iter().for_each(|reading| self.seen.forget(reading));
@@ -102,9 +102,9 @@ impl CallReader {
 
     fn read(&mut self, json: &Value) -> Vec<ParsedCall> {
         match &mut self.state {
-            DialectCallReader::Responses(reader) => reader.read(json),
-            DialectCallReader::Chat(reader) => reader.read(json),
-            DialectCallReader::Anthropic(reader) => reader.read(json),
+            DialectCallReader::Responses(reader) => reader.read_event(json),
+            DialectCallReader::Chat(reader) => reader.read_event(json),
+            DialectCallReader::Anthropic(reader) => reader.read_event(json),
         }
     }
 
@@ -135,8 +135,8 @@ mod tests {
     use super::*;
 
     /// Describes the results of a reader for a stream that then ends: one line for each result.
-    pub(super) fn tell(dialect: Dialect, stream: &[Value]) -> String {
-        let mut reader = dialect.reader();
+    pub(super) fn describe_stream(dialect: Dialect, stream: &[Value]) -> String {
+        let mut reader = dialect.call_reader();
         let mut readings: Vec<ParsedCall> = stream.iter().flat_map(|json| reader.push(json)).collect();
         readings.extend(reader.finish());
         let text = readings.iter().map(line).collect::<Vec<_>>().join("\n");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn calls(dialect: Dialect, stream: &[Value]) -> usize {
-        tell(dialect, stream).lines().count()
+        describe_stream(dialect, stream).lines().count()
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(calls(Dialect::Responses, &[whole.clone(), whole]), 2);
         assert_eq!(calls(Dialect::Responses, &[item.clone(), item.clone(), completed("a")]), 3);
         let other = json!({"type": "function_call", "call_id": "c0", "name": "go", "arguments": "{\"a\":1}"});
-        let told = tell(Dialect::Responses, &[json!({"id": "r", "output": [item, other]})]);
+        let told = describe_stream(Dialect::Responses, &[json!({"id": "r", "output": [item, other]})]);
         assert!(told.contains("already has the id `c0`"), "{told}");
     }
 

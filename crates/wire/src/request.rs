@@ -55,7 +55,7 @@ pub enum ReasoningMode {
 
 impl Dialect {
     /// Writes the body of a streaming request. Equal requests give equal bytes.
-    pub fn request(self, request: &ModelRequest<'_>) -> String {
+    pub fn request_body(self, request: &ModelRequest<'_>) -> String {
         let items: usize = request.items.iter().map(|entry| entry.size() + MARK.len()).sum();
         let given = request.instructions.len() + request.instructions.len() / 8 + request.tools.len();
         let mut body = String::with_capacity(items + given + ROOM);
@@ -140,8 +140,8 @@ fn push_wholes(body: &mut String, entries: &[SerializedItem]) {
 /// Merges the entries of one user message into one message, results first.
 fn push_messages(body: &mut String, entries: &[SerializedItem]) {
     let runs: Vec<&[SerializedItem]> =
-        entries.chunk_by(|one, next| one.part() != ItemFragment::Whole && next.part() != ItemFragment::Whole).collect();
-    let is_user = |run: &[SerializedItem]| run.first().is_some_and(|entry| entry.part() != ItemFragment::Whole);
+        entries.chunk_by(|one, next| one.fragment() != ItemFragment::Whole && next.fragment() != ItemFragment::Whole).collect();
+    let is_user = |run: &[SerializedItem]| run.first().is_some_and(|entry| entry.fragment() != ItemFragment::Whole);
     let users = runs.iter().filter(|run| is_user(run)).count();
     let mut user = 0;
     for (at, run) in runs.iter().enumerate() {
@@ -162,7 +162,7 @@ fn push_messages(body: &mut String, entries: &[SerializedItem]) {
 }
 
 fn push_blocks(body: &mut String, run: &[SerializedItem]) {
-    let of = |part: ItemFragment| run.iter().filter(move |entry| entry.part() == part);
+    let of = |part: ItemFragment| run.iter().filter(move |entry| entry.fragment() == part);
     for (at, entry) in of(ItemFragment::Result).chain(of(ItemFragment::Blocks)).enumerate() {
         body.push_str(if at == 0 { "" } else { "," });
         body.push_str(entry.text());

@@ -48,7 +48,7 @@ impl AssistantTurn {
     }
 
     /// Returns a turn that consists of calls alone.
-    pub fn of_calls(dialect: Dialect, calls: impl IntoIterator<Item = ToolCall>) -> Self {
+    pub fn from_calls(dialect: Dialect, calls: impl IntoIterator<Item = ToolCall>) -> Self {
         let mut said = Self::new(dialect);
         calls.into_iter().for_each(|call| said.push(TurnPiece { what: TurnContent::Call(call), raw: None }));
         said
@@ -82,7 +82,7 @@ impl AssistantTurn {
     }
 
     /// Returns the calls that could not be parsed, each with its answer.
-    pub fn unread(&self) -> impl Iterator<Item = (&ToolCall, ToolOutput)> {
+    pub fn unread_calls(&self) -> impl Iterator<Item = (&ToolCall, ToolOutput)> {
         self.pieces.iter().filter_map(|piece| match &piece.what {
             TurnContent::Unread(call, why) => Some((call, ToolOutput::failure(why.as_str()))),
             TurnContent::Text(_) | TurnContent::Call(_) | TurnContent::Lost(_) | TurnContent::Item => None,
@@ -90,7 +90,7 @@ impl AssistantTurn {
     }
 
     /// Returns one sentence for the model about each call without an id. Such calls are not in the history.
-    pub fn lost(&self) -> impl Iterator<Item = &str> {
+    pub fn lost_calls(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match &piece.what {
             TurnContent::Lost(why) => Some(why.as_str()),
             TurnContent::Text(_) | TurnContent::Call(_) | TurnContent::Unread(..) | TurnContent::Item => None,
@@ -143,7 +143,7 @@ fn is_harmless(item: &Value) -> bool {
 
 impl TurnContent {
     /// Converts a fault into the content that the history keeps.
-    pub(crate) fn of_fault(fault: &WireFault) -> Self {
+    pub(crate) fn from_fault(fault: &WireFault) -> Self {
         let Some(id) = fault.id().cloned() else { return Self::Lost(fault.to_string()) };
         let payload = match fault.kind {
             // The received arguments may be anything, and servers that render them in a template need an object.
@@ -172,7 +172,7 @@ mod tests {
         said.push(piece(TurnContent::Unread(ToolCall::function("a", "list", "{}"), "why".to_owned())));
         said.push(piece(TurnContent::Lost("lost".to_owned())));
         assert_eq!(said.calls().count(), 1);
-        assert_eq!(said.unread().count(), 0);
-        assert_eq!(said.lost().collect::<Vec<_>>(), ["lost"]);
+        assert_eq!(said.unread_calls().count(), 0);
+        assert_eq!(said.lost_calls().collect::<Vec<_>>(), ["lost"]);
     }
 }

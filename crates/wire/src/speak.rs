@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tool::{ToolCall, ToolPayload};
 
-use crate::dialect::sorted;
-use crate::write::call::{arguments, object};
+use crate::dialect::with_sorted_keys;
+use crate::write::call::{arguments_text, arguments_object};
 use crate::{Dialect, TokenUsage};
 
 /// Approximate bytes of a text delta.
@@ -21,27 +21,27 @@ pub enum MockOutput {
 
 impl Dialect {
     /// Returns the stream events of a response with these outputs. The response id is derived from `id`.
-    pub fn spoken(self, id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
+    pub fn mock_stream(self, id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
         let events = match self {
             Self::Responses => responses(id, lines, usage),
             Self::Chat => chat(id, lines, usage),
             Self::Anthropic => anthropic(id, lines, usage),
         };
-        events.into_iter().map(sorted).collect()
+        events.into_iter().map(with_sorted_keys).collect()
     }
 }
 
 impl Dialect {
     /// Returns the response as a whole, for requests that do not stream.
-    pub fn spoken_whole(self, id: &str, lines: &[MockOutput], usage: TokenUsage) -> Value {
+    pub fn mock_response(self, id: &str, lines: &[MockOutput], usage: TokenUsage) -> Value {
         let calls = lines.iter().any(|line| matches!(line, MockOutput::Call(_)));
         let text: String = lines.iter().filter_map(MockOutput::text).collect();
-        let last = self.spoken(id, lines, usage).pop().unwrap_or_default();
-        sorted(match self {
+        let last = self.mock_stream(id, lines, usage).pop().unwrap_or_default();
+        with_sorted_keys(match self {
             Self::Responses => last["response"].clone(),
             Self::Chat => {
                 let calls_made: Vec<Value> = lines.iter().filter_map(MockOutput::call).map(|call| {
-                    json!({"id": call.id.as_str(), "type": "function", "function": {"name": call.name, "arguments": arguments(call)}})
+                    json!({"id": call.id.as_str(), "type": "function", "function": {"name": call.name, "arguments": arguments_text(call)}})
                 }).collect();
                 let mut message = json!({"role": "assistant", "content": text});
                 if calls {
@@ -55,7 +55,7 @@ impl Dialect {
                 let block = |line: &MockOutput| match line {
                     MockOutput::Text(text) => json!({"type": "text", "text": text}),
                     MockOutput::Call(call) => {
-                        json!({"type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": object(call)})
+                        json!({"type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": arguments_object(call)})
                     }
                 };
                 let blocks: Vec<Value> = lines.iter().map(block).collect();
@@ -139,7 +139,7 @@ fn responses_item(id: &str, line: &MockOutput) -> Value {
         }
         ToolPayload::Custom { input } => ("custom_tool_call", "input", input.as_str().into()),
         ToolPayload::Function { .. } | ToolPayload::Mcp { .. } => {
-            ("function_call", "arguments", arguments(call))
+            ("function_call", "arguments", arguments_text(call))
         }
     };
     let mut item = json!({"type": kind, "id": format!("fc_{id}"), "call_id": call.id.as_str(), "name": call.name, "status": "completed"});
@@ -158,7 +158,7 @@ fn chat(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
                 events.extend(pieces(text).into_iter().map(|piece| delta(json!({ "content": piece }))));
             }
             MockOutput::Call(call) => {
-                let function = json!({"name": call.name, "arguments": arguments(call)});
+                let function = json!({"name": call.name, "arguments": arguments_text(call)});
                 let call =
                     json!({"index": calls, "id": call.id.as_str(), "type": "function", "function": function});
                 events.push(delta(json!({ "tool_calls": [call] })));
@@ -191,7 +191,7 @@ fn anthropic(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
                 (json!({"type": "text", "text": ""}), deltas.collect())
             }
             MockOutput::Call(call) => {
-                let input = json!({"type": "input_json_delta", "partial_json": object(call).to_string()});
+                let input = json!({"type": "input_json_delta", "partial_json": arguments_object(call).to_string()});
                 let block =
                     json!({"type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": {}});
                 (block, vec![input])
@@ -217,7 +217,7 @@ mod tests {
     use crate::{ResponseEnd, ModelStreamEvent};
 
     #[test]
-    fn what_is_spoken_is_heard() {
+    fn mock_stream_decodes_to_its_outputs() {
         let patch = ToolPayload::Custom { input: "*** Begin Patch".to_owned() };
         let shell = tool::LocalShellCall { command: vec!["ls".to_owned()], ..tool::LocalShellCall::default() };
         let shell = ToolPayload::LocalShell(shell);
@@ -229,13 +229,13 @@ mod tests {
         ];
         let usage = TokenUsage { input: 9, cached: 4, output: 3, reasoning: 0 };
         for dialect in Dialect::ALL {
-            let mut listener = dialect.listener();
+            let mut listener = dialect.stream_decoder();
             let mut heard: Vec<ModelStreamEvent> =
-                dialect.spoken("1", &lines, usage).iter().flat_map(|event| listener.push(event)).collect();
+                dialect.mock_stream("1", &lines, usage).iter().flat_map(|event| listener.push(event)).collect();
             heard.extend(listener.finish());
             assert!(heard.contains(&ModelStreamEvent::Usage(usage)), "{dialect}");
             assert_eq!(heard.last(), Some(&ModelStreamEvent::End(ResponseEnd::Done)), "{dialect}");
-            let said = listener.into_said();
+            let said = listener.into_turn();
             let MockOutput::Text(text) = &lines[0] else { unreachable!() };
             assert_eq!(said.text(), *text, "{dialect}");
             let calls: Vec<(&str, &str)> =
@@ -246,7 +246,7 @@ mod tests {
                 "{dialect}"
             );
             // The whole response gives equal results.
-            let whole = dialect.spoken_whole("1", &lines, usage);
+            let whole = dialect.mock_response("1", &lines, usage);
             let read: Vec<String> = CallReader::new(dialect)
                 .push(&whole)
                 .into_iter()

@@ -20,7 +20,7 @@ pub struct TokenUsage {
 impl TokenUsage {
     /// Updates the counts from a `usage` object. Absent fields keep their value: Anthropic reports the input when a
     /// message starts and the output when it ends.
-    pub(crate) fn take(&mut self, dialect: Dialect, usage: &Value) {
+    pub(crate) fn update(&mut self, dialect: Dialect, usage: &Value) {
         match dialect {
             Dialect::Responses => self.take_responses(usage),
             Dialect::Chat => self.take_chat(usage),
@@ -70,7 +70,7 @@ mod tests {
 
     fn tell(dialect: Dialect, usages: &[Value]) -> [u64; 4] {
         let mut told = TokenUsage::default();
-        usages.iter().for_each(|usage| told.take(dialect, usage));
+        usages.iter().for_each(|usage| told.update(dialect, usage));
         [told.input, told.cached, told.output, told.reasoning]
     }
 

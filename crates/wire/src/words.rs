@@ -17,17 +17,17 @@ pub enum TranscriptItem {
 }
 
 /// Returns the readable parts of `items`, in order. Items may come from any API or from
-/// [`Said::save`](crate::Said::save). Calls are left out.
-pub fn words(items: &[Value]) -> Vec<TranscriptItem> {
+/// [`Said::to_saved_json`](crate::Said::save). Calls are left out.
+pub fn transcript_items(items: &[Value]) -> Vec<TranscriptItem> {
     let mut found = Vec::new();
-    items.iter().for_each(|item| look(item, DEPTH, &mut found));
+    items.iter().for_each(|item| collect_item(item, DEPTH, &mut found));
     found.retain(|words| match words {
         TranscriptItem::Text(text) | TranscriptItem::Thought(text) | TranscriptItem::Other(text) => !text.trim().is_empty(),
     });
     found
 }
 
-fn look(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) {
+fn collect_item(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) {
     let Some(depth) = depth.checked_sub(1) else { return };
     let text = |name: &str| item[name].as_str().map(str::to_owned);
     // In Chat, reasoning has several field names and stands beside the text.
@@ -37,25 +37,25 @@ fn look(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) {
         Some("reasoning") => thoughts(item, found),
         Some("refusal") => found.extend(text("refusal").map(TranscriptItem::Text)),
         Some("text" | "output_text") => found.extend(text("text").map(TranscriptItem::Text)),
-        Some("message") | None => whole(item, depth, found),
+        Some("message") | None => collect_message(item, depth, found),
         Some(kind) if is_call(kind) => {}
         Some(kind) => found.push(TranscriptItem::Other(kind.to_owned())),
     }
 }
 
 /// Collects the parts of a message, or of a saved turn.
-fn whole(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) {
+fn collect_message(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) {
     let text = |name: &str| item[name].as_str().map(str::to_owned);
     match &item["content"] {
         Value::String(text) => found.push(TranscriptItem::Text(text.clone())),
-        content => list(content).iter().for_each(|part| look(part, depth, found)),
+        content => list(content).iter().for_each(|part| collect_item(part, depth, found)),
     }
     found.extend(text("refusal").map(TranscriptItem::Text));
-    list(&item["pieces"]).iter().for_each(|piece| look(piece, depth, found));
+    list(&item["pieces"]).iter().for_each(|piece| collect_item(piece, depth, found));
     match text("text") {
         Some(text) => found.push(TranscriptItem::Text(text)),
         // The raw item of a call is recognised as a call and skipped.
-        None if item["raw"].is_object() => look(&item["raw"], depth, found),
+        None if item["raw"].is_object() => collect_item(&item["raw"], depth, found),
         None => {}
     }
 }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn every_api_is_understood() {
+    fn items_of_every_api_are_displayed() {
         let other = TranscriptItem::Other("web_search_call".to_owned());
         for (items, expected) in [
             (
@@ -119,23 +119,23 @@ mod tests {
             (json!([{"role": "assistant", "content": [{"type": "text", "text": "yes"}]}]), vec![text("yes")]),
             (json!([{"type": "message", "content": [1.5, null]}, 7, "x", {"text": " "}]), vec![]),
         ] {
-            assert_eq!(words(items.as_array().unwrap()), expected, "{items}");
+            assert_eq!(transcript_items(items.as_array().unwrap()), expected, "{items}");
         }
     }
 
     #[test]
-    fn what_was_saved_says_the_same() {
-        let mut listener = Dialect::Anthropic.listener();
+    fn saved_turn_gives_the_same_transcript() {
+        let mut listener = Dialect::Anthropic.stream_decoder();
         let call = json!({"type": "tool_use", "id": "t", "name": "n", "input": {}});
         let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
         let content = json!([thinking, {"type": "text", "text": "yes"}, call]);
         listener.push(&json!({"type": "message", "content": content, "stop_reason": "tool_use"}));
-        assert_eq!(words(&[listener.into_said().save()]), [thought("hm"), text("yes")]);
+        assert_eq!(transcript_items(&[listener.into_turn().to_saved_json()]), [thought("hm"), text("yes")]);
     }
 
     #[test]
-    fn what_is_nested_for_ever_ends() {
+    fn deeply_nested_items_are_not_followed() {
         let deep = (0..100).fold(json!({"text": "x"}), |inner, _| json!({"pieces": [inner]}));
-        assert_eq!(words(&[deep]), []);
+        assert_eq!(transcript_items(&[deep]), []);
     }
 }

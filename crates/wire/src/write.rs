@@ -28,7 +28,7 @@ struct FunctionDeclaration {
 
 impl FunctionDeclaration {
     /// Returns the declaration, if the tool can be a function.
-    fn of(spec: &ToolSpec, style: &ApiCompat) -> Option<Self> {
+    fn from_spec(spec: &ToolSpec, style: &ApiCompat) -> Option<Self> {
         match spec {
             ToolSpec::Function(function) => Some(Self::function(function, style)),
             ToolSpec::Freeform(freeform) => Some(Self::wrapped(freeform)),

@@ -70,14 +70,14 @@ fn passes<T: DeserializeOwned + Serialize>(json: &Value) {
 
 #[test]
 fn requests_are_taken() {
-    let body = talk::request(Dialect::Responses);
+    let body = talk::sample_request(Dialect::Responses);
     body["input"].as_array().unwrap().iter().for_each(passes::<InputItem>);
     passes::<CreateResponse>(&body);
-    passes::<CreateChatCompletionRequest>(&talk::request(Dialect::Chat));
+    passes::<CreateChatCompletionRequest>(&talk::sample_request(Dialect::Chat));
 }
 
 fn read(dialect: Dialect, json: &impl Serialize) -> Vec<ParsedCall> {
-    dialect.reader().push(&serde_json::to_value(json).expect("the types are JSON"))
+    dialect.call_reader().push(&serde_json::to_value(json).expect("the types are JSON"))
 }
 
 #[test]

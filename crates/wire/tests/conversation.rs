@@ -4,7 +4,7 @@ mod hostile;
 
 use std::collections::BTreeSet;
 
-use hostile::hostile;
+use hostile::hostile_json;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
@@ -48,7 +48,7 @@ fn piece() -> impl Strategy<Value = Value> {
     ];
     let thought = json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "e"});
     let raw = prop_oneof![
-        hostile(),
+        hostile_json(),
         Just(thought),
         Just(json!({"type": "message", "id": "m", "role": "assistant", "content": []}))
     ];
@@ -61,16 +61,16 @@ fn piece() -> impl Strategy<Value = Value> {
     })
 }
 
-fn said() -> impl Strategy<Value = AssistantTurn> {
+fn any_turn() -> impl Strategy<Value = AssistantTurn> {
     let saved = (select(Dialect::ALL.to_vec()), vec(piece(), 0..6)).prop_map(|(dialect, pieces)| {
         let saved = json!({"dialect": dialect.as_str(), "pieces": pieces});
-        AssistantTurn::load(&saved).unwrap_or_else(|fault| panic!("{fault}: {saved}"))
+        AssistantTurn::from_saved_json(&saved).unwrap_or_else(|fault| panic!("{fault}: {saved}"))
     });
-    let heard = (select(Dialect::ALL.to_vec()), vec(hostile(), 0..8)).prop_map(|(dialect, stream)| {
-        let mut listener = dialect.listener();
+    let heard = (select(Dialect::ALL.to_vec()), vec(hostile_json(), 0..8)).prop_map(|(dialect, stream)| {
+        let mut listener = dialect.stream_decoder();
         stream.iter().for_each(|json| drop(listener.push(json)));
         listener.finish();
-        listener.into_said()
+        listener.into_turn()
     });
     prop_oneof![saved, heard]
 }
@@ -80,7 +80,7 @@ fn turn() -> impl Strategy<Value = GeneratedTurn> {
     let output =
         select(vec![ToolOutput::text("ok"), ToolOutput::failure(""), ToolOutput::image("see", picture)]);
     let outputs = vec((ids().prop_map(CallId::from), output), 0..6);
-    (said(), outputs, option::of("\\PC{0,5}")).prop_map(|(said, outputs, steering)| GeneratedTurn {
+    (any_turn(), outputs, option::of("\\PC{0,5}")).prop_map(|(said, outputs, steering)| GeneratedTurn {
         said,
         outputs,
         steering,
@@ -89,13 +89,13 @@ fn turn() -> impl Strategy<Value = GeneratedTurn> {
 
 /// Returns the items of the request that follows the turns.
 fn history(dialect: Dialect, turns: &[GeneratedTurn]) -> Vec<Value> {
-    let mut items = vec![dialect.user("go", &[])];
+    let mut items = vec![dialect.user_message("go", &[])];
     for turn in turns {
-        items.extend(dialect.said(&turn.said));
-        items.extend(dialect.replies(&turn.said, turn.outputs.iter().map(|(id, output)| (id, output))));
-        items.extend(turn.steering.as_deref().map(|text| dialect.user(text, &[])));
+        items.extend(dialect.assistant_turn(&turn.said));
+        items.extend(dialect.turn_replies(&turn.said, turn.outputs.iter().map(|(id, output)| (id, output))));
+        items.extend(turn.steering.as_deref().map(|text| dialect.user_message(text, &[])));
     }
-    let entries: Vec<SerializedItem> = items.iter().map(|item| dialect.entry(item)).collect();
+    let entries: Vec<SerializedItem> = items.iter().map(|item| dialect.serialize_item(item)).collect();
     let request = ModelRequest {
         model: "m",
         instructions: "",
@@ -105,7 +105,7 @@ fn history(dialect: Dialect, turns: &[GeneratedTurn]) -> Vec<Value> {
         cache_key: None,
         reasoning: ReasoningMode::Keep,
     };
-    let body: Value = serde_json::from_str(&dialect.request(&request)).expect("a request is JSON");
+    let body: Value = serde_json::from_str(&dialect.request_body(&request)).expect("a request is JSON");
     let list = if dialect == Dialect::Responses { &body["input"] } else { &body["messages"] };
     list.as_array().expect("it has a list").clone()
 }
@@ -192,9 +192,9 @@ proptest! {
     }
 
     #[test]
-    fn any_json_is_heard_to_one_end(stream in vec(hostile(), 0..12), kept in 0..12usize) {
+    fn any_json_is_heard_to_one_end(stream in vec(hostile_json(), 0..12), kept in 0..12usize) {
         for dialect in Dialect::ALL {
-            let mut listener = dialect.listener();
+            let mut listener = dialect.stream_decoder();
             let mut heard: Vec<ModelStreamEvent> = stream.iter().take(kept).flat_map(|json| listener.push(json)).collect();
             heard.extend(listener.finish());
             heard.extend(stream.iter().flat_map(|json| listener.push(json)));
@@ -204,17 +204,17 @@ proptest! {
             let ids: Vec<CallId> = heard.iter().filter_map(id).collect();
             let unique: BTreeSet<&CallId> = ids.iter().collect();
             prop_assert_eq!(unique.len(), ids.len(), "{}", dialect);
-            let said = listener.into_said();
-            prop_assert_eq!(said.calls().count() + said.unread().count(), ids.len(), "{}", dialect);
-            prop_assert_eq!(AssistantTurn::load(&said.save()), Ok(said), "{}", dialect);
+            let said = listener.into_turn();
+            prop_assert_eq!(said.calls().count() + said.unread_calls().count(), ids.len(), "{}", dialect);
+            prop_assert_eq!(AssistantTurn::from_saved_json(&said.to_saved_json()), Ok(said), "{}", dialect);
         }
     }
 
     #[test]
-    fn any_refusal_is_one_bounded_line(status in 0..700u16, body in "(\\PC|\\x1b|\n|sk-[a-z]{3}){0,90}", json in hostile()) {
+    fn any_refusal_is_one_bounded_line(status in 0..700u16, body in "(\\PC|\\x1b|\n|sk-[a-z]{3}){0,90}", json in hostile_json()) {
         for dialect in Dialect::ALL {
             for body in [body.repeat(20), json.to_string(), json!({"error": {"message": body.repeat(20)}}).to_string()] {
-                let error = dialect.refused(status, Some(&body), &body);
+                let error = dialect.http_error(status, Some(&body), &body);
                 prop_assert!(error.message.chars().count() < 1000, "{}", error);
                 prop_assert!(!error.message.chars().any(char::is_control), "{:?}", error.message);
             }
@@ -237,7 +237,7 @@ fn a_response_without_end_is_ended() {
         ),
     ];
     for (dialect, event) in events {
-        let mut listener = dialect.listener();
+        let mut listener = dialect.stream_decoder();
         let ended =
             (0..70).find_map(|_| listener.push(&event).pop().filter(|heard| matches!(heard, ModelStreamEvent::End(_))));
         let Some(ModelStreamEvent::End(ResponseEnd::Failed(error))) = ended else { panic!("{dialect}: {ended:?}") };
@@ -250,11 +250,11 @@ fn a_response_without_end_is_ended() {
 
 #[test]
 fn a_response_of_too_many_calls_is_ended_and_runs_none_twice() {
-    let mut listener = Dialect::Responses.listener();
+    let mut listener = Dialect::Responses.stream_decoder();
     let call = |at: usize| json!({"type": "response.output_item.done", "item": {"type": "function_call", "call_id": format!("c{at}"), "name": "t", "arguments": "{}"}});
     let heard: Vec<ModelStreamEvent> = (0..5000).chain(0..5000).flat_map(|at| listener.push(&call(at))).collect();
     let ids: Vec<CallId> = heard.iter().filter_map(id).collect();
     assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len());
     assert!(matches!(heard.last(), Some(ModelStreamEvent::End(ResponseEnd::Failed(_)))));
-    assert_eq!(listener.into_said().calls().count(), ids.len());
+    assert_eq!(listener.into_turn().calls().count(), ids.len());
 }

@@ -70,7 +70,7 @@ fn ours() -> Value {
 fn read(told: &Value) -> String {
     let field = |name: &str| told[name].as_str().expect("the script writes it");
     let dialect: Dialect = field("dialect").parse().expect("the script writes our names");
-    let mut reader = dialect.reader();
+    let mut reader = dialect.call_reader();
     let events = told["events"].as_array().into_iter().flatten();
     let mut readings: Vec<ParsedCall> = events.flat_map(|event| reader.push(event)).collect();
     readings.extend(reader.finish());
@@ -87,7 +87,7 @@ fn read(told: &Value) -> String {
 
 /// Decodes the calls of a response that must end without a fault.
 fn listen(dialect: Dialect, told: &Value) -> Vec<ParsedCall> {
-    let mut listener = dialect.listener();
+    let mut listener = dialect.stream_decoder();
     let events = told["events"].as_array().into_iter().flatten();
     let mut heard: Vec<ModelStreamEvent> = events.flat_map(|event| listener.push(event)).collect();
     heard.extend(listener.finish());

@@ -59,7 +59,7 @@ impl TimelineBuilder {
             JournalEntry::Session { .. } => TimelineEventKind::Session(Box::new(setting(entry, shears)?)),
             JournalEntry::Prompt { text, images } => TimelineEventKind::Prompt { text: shears.truncate(text), images: images.len() },
             JournalEntry::Said { items, .. } => {
-                let words = toolgate::wire::words(items);
+                let words = toolgate::wire::transcript_items(items);
                 if words.is_empty() {
                     // The message contains only calls, which have records of their own.
                     return None;

@@ -63,10 +63,10 @@ pub(crate) fn choose_model(asked: &ModelLocation, configured: Option<&str>) -> R
             .with_hint("--model NAME, or `model = \"NAME\"` in your configuration; `toolgate demo` needs none")
     })?;
     let dialect = asked.wire.unwrap_or_else(|| suggested(&name));
-    let key = std::env::var(dialect.key_variable()).ok().filter(|key| !key.is_empty());
+    let key = std::env::var(dialect.api_key_variable()).ok().filter(|key| !key.is_empty());
     let own = asked.base_url.clone().or_else(|| std::env::var(base_variable(dialect)).ok());
     if key.is_none() && own.is_none() {
-        let wrong = format!("there is no key for {name}: {} is not set", dialect.key_variable());
+        let wrong = format!("there is no key for {name}: {} is not set", dialect.api_key_variable());
         return Err(CliFault::usage(wrong)
             .with_hint("a server of your own needs none: --base-url http://127.0.0.1:8080/v1; `toolgate demo` needs neither"));
     }

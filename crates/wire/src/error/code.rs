@@ -42,7 +42,7 @@ const TOO_LONG: &[&str] = &[
 
 impl ModelErrorCode {
     /// Picks the most specific classification: a specific identifier, then the HTTP status, then a general identifier.
-    pub(super) fn of(status: Option<u16>, words: &[String], text: &str) -> Self {
+    pub(super) fn classify(status: Option<u16>, words: &[String], text: &str) -> Self {
         let named = words.iter().find_map(|word| Self::named(word));
         let code = match (named, status.and_then(Self::of_status)) {
             (Some(Self::BadRequest) | None, Some(code)) => code,
@@ -104,7 +104,7 @@ impl ModelErrorCode {
     }
 
     /// Returns whether a retry of the same request may succeed.
-    pub(super) fn passes(self) -> bool {
+    pub(super) fn is_transient(self) -> bool {
         match self {
             Self::RateLimit | Self::Overloaded | Self::Server | Self::Broken => true,
             Self::ContextLength
@@ -118,7 +118,7 @@ impl ModelErrorCode {
     }
 
     /// Returns the sentence that describes the error.
-    pub(super) fn what(self) -> &'static str {
+    pub(super) fn description(self) -> &'static str {
         match self {
             Self::ContextLength => "the conversation is longer than the model can read",
             Self::RateLimit => "the model API wants fewer requests for now",
@@ -136,14 +136,14 @@ impl ModelErrorCode {
 
     /// Returns the advice for the user, with its leading separator.
     pub(super) fn advice(self, dialect: Dialect) -> String {
-        let variable = dialect.key_variable();
+        let variable = dialect.api_key_variable();
         match self {
             Self::Key => {
                 format!("; set `{variable}`, or the variable that the configuration names, to a valid key")
             }
             Self::Forbidden => format!("; use a key with more rights in `{variable}`, or another model"),
             Self::NotFound => {
-                format!("; check the model's name and the base URL, to which `/{}` is added", dialect.path())
+                format!("; check the model's name and the base URL, to which `/{}` is added", dialect.endpoint_path())
             }
             Self::Quota => "; check the plan and the billing of the account".to_owned(),
             Self::ContextLength => "; shorten the conversation, or begin a new one".to_owned(),

@@ -18,7 +18,7 @@ const LONG: usize = 40;
 const HIDDEN: &str = "[key]";
 
 /// Returns the text as one line of at most `cap` characters, followed by `…` if it was cut.
-pub(super) fn line(text: &str, cap: usize) -> String {
+pub(super) fn sanitize_line(text: &str, cap: usize) -> String {
     // A body may be long, and text this far beyond the cap is never shown.
     let start: String = text.chars().take(cap.saturating_mul(4)).collect();
     let words = start.split_whitespace().map(|word| visible(&without_key(word)));
@@ -30,7 +30,7 @@ pub(super) fn line(text: &str, cap: usize) -> String {
 }
 
 /// Returns a body that is not JSON. An HTML page is replaced by a remark.
-pub(super) fn body(body: &str) -> String {
+pub(super) fn describe_body(body: &str) -> String {
     if body.trim_start().starts_with('<') {
         "it answered with a web page".to_owned()
     } else {
@@ -90,14 +90,14 @@ mod tests {
             ("claude-sonnet-4-5-20250929 é", "claude-sonnet-4-5-20250929 é"),
             (&"x".repeat(40), "[key]"),
         ] {
-            assert_eq!(line(text, 100), shown);
+            assert_eq!(sanitize_line(text, 100), shown);
         }
     }
 
     #[test]
     fn lines_are_bounded() {
-        assert_eq!(line("ab cd", 5), "ab cd");
-        assert_eq!(line("ab cde", 5), "ab cd…");
-        assert_eq!(line(&"\u{1} ".repeat(1000), 5).chars().count(), 6);
+        assert_eq!(sanitize_line("ab cd", 5), "ab cd");
+        assert_eq!(sanitize_line("ab cde", 5), "ab cd…");
+        assert_eq!(sanitize_line(&"\u{1} ".repeat(1000), 5).chars().count(), 6);
     }
 }

@@ -10,11 +10,11 @@ fn tell(error: &ModelError) -> String {
 }
 
 fn refused(dialect: Dialect, status: u16, retry_after: Option<&str>, body: &str) -> String {
-    tell(&dialect.refused(status, retry_after, body))
+    tell(&dialect.http_error(status, retry_after, body))
 }
 
 #[test]
-fn what_a_person_can_mend_is_not_tried_again() {
+fn errors_a_person_must_fix_are_not_retried() {
     let openai = |kind: &str, code: &str, text: &str| {
         json!({"error": {"message": text, "type": kind, "param": null, "code": code}}).to_string()
     };
@@ -55,7 +55,7 @@ fn what_a_person_can_mend_is_not_tried_again() {
 }
 
 #[test]
-fn what_passes_is_tried_again_when_the_server_says() {
+fn transient_errors_are_retried_when_the_server_says() {
     let told = [
         refused(
             Dialect::Responses,
@@ -128,7 +128,7 @@ fn a_prompt_that_is_too_long_is_known_in_every_server_s_words() {
             json!([{"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "The input token count (9) exceeds the maximum"}}]),
         ),
     ] {
-        let error = dialect.refused(status, None, &body.to_string());
+        let error = dialect.http_error(status, None, &body.to_string());
         assert_eq!((error.code, error.retry), (ModelErrorCode::ContextLength, RetryAdvice::Never), "{}", error.message);
     }
 }
@@ -136,11 +136,11 @@ fn a_prompt_that_is_too_long_is_known_in_every_server_s_words() {
 #[test]
 fn streams_report_faults_too() {
     let told = [
-        tell(&Dialect::Anthropic.failed(&json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}))),
-        tell(&Dialect::Responses.failed(&json!({"code": "rate_limit_exceeded", "message": "Rate limit reached. Please try again in 11.054s. Visit ..."}))),
-        tell(&Dialect::Responses.failed(&json!({"code": "context_length_exceeded", "message": "too long"}))),
-        tell(&Dialect::Chat.failed(&json!({"error": {"message": "Provider returned error", "code": 429}}))),
-        tell(&Dialect::Chat.failed(&json!({"error": {}}))),
+        tell(&Dialect::Anthropic.stream_error(&json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}))),
+        tell(&Dialect::Responses.stream_error(&json!({"code": "rate_limit_exceeded", "message": "Rate limit reached. Please try again in 11.054s. Visit ..."}))),
+        tell(&Dialect::Responses.stream_error(&json!({"code": "context_length_exceeded", "message": "too long"}))),
+        tell(&Dialect::Chat.stream_error(&json!({"error": {"message": "Provider returned error", "code": 429}}))),
+        tell(&Dialect::Chat.stream_error(&json!({"error": {}}))),
     ];
     assert_snapshot!(told.join("\n"), @r#"
     Overloaded Soon the model API has too much to do (overloaded_error): Overloaded; try again in a while

@@ -28,9 +28,9 @@ struct OpenContentBlock {
 
 impl AnthropicStreamDecoder {
     /// Decodes one stream event, or a whole message.
-    pub(super) fn hear(&mut self, json: &Value, notes: &mut ResponseAccumulator) {
+    pub(super) fn decode_event(&mut self, json: &Value, notes: &mut ResponseAccumulator) {
         match json["type"].as_str() {
-            Some("message_start") => notes.usage(&json["message"]["usage"]),
+            Some("message_start") => notes.update_usage(&json["message"]["usage"]),
             Some("content_block_start") => self.start(json, notes),
             Some("content_block_delta") => self.delta(json, notes),
             Some("content_block_stop") => {
@@ -40,12 +40,12 @@ impl AnthropicStreamDecoder {
             }
             Some("message_delta") => {
                 self.stopped(&json["delta"]);
-                notes.usage(&json["usage"]);
+                notes.update_usage(&json["usage"]);
             }
-            Some("message_stop") => notes.end(self.ending()),
-            Some("error") => notes.end(ResponseEnd::Failed(notes.dialect().failed(json))),
-            Some("message") | None if json["content"].is_array() => self.whole(json, notes),
-            None if is_fault(&json["error"]) => notes.end(ResponseEnd::Failed(notes.dialect().failed(json))),
+            Some("message_stop") => notes.set_end(self.ending()),
+            Some("error") => notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json))),
+            Some("message") | None if json["content"].is_array() => self.decode_message(json, notes),
+            None if is_fault(&json["error"]) => notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json))),
             Some(_) | None => {}
         }
     }
@@ -58,7 +58,7 @@ impl AnthropicStreamDecoder {
         }
         match self.stop {
             Some(_) => self.ending(),
-            None => ResponseEnd::Failed(ModelError::broken()),
+            None => ResponseEnd::Failed(ModelError::stream_ended_early()),
         }
     }
 
@@ -75,20 +75,20 @@ impl AnthropicStreamDecoder {
         }
     }
 
-    fn whole(&mut self, message: &Value, notes: &mut ResponseAccumulator) {
+    fn decode_message(&mut self, message: &Value, notes: &mut ResponseAccumulator) {
         for json in message["content"].as_array().into_iter().flatten() {
             show(json, notes);
             close(OpenContentBlock { index: None, json: json.clone(), input: String::new() }, notes);
         }
-        notes.usage(&message["usage"]);
+        notes.update_usage(&message["usage"]);
         self.stopped(message);
-        notes.end(self.ending());
+        notes.set_end(self.ending());
     }
 
     fn start(&mut self, event: &Value, notes: &mut ResponseAccumulator) {
         let json = event["content_block"].clone();
         show(&json, notes);
-        notes.weigh(json.to_string().len());
+        notes.charge_bytes(json.to_string().len());
         if self.open.len() < MAX_OPEN && json.is_object() {
             self.open.push(OpenContentBlock { index: event["index"].as_u64(), json, input: String::new() });
         }
@@ -100,18 +100,18 @@ impl AnthropicStreamDecoder {
         let piece = |name: &str| delta[name].as_str().unwrap_or_default();
         match delta["type"].as_str() {
             Some("text_delta") => {
-                notes.text(piece("text"));
+                notes.emit_text(piece("text"));
                 block.grow("text", piece("text"), notes);
             }
             Some("thinking_delta") => {
-                notes.thought(piece("thinking"));
+                notes.emit_thought(piece("thinking"));
                 block.grow("thinking", piece("thinking"), notes);
             }
             Some("signature_delta") => block.grow("signature", piece("signature"), notes),
             Some("citations_delta") => block.cite(&delta["citation"], notes),
             // The call reader accumulates the input of our own calls.
             Some("input_json_delta") if block.json["type"] != "tool_use" => {
-                notes.weigh(piece("partial_json").len());
+                notes.charge_bytes(piece("partial_json").len());
                 block.input.push_str(piece("partial_json"));
             }
             Some(_) | None => {}
@@ -128,7 +128,7 @@ impl AnthropicStreamDecoder {
 
 impl OpenContentBlock {
     fn grow(&mut self, field: &str, piece: &str, notes: &mut ResponseAccumulator) {
-        notes.weigh(piece.len());
+        notes.charge_bytes(piece.len());
         match &mut self.json[field] {
             Value::String(text) => text.push_str(piece),
             other => *other = json!(piece),
@@ -136,7 +136,7 @@ impl OpenContentBlock {
     }
 
     fn cite(&mut self, citation: &Value, notes: &mut ResponseAccumulator) {
-        notes.weigh(citation.to_string().len());
+        notes.charge_bytes(citation.to_string().len());
         match &mut self.json["citations"] {
             Value::Array(citations) => citations.push(citation.clone()),
             other => *other = json!([citation]),
@@ -147,8 +147,8 @@ impl OpenContentBlock {
 /// Emits the initial content of a block.
 fn show(block: &Value, notes: &mut ResponseAccumulator) {
     match block["type"].as_str() {
-        Some("text") => notes.text(block["text"].as_str().unwrap_or_default()),
-        Some("thinking") => notes.thought(block["thinking"].as_str().unwrap_or_default()),
+        Some("text") => notes.emit_text(block["text"].as_str().unwrap_or_default()),
+        Some("thinking") => notes.emit_thought(block["thinking"].as_str().unwrap_or_default()),
         Some(_) | None => {}
     }
 }
@@ -165,10 +165,10 @@ fn close(block: OpenContentBlock, notes: &mut ResponseAccumulator) {
             let cites = json["citations"].as_array().is_some_and(|citations| !citations.is_empty());
             notes.keep_text(text, cites.then_some(&json));
         }
-        Some("tool_use") => notes.call(json["id"].as_str(), Some(&json)),
+        Some("tool_use") => notes.place_call(json["id"].as_str(), Some(&json)),
         Some("thinking") if json["signature"].as_str().is_none_or(str::is_empty) => {}
         Some("thinking" | "redacted_thinking") => notes.keep_item(&json),
-        Some(kind) => notes.hosted(kind, &json),
+        Some(kind) => notes.keep_hosted(kind, &json),
         None => {}
     }
 }

@@ -11,7 +11,7 @@ use super::ResponseEnd;
 use super::notes::ResponseAccumulator;
 use super::responses::is_fault;
 use crate::ModelError;
-use crate::read::{finish_reason, first_choice, is_whole};
+use crate::read::{finish_reason, first_choice, is_whole_response};
 use crate::write::chat::{DETAILS, EXTRA, THOUGHTS};
 
 /// Decoder state of a Chat Completions response.
@@ -27,23 +27,23 @@ pub(super) struct ChatStreamDecoder {
 
 impl ChatStreamDecoder {
     /// Decodes one chunk, or a whole response.
-    pub(super) fn hear(&mut self, json: &Value, notes: &mut ResponseAccumulator) {
-        notes.usage(&json["x_groq"]["usage"]);
-        notes.usage(&json["usage"]);
+    pub(super) fn decode_event(&mut self, json: &Value, notes: &mut ResponseAccumulator) {
+        notes.update_usage(&json["x_groq"]["usage"]);
+        notes.update_usage(&json["usage"]);
         if is_fault(&json["error"]) {
-            return notes.end(ResponseEnd::Failed(notes.dialect().failed(json)));
+            return notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json)));
         }
         let Some(choices) = json["choices"].as_array() else { return };
         let Some(choice) = first_choice(json) else {
             if choices.is_empty() && json["usage"].is_object() && self.reason.is_some() {
-                notes.end(self.ending());
+                notes.set_end(self.ending());
             }
             return;
         };
         if is_fault(&choice["error"]) {
-            return notes.end(ResponseEnd::Failed(notes.dialect().failed(choice)));
+            return notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(choice)));
         }
-        let whole = is_whole(choice);
+        let whole = is_whole_response(choice);
         self.message(if whole { &choice["message"] } else { &choice["delta"] }, notes);
         if let Some(reason) = finish_reason(choice) {
             self.reason = Some(reason.to_owned());
@@ -52,7 +52,7 @@ impl ChatStreamDecoder {
             self.keep(notes);
         }
         if whole {
-            notes.end(self.ending());
+            notes.set_end(self.ending());
         }
     }
 
@@ -61,7 +61,7 @@ impl ChatStreamDecoder {
         self.keep(notes);
         match self.reason {
             Some(_) => self.ending(),
-            None => ResponseEnd::Failed(ModelError::broken()),
+            None => ResponseEnd::Failed(ModelError::stream_ended_early()),
         }
     }
 
@@ -89,7 +89,7 @@ impl ChatStreamDecoder {
         self.say(message["refusal"].as_str().unwrap_or_default(), notes);
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             if let (Some(id), extra @ Value::Object(_)) = (call["id"].as_str(), &call[EXTRA]) {
-                notes.weigh(extra.to_string().len());
+                notes.charge_bytes(extra.to_string().len());
                 self.extras.insert(id.to_owned(), json!({ EXTRA: extra }));
             }
         }
@@ -100,27 +100,27 @@ impl ChatStreamDecoder {
             self.say(text, notes);
         }
         for thought in part["thinking"].as_array().into_iter().flatten() {
-            notes.thought(thought["text"].as_str().unwrap_or_default());
+            notes.emit_thought(thought["text"].as_str().unwrap_or_default());
         }
     }
 
     fn say(&mut self, piece: &str, notes: &mut ResponseAccumulator) {
-        notes.weigh(piece.len());
-        notes.text(piece);
+        notes.charge_bytes(piece.len());
+        notes.emit_text(piece);
         self.text.push_str(piece);
     }
 
     fn think(&mut self, name: &str, piece: &Value, notes: &mut ResponseAccumulator) {
         let piece = piece.as_str().unwrap_or_default();
-        notes.weigh(piece.len());
-        notes.thought(piece);
+        notes.charge_bytes(piece.len());
+        notes.emit_thought(piece);
         append(&mut self.beside, name, piece);
     }
 
     /// Merges consecutive parts of the same index, which are fragments of one part.
     fn details(&mut self, details: &Value, notes: &mut ResponseAccumulator) {
         for detail in details.as_array().into_iter().flatten().filter_map(Value::as_object) {
-            notes.weigh(Value::Object(detail.clone()).to_string().len());
+            notes.charge_bytes(Value::Object(detail.clone()).to_string().len());
             let kept = self.beside.entry(DETAILS).or_insert_with(|| json!([]));
             let Some(kept) = kept.as_array_mut() else { return };
             let same = |last: &Value| detail.get("index").is_some_and(|at| last["index"] == *at);
@@ -139,7 +139,7 @@ impl ChatStreamDecoder {
         if !self.text.is_empty() {
             notes.keep_text(mem::take(&mut self.text), None);
         }
-        notes.calls(|id| self.extras.get(id).cloned());
+        notes.place_remaining_calls(|id| self.extras.get(id).cloned());
     }
 }
 

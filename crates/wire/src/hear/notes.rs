@@ -60,19 +60,19 @@ impl ResponseAccumulator {
     }
 
     /// Adds results of the call reader.
-    pub(super) fn readings(&mut self, readings: Vec<ParsedCall>) {
+    pub(super) fn add_parsed_calls(&mut self, readings: Vec<ParsedCall>) {
         self.readings.extend(readings);
     }
 
     /// Emits a text delta.
-    pub(super) fn text(&mut self, piece: &str) {
+    pub(super) fn emit_text(&mut self, piece: &str) {
         if !piece.is_empty() {
             self.heard.push(ModelStreamEvent::Text(piece.to_owned()));
         }
     }
 
     /// Emits a reasoning delta.
-    pub(super) fn thought(&mut self, piece: &str) {
+    pub(super) fn emit_thought(&mut self, piece: &str) {
         if !piece.is_empty() {
             self.heard.push(ModelStreamEvent::Thought(piece.to_owned()));
         }
@@ -89,13 +89,13 @@ impl ResponseAccumulator {
     }
 
     /// Keeps and emits an action that the provider performed itself.
-    pub(super) fn hosted(&mut self, kind: &str, item: &Value) {
+    pub(super) fn keep_hosted(&mut self, kind: &str, item: &Value) {
         self.keep_item(item);
         self.heard.push(ModelStreamEvent::Hosted { kind: kind.to_owned(), item: item.clone() });
     }
 
     /// Keeps and emits the call with this id at this place, if the reader has found it.
-    pub(super) fn call(&mut self, id: Option<&str>, raw: Option<&Value>) {
+    pub(super) fn place_call(&mut self, id: Option<&str>, raw: Option<&Value>) {
         let found = self.readings.iter().position(|reading| match reading {
             ParsedCall::Call(call) => Some(call.id.as_str()) == id,
             ParsedCall::Fault(fault) => fault.id().map(|id| id.as_str()) == id,
@@ -107,7 +107,7 @@ impl ResponseAccumulator {
     }
 
     /// Keeps and emits all remaining calls; `raw_of` returns the raw fields to keep with a call.
-    pub(super) fn calls(&mut self, raw_of: impl Fn(&str) -> Option<Value>) {
+    pub(super) fn place_remaining_calls(&mut self, raw_of: impl Fn(&str) -> Option<Value>) {
         for reading in mem::take(&mut self.readings) {
             let raw = match &reading {
                 ParsedCall::Call(call) => raw_of(call.id.as_str()),
@@ -124,26 +124,26 @@ impl ResponseAccumulator {
         }
         match reading {
             ParsedCall::Call(call) => {
-                self.weigh(call.payload.arguments().len());
+                self.charge_bytes(call.payload.arguments().len());
                 self.keep(TurnContent::Call(call.clone()), raw);
                 self.heard.push(ModelStreamEvent::Call(call));
             }
             ParsedCall::Fault(fault) => {
-                self.keep(TurnContent::of_fault(&fault), None);
+                self.keep(TurnContent::from_fault(&fault), None);
                 self.heard.push(ModelStreamEvent::Fault(fault));
             }
         }
     }
 
     /// Updates the token usage, if `usage` is an object.
-    pub(super) fn usage(&mut self, usage: &Value) {
+    pub(super) fn update_usage(&mut self, usage: &Value) {
         if usage.is_object() {
-            self.usage.get_or_insert_default().take(self.dialect, usage);
+            self.usage.get_or_insert_default().update(self.dialect, usage);
         }
     }
 
     /// Sets the end of the response; the first call wins.
-    pub(super) fn end(&mut self, end: ResponseEnd) {
+    pub(super) fn set_end(&mut self, end: ResponseEnd) {
         match self.state {
             AccumulatorState::Open => self.state = AccumulatorState::Ending(end),
             AccumulatorState::Ending(_) | AccumulatorState::Over => {}
@@ -151,15 +151,15 @@ impl ResponseAccumulator {
     }
 
     /// Counts bytes that are kept here or in an ear. Exceeding the limit ends the response.
-    pub(super) fn weigh(&mut self, bytes: usize) {
+    pub(super) fn charge_bytes(&mut self, bytes: usize) {
         self.kept = self.kept.saturating_add(bytes).saturating_add(NODE_BYTES);
         if self.kept > MAX_KEPT_BYTES {
-            self.end(ResponseEnd::Failed(ModelError::endless(MAX_KEPT_BYTES)));
+            self.set_end(ResponseEnd::Failed(ModelError::response_too_long(MAX_KEPT_BYTES)));
         }
     }
 
     fn keep(&mut self, what: TurnContent, raw: Option<&Value>) {
-        self.weigh(raw.map_or(0, weight));
+        self.charge_bytes(raw.map_or(0, weight));
         if !self.is_full() {
             self.said.push(TurnPiece { what, raw: raw.cloned() });
         }
@@ -169,14 +169,14 @@ impl ResponseAccumulator {
     fn is_full(&mut self) -> bool {
         let full = self.said.pieces().len() >= MAX_PIECES;
         if full {
-            self.end(ResponseEnd::Failed(ModelError::scattered(MAX_PIECES)));
+            self.set_end(ResponseEnd::Failed(ModelError::too_many_pieces(MAX_PIECES)));
         }
         full
     }
 
     /// Takes the events to return to the caller now.
-    pub(super) fn take(&mut self) -> Vec<ModelStreamEvent> {
-        self.calls(|_| None);
+    pub(super) fn take_events(&mut self) -> Vec<ModelStreamEvent> {
+        self.place_remaining_calls(|_| None);
         let mut heard = mem::take(&mut self.heard);
         match mem::replace(&mut self.state, AccumulatorState::Over) {
             AccumulatorState::Ending(end) => {
@@ -190,7 +190,7 @@ impl ResponseAccumulator {
     }
 
     /// Returns the accumulated turn.
-    pub(super) fn into_said(self) -> AssistantTurn {
+    pub(super) fn into_turn(self) -> AssistantTurn {
         self.said
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct ResponsesStreamDecoder {
 
 impl ResponsesStreamDecoder {
     /// Decodes one stream event, or a whole response.
-    pub(super) fn hear(&mut self, json: &Value, notes: &mut ResponseAccumulator) {
+    pub(super) fn decode_event(&mut self, json: &Value, notes: &mut ResponseAccumulator) {
         let delta = json["delta"].as_str().unwrap_or_default();
         match json["type"].as_str() {
             Some("response.output_text.delta" | "response.refusal.delta") => {
@@ -34,11 +34,11 @@ impl ResponsesStreamDecoder {
             }
             Some("response.reasoning_summary_text.delta" | "response.reasoning_text.delta") => {
                 self.thinking = true;
-                notes.thought(delta);
+                notes.emit_thought(delta);
             }
             Some("response.reasoning_summary_part.added") => {
                 let first = json["summary_index"].as_u64().unwrap_or(0) == 0;
-                notes.thought(if first { "" } else { "\n\n" });
+                notes.emit_thought(if first { "" } else { "\n\n" });
             }
             Some("response.output_item.done") => {
                 self.item(&json["item"], json["output_index"].as_u64(), notes);
@@ -49,9 +49,9 @@ impl ResponsesStreamDecoder {
             Some(event @ ("response.failed" | "response.cancelled")) => {
                 self.response(&json["response"], event, notes);
             }
-            Some("error") => notes.end(ResponseEnd::Failed(notes.dialect().failed(json))),
+            Some("error") => notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json))),
             Some(_) | None if json["output"].is_array() => self.response(json, "", notes),
-            None if is_fault(&json["error"]) => notes.end(ResponseEnd::Failed(notes.dialect().failed(json))),
+            None if is_fault(&json["error"]) => notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json))),
             Some(_) | None => {}
         }
     }
@@ -61,12 +61,12 @@ impl ResponsesStreamDecoder {
         for (_, text) in self.open.drain(..) {
             notes.keep_text(text, None);
         }
-        ResponseEnd::Failed(ModelError::broken())
+        ResponseEnd::Failed(ModelError::stream_ended_early())
     }
 
     fn delta(&mut self, place: Option<u64>, piece: &str, notes: &mut ResponseAccumulator) {
-        notes.weigh(piece.len());
-        notes.text(piece);
+        notes.charge_bytes(piece.len());
+        notes.emit_text(piece);
         match self.open.iter_mut().rfind(|(other, _)| *other == place) {
             Some((_, text)) => text.push_str(piece),
             None => self.open.push((place, piece.to_owned())),
@@ -79,10 +79,10 @@ impl ResponsesStreamDecoder {
         match item["type"].as_str() {
             Some("message") => self.message(item, place, notes),
             Some("function_call" | "custom_tool_call" | "local_shell_call") => {
-                notes.call(call_id(item), Some(item));
+                notes.place_call(call_id(item), Some(item));
             }
             Some("reasoning") => self.thought(item, notes),
-            Some(kind) => notes.hosted(kind, item),
+            Some(kind) => notes.keep_hosted(kind, item),
             None => {}
         }
     }
@@ -94,9 +94,9 @@ impl ResponsesStreamDecoder {
         let heard = self.open.len();
         self.open.retain(|(other, _)| other.is_some() && *other != place);
         if self.open.len() == heard {
-            notes.text(&text);
+            notes.emit_text(&text);
         }
-        notes.weigh(text.len());
+        notes.charge_bytes(text.len());
         notes.keep_text(text, Some(item));
     }
 
@@ -105,7 +105,7 @@ impl ResponsesStreamDecoder {
             let parts = ["summary", "content"].map(|field| item[field].as_array().into_iter().flatten());
             let texts: Vec<&str> =
                 parts.into_iter().flatten().filter_map(|part| part["text"].as_str()).collect();
-            notes.thought(&texts.join("\n\n"));
+            notes.emit_thought(&texts.join("\n\n"));
         }
         self.thinking = false;
         notes.keep_item(item);
@@ -120,11 +120,11 @@ impl ResponsesStreamDecoder {
                 self.item(item, Some(place), notes);
             }
         }
-        notes.usage(&response["usage"]);
+        notes.update_usage(&response["usage"]);
         let why = response["incomplete_details"]["reason"].as_str();
         let end = match (event, response["status"].as_str()) {
             ("response.failed", _) | (_, Some("failed")) => {
-                ResponseEnd::Failed(notes.dialect().failed(&response["error"]))
+                ResponseEnd::Failed(notes.dialect().stream_error(&response["error"]))
             }
             ("response.cancelled", _) | (_, Some("cancelled")) => {
                 ResponseEnd::CutShort { why: "cancelled".to_owned() }
@@ -134,7 +134,7 @@ impl ResponsesStreamDecoder {
             }
             (_, Some(_) | None) => ResponseEnd::Done,
         };
-        notes.end(end);
+        notes.set_end(end);
     }
 }
 

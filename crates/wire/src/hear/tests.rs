@@ -12,12 +12,12 @@ use crate::{Dialect, AssistantTurn};
 
 /// Decodes a stream that then ends. Returns the events, one a line, and the turn.
 fn listen(dialect: Dialect, stream: &[Value]) -> (String, AssistantTurn) {
-    let mut listener: StreamDecoder = dialect.listener();
+    let mut listener: StreamDecoder = dialect.stream_decoder();
     let mut heard: Vec<ModelStreamEvent> = stream.iter().flat_map(|json| listener.push(json)).collect();
     heard.extend(listener.finish());
     assert_eq!(listener.finish(), [], "an end comes once");
     let lines: Vec<String> = heard.iter().map(line).collect();
-    (lines.join("\n"), listener.into_said())
+    (lines.join("\n"), listener.into_turn())
 }
 
 /// Asserts for every break-off point that no call is reported twice, and that each reported call is kept.
@@ -25,14 +25,14 @@ fn cut_anywhere(dialect: Dialect, stream: &[Value]) {
     for end in 0..=stream.len() {
         let (heard, said) = listen(dialect, &stream[..end]);
         let calls = heard.lines().filter(|line| line.starts_with("call ") || line.starts_with("fault "));
-        assert_eq!(calls.count(), said.calls().count() + said.unread().count(), "{heard}");
+        assert_eq!(calls.count(), said.calls().count() + said.unread_calls().count(), "{heard}");
     }
 }
 
 /// Returns the decoded events and the resulting history items.
 fn tell(dialect: Dialect, stream: &[Value]) -> String {
     let (heard, said) = listen(dialect, stream);
-    let items: Vec<String> = dialect.said(&said).iter().map(Value::to_string).collect();
+    let items: Vec<String> = dialect.assistant_turn(&said).iter().map(Value::to_string).collect();
     format!("{heard}\n--\n{}", items.join("\n"))
 }
 

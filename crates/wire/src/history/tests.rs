@@ -11,14 +11,14 @@ fn lines(items: &[Value]) -> String {
 }
 
 #[test]
-fn a_person_is_heard_in_every_dialect() {
+fn user_messages_in_every_dialect() {
     let picture = [OutputImage { mime: "image/png", bytes: vec![0, 1, 254] }];
     let told = Dialect::ALL.map(|dialect| {
         lines(&[
-            dialect.user("hi", &[]),
-            dialect.user("see", &picture),
-            dialect.user(" ", &picture),
-            dialect.user("", &[]),
+            dialect.user_message("hi", &[]),
+            dialect.user_message("see", &picture),
+            dialect.user_message(" ", &picture),
+            dialect.user_message("", &[]),
         ])
     });
     assert_snapshot!(told.join("\n\n"), @r#"
@@ -40,7 +40,7 @@ fn a_person_is_heard_in_every_dialect() {
 }
 
 /// Returns a turn with calls of every kind, one unreadable and one lost.
-fn said(dialect: Dialect) -> AssistantTurn {
+fn sample_turn(dialect: Dialect) -> AssistantTurn {
     let call = |id: &str, name: &str, payload: Value| json!({"id": id, "name": name, "payload": payload});
     let pieces = json!([
         {"call": call("a", "functions.read:0", json!({"arguments": "{oops"}))},
@@ -50,17 +50,17 @@ fn said(dialect: Dialect) -> AssistantTurn {
         {"unread": call("d", "", json!({"arguments": "{}"})), "why": "the call cannot be read"},
         {"lost": "the call of `x` cannot be read at `id`: it is missing"},
     ]);
-    AssistantTurn::load(&json!({"dialect": dialect.as_str(), "pieces": pieces})).unwrap()
+    AssistantTurn::from_saved_json(&json!({"dialect": dialect.as_str(), "pieces": pieces})).unwrap()
 }
 
 #[test]
 fn a_turn_and_its_replies_in_every_dialect() {
     let told = Dialect::ALL.map(|dialect| {
-        let said = said(Dialect::Responses);
+        let said = sample_turn(Dialect::Responses);
         let output = ToolOutput::text("ok");
         let ids: Vec<CallId> = ["c", "a", "a", "stranger"].map(CallId::from).to_vec();
-        let replies = dialect.replies(&said, ids.iter().map(|id| (id, &output)));
-        format!("{}\n--\n{}", lines(&dialect.said(&said)), lines(&replies))
+        let replies = dialect.turn_replies(&said, ids.iter().map(|id| (id, &output)));
+        format!("{}\n--\n{}", lines(&dialect.assistant_turn(&said)), lines(&replies))
     });
     assert_snapshot!(told.join("\n\n"), @r#"
     {"arguments":"{oops","call_id":"a","name":"functions_read_0","type":"function_call"}
@@ -94,22 +94,22 @@ fn a_turn_and_its_replies_in_every_dialect() {
 }
 
 #[test]
-fn a_turn_of_nothing_is_no_turn() {
+fn empty_turn_writes_no_item() {
     for dialect in Dialect::ALL {
         let lost = json!({"dialect": "chat", "pieces": [{"lost": "no id"}]});
-        let said = AssistantTurn::load(&lost).unwrap();
-        assert_eq!(dialect.said(&said), [] as [Value; 0], "{dialect}");
-        assert_eq!(dialect.replies(&said, []), [dialect.user("no id", &[])], "{dialect}");
+        let said = AssistantTurn::from_saved_json(&lost).unwrap();
+        assert_eq!(dialect.assistant_turn(&said), [] as [Value; 0], "{dialect}");
+        assert_eq!(dialect.turn_replies(&said, []), [dialect.user_message("no id", &[])], "{dialect}");
     }
 }
 
 #[test]
 fn a_shell_call_goes_back_as_it_came_and_to_others_as_a_function() {
     let raw = json!({"type": "local_shell_call", "id": "lsh_1", "call_id": "c", "status": "completed", "action": {"type": "exec", "command": ["ls"], "env": {}}});
-    let mut listener = Dialect::Responses.listener();
+    let mut listener = Dialect::Responses.stream_decoder();
     listener.push(&json!({"type": "response.output_item.done", "output_index": 0, "item": raw}));
-    let said = listener.into_said();
+    let said = listener.into_turn();
     assert!(said.calls().all(|call| matches!(call.payload, ToolPayload::LocalShell(_))));
-    assert_eq!(Dialect::Responses.said(&said), [raw]);
-    assert_snapshot!(lines(&Dialect::Chat.said(&said)), @r#"{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"command\":[\"ls\"]}","name":"local_shell"},"id":"c","type":"function"}]}"#);
+    assert_eq!(Dialect::Responses.assistant_turn(&said), [raw]);
+    assert_snapshot!(lines(&Dialect::Chat.assistant_turn(&said)), @r#"{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"command\":[\"ls\"]}","name":"local_shell"},"id":"c","type":"function"}]}"#);
 }

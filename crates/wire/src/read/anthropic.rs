@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::ParsedCall;
-use super::draft::{PartialCall, OpenCalls, CallTextEnd, CallFieldPaths, given};
+use super::draft::{PartialCall, OpenCalls, CallTextEnd, CallFieldPaths, non_empty_str};
 use crate::CallFaultReason;
 use crate::fault::CallItemKind;
 
@@ -18,7 +18,7 @@ pub(super) struct AnthropicCallReader {
 
 impl AnthropicCallReader {
     /// Parses a stream event, a message or a single block.
-    pub(super) fn read(&mut self, json: &Value) -> Vec<ParsedCall> {
+    pub(super) fn read_event(&mut self, json: &Value) -> Vec<ParsedCall> {
         match json["type"].as_str() {
             Some("content_block_start") => self.start(json),
             Some("content_block_delta") => {
@@ -26,11 +26,11 @@ impl AnthropicCallReader {
                 Vec::new()
             }
             Some("content_block_stop") => {
-                let stopped = self.find(json).and_then(|at| self.drafts.take(at));
-                stopped.map(|draft| draft.close(CallTextEnd::Proper)).into_iter().collect()
+                let stopped = self.find(json).and_then(|at| self.drafts.remove(at));
+                stopped.map(|draft| draft.finish(CallTextEnd::Proper)).into_iter().collect()
             }
             Some("message_stop") => self.finish(),
-            Some("tool_use") => whole(json).map(|draft| draft.close(CallTextEnd::Proper)).into_iter().collect(),
+            Some("tool_use") => whole_block(json).map(|draft| draft.finish(CallTextEnd::Proper)).into_iter().collect(),
             Some("message") | None => message(json),
             Some(_) => Vec::new(),
         }
@@ -38,7 +38,7 @@ impl AnthropicCallReader {
 
     /// Closes all open calls at the end of a stream.
     pub(super) fn finish(&mut self) -> Vec<ParsedCall> {
-        self.drafts.drain().into_iter().map(|draft| draft.close(CallTextEnd::Cut)).collect()
+        self.drafts.drain().into_iter().map(|draft| draft.finish(CallTextEnd::Cut)).collect()
     }
 
     fn start(&mut self, event: &Value) -> Vec<ParsedCall> {
@@ -51,14 +51,14 @@ impl AnthropicCallReader {
     fn delta(&mut self, event: &Value) {
         let Some(at) = self.find(event) else { return };
         if let Some(piece) = event["delta"]["partial_json"].as_str() {
-            self.drafts.append(at, piece);
+            self.drafts.append_text(at, piece);
         }
     }
 
     fn find(&self, event: &Value) -> Option<usize> {
         match event["index"].as_u64() {
-            Some(index) => self.drafts.newest(|draft| draft.index == Some(index)),
-            None => self.drafts.newest(|_| true),
+            Some(index) => self.drafts.find_newest(|draft| draft.index == Some(index)),
+            None => self.drafts.find_newest(|_| true),
         }
     }
 }
@@ -68,17 +68,17 @@ fn message(message: &Value) -> Vec<ParsedCall> {
     let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
     let cut = matches!(message["stop_reason"].as_str(), Some("max_tokens" | "model_context_window_exceeded"));
     let readings = blocks.iter().enumerate().filter_map(|(at, json)| {
-        let mut draft = whole(json)?;
+        let mut draft = whole_block(json)?;
         if cut && at + 1 == blocks.len() {
-            draft.spoil(TOOL_USE.text, CallFaultReason::Unfinished);
+            draft.fail(TOOL_USE.text, CallFaultReason::Unfinished);
         }
-        Some(draft.close(CallTextEnd::Proper))
+        Some(draft.finish(CallTextEnd::Proper))
     });
     readings.collect()
 }
 
 /// Returns the draft of a whole `tool_use` block; `None` for other blocks.
-fn whole(json: &Value) -> Option<PartialCall> {
+fn whole_block(json: &Value) -> Option<PartialCall> {
     let mut draft = block(json)?;
     draft.set_text(&json["input"]);
     Some(draft)
@@ -90,7 +90,7 @@ fn block(block: &Value) -> Option<PartialCall> {
         return None;
     }
     let mut draft = PartialCall::new(TOOL_USE);
-    draft.id = given(&block["id"]).map(str::to_owned);
+    draft.id = non_empty_str(&block["id"]).map(str::to_owned);
     draft.set_name(&block["name"]);
     Some(draft)
 }
@@ -100,7 +100,7 @@ mod tests {
     use insta::assert_snapshot;
     use serde_json::json;
 
-    use super::super::tests::tell;
+    use super::super::tests::describe_stream;
     use super::*;
     use crate::Dialect::Anthropic;
 
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn blocks_are_put_together_by_index() {
-        let told = tell(
+        let told = describe_stream(
             Anthropic,
             &[
                 json!({"type": "message_start", "message": {"id": "m", "type": "message", "content": []}}),
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn without_deltas_the_first_input_counts() {
-        let told = tell(
+        let told = describe_stream(
             Anthropic,
             &[
                 start(0, &json!({})),
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_breaks_off_leaves_calls_and_faults() {
-        let told = tell(
+        let told = describe_stream(
             Anthropic,
             &[start(0, &json!({})), start(1, &json!({})), delta(0, "{\"a\":1}"), delta(1, "{\"a\"")],
         );
@@ -183,7 +183,7 @@ mod tests {
     fn whole_messages_and_bare_blocks_are_read() {
         let used =
             |id: &str| json!({"type": "tool_use", "id": id, "name": "read", "input": {"z": 1, "a": [2]}});
-        let told = tell(
+        let told = describe_stream(
             Anthropic,
             &[
                 used("t0"),

@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use serde_json::Value;
 
 use super::ParsedCall;
-use super::draft::{PartialCall, OpenCalls, CallTextEnd, CallFieldPaths, given};
+use super::draft::{PartialCall, OpenCalls, CallTextEnd, CallFieldPaths, non_empty_str};
 use crate::CallFaultReason;
 use crate::fault::CallItemKind;
 
@@ -58,7 +58,7 @@ pub(super) struct ChatCallReader {
 
 impl ChatCallReader {
     /// Parses a chunk, a whole response, a message or a single call.
-    pub(super) fn read(&mut self, json: &Value) -> Vec<ParsedCall> {
+    pub(super) fn read_event(&mut self, json: &Value) -> Vec<ParsedCall> {
         if json["choices"].is_array() {
             return first_choice(json).map(|choice| self.choice(choice)).unwrap_or_default();
         }
@@ -68,7 +68,7 @@ impl ChatCallReader {
         let is_call = json["function"].is_object()
             || json["custom"].is_object()
             || matches!(json["type"].as_str(), Some("function" | "custom"));
-        if is_call { vec![self.whole(json, CallTextEnd::Proper)] } else { Vec::new() }
+        if is_call { vec![self.read_whole_call(json, CallTextEnd::Proper)] } else { Vec::new() }
     }
 
     /// Closes all open calls at the end of a stream.
@@ -87,7 +87,7 @@ impl ChatCallReader {
             Some("length" | "content_filter") => CallTextEnd::Cut,
             Some(_) | None => CallTextEnd::Proper,
         };
-        if is_whole(choice) {
+        if is_whole_response(choice) {
             return self.message(&choice["message"], end);
         }
         // The last chunk of some servers has only a finish reason.
@@ -108,32 +108,32 @@ impl ChatCallReader {
             let mark = self.state.hash_one(0_u8) >> 32;
             draft.id = Some(format!("call_toolgate_{mark:08x}_{}", self.invented));
         }
-        draft.close(end)
+        draft.finish(end)
     }
 
     fn message(&mut self, message: &Value, end: CallTextEnd) -> Vec<ParsedCall> {
         let calls = message["tool_calls"].as_array().into_iter().flatten();
-        let mut readings: Vec<ParsedCall> = calls.map(|call| self.whole(call, end)).collect();
+        let mut readings: Vec<ParsedCall> = calls.map(|call| self.read_whole_call(call, end)).collect();
         let legacy = &message[LEGACY];
         // Some servers send the same call in both forms.
         if readings.is_empty() && legacy.is_object() {
-            readings.push(self.whole(&serde_json::json!({ "function": legacy }), end));
+            readings.push(self.read_whole_call(&serde_json::json!({ "function": legacy }), end));
         }
         readings
     }
 
-    fn whole(&mut self, call: &Value, end: CallTextEnd) -> ParsedCall {
+    fn read_whole_call(&mut self, call: &Value, end: CallTextEnd) -> ParsedCall {
         let form = form(call);
         let body = &call[form.body];
         let mut draft = PartialCall::new(form.paths);
-        draft.id = given(&call["id"]).map(str::to_owned);
+        draft.id = non_empty_str(&call["id"]).map(str::to_owned);
         match body {
             Value::Object(_) => {
                 draft.set_name(&body["name"]);
                 draft.set_text(&body[form.text]);
             }
-            Value::Null => draft.spoil(form.body, CallFaultReason::Missing),
-            other => draft.spoil_type(form.body, "an object", other),
+            Value::Null => draft.fail(form.body, CallFaultReason::Missing),
+            other => draft.fail_with_type(form.body, "an object", other),
         }
         self.close(draft, end)
     }
@@ -145,7 +145,7 @@ impl ChatCallReader {
             pieces.iter_mut().zip(0..).for_each(|(piece, at)| piece.position = Some(at));
         }
         if calls.is_empty() && delta[LEGACY].is_object() {
-            pieces.push(ToolCallDelta { legacy: true, ..ToolCallDelta::of(&FUNCTION, &Value::Null, &delta[LEGACY]) });
+            pieces.push(ToolCallDelta { legacy: true, ..ToolCallDelta::from_body(&FUNCTION, &Value::Null, &delta[LEGACY]) });
         }
         pieces.iter().filter_map(|piece| self.piece(piece)).collect()
     }
@@ -167,8 +167,8 @@ impl ChatCallReader {
         self.drafts.extend_name(at, rest.unwrap_or_default());
         match piece.text {
             Value::Null => {}
-            Value::String(text) => self.drafts.append(at, text),
-            whole => self.drafts.replace(at, whole),
+            Value::String(text) => self.drafts.append_text(at, text),
+            whole => self.drafts.replace_text(at, whole),
         }
         None
     }
@@ -177,9 +177,9 @@ impl ChatCallReader {
         let last = self.drafts.len().checked_sub(1);
         let same_id = |draft: &PartialCall| piece.id.is_some() && draft.id.as_deref() == piece.id;
         let at = match (piece.index, piece.position) {
-            _ if piece.legacy => self.drafts.newest(|draft| draft.item.as_deref() == Some(LEGACY)),
-            (Some(index), _) => self.drafts.newest(|draft| draft.index == Some(index)),
-            (None, _) if piece.id.is_some() => self.drafts.newest(same_id).or(last),
+            _ if piece.legacy => self.drafts.find_newest(|draft| draft.item.as_deref() == Some(LEGACY)),
+            (Some(index), _) => self.drafts.find_newest(|draft| draft.index == Some(index)),
+            (None, _) if piece.id.is_some() => self.drafts.find_newest(same_id).or(last),
             (None, Some(position)) => Some(position),
             (None, None) => last,
         }?;
@@ -196,7 +196,7 @@ pub(crate) fn first_choice(json: &Value) -> Option<&Value> {
 }
 
 /// Returns whether a choice belongs to a whole response. A chunk may lack its delta, or have an empty message.
-pub(crate) fn is_whole(choice: &Value) -> bool {
+pub(crate) fn is_whole_response(choice: &Value) -> bool {
     let has_message = choice["message"].as_object().is_some_and(|message| !message.is_empty());
     has_message && !choice["delta"].is_object()
 }
@@ -225,11 +225,11 @@ struct ToolCallDelta<'a> {
 impl<'a> ToolCallDelta<'a> {
     fn new(json: &'a Value) -> Self {
         let form = form(json);
-        Self::of(form, json, &json[form.body])
+        Self::from_body(form, json, &json[form.body])
     }
 
-    fn of(form: &'static ChatCallShape, json: &'a Value, body: &'a Value) -> Self {
-        let (index, id, name) = (json["index"].as_u64(), given(&json["id"]), given(&body["name"]));
+    fn from_body(form: &'static ChatCallShape, json: &'a Value, body: &'a Value) -> Self {
+        let (index, id, name) = (json["index"].as_u64(), non_empty_str(&json["id"]), non_empty_str(&body["name"]));
         Self { form, index, position: None, legacy: false, id, name, text: &body[form.text] }
     }
 
@@ -262,9 +262,9 @@ impl<'a> ToolCallDelta<'a> {
         }
         let grows = !draft.name.is_empty() && name.starts_with(&draft.name);
         if grows || draft.name.is_empty() {
-            return self.has_text() && draft.is_closed();
+            return self.has_text() && draft.is_closed_object();
         }
-        draft.has_begun() || (self.index.is_none() && !self.legacy)
+        draft.has_arguments() || (self.index.is_none() && !self.legacy)
     }
 }
 

@@ -7,7 +7,7 @@ use tool::{CallId, MAX_ARGUMENT_BYTES, ToolCall, ToolPayload};
 
 use super::ParsedCall;
 use super::scan::ObjectScanner;
-use crate::fault::{CallItemKind, type_of};
+use crate::fault::{CallItemKind, json_type_name};
 use crate::{CallFaultReason, WireFault};
 
 /// Maximum number of open calls in one stream.
@@ -70,7 +70,7 @@ impl PartialCall {
         match name {
             Value::String(name) => self.name.clone_from(name),
             Value::Null => {}
-            other => self.spoil_type(self.paths.name, "a string", other),
+            other => self.fail_with_type(self.paths.name, "a string", other),
         }
     }
 
@@ -80,9 +80,9 @@ impl PartialCall {
             (Value::String(text), _) => self.replace(text.clone()),
             (Value::Object(_), CallItemKind::Function) => self.replace(value.to_string()),
             (Value::Null, CallItemKind::Function) => {}
-            (Value::Null, CallItemKind::Custom) => self.spoil(self.paths.text, CallFaultReason::Missing),
+            (Value::Null, CallItemKind::Custom) => self.fail(self.paths.text, CallFaultReason::Missing),
             (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_), _) => {
-                self.spoil_type(self.paths.text, self.paths.shape, value);
+                self.fail_with_type(self.paths.text, self.paths.shape, value);
             }
         }
     }
@@ -96,7 +96,7 @@ impl PartialCall {
     }
 
     /// Takes over the text that was streamed for this call.
-    pub(super) fn inherit(&mut self, streamed: Self) {
+    pub(super) fn inherit_text(&mut self, streamed: Self) {
         (self.text, self.fallback) = (streamed.text, streamed.fallback);
         if self.spoiled.is_none() {
             self.spoiled = streamed.spoiled;
@@ -104,34 +104,34 @@ impl PartialCall {
     }
 
     /// Marks the text as complete.
-    pub(super) fn end(&mut self) {
+    pub(super) fn mark_ended(&mut self) {
         self.ended = true;
     }
 
     /// Returns whether any arguments have arrived, valid or not.
-    pub(super) fn has_begun(&self) -> bool {
+    pub(super) fn has_arguments(&self) -> bool {
         self.size() > 0 || self.spoiled.is_some()
     }
 
     /// Returns whether the text is an object up to its closing brace.
-    pub(super) fn is_closed(&mut self) -> bool {
+    pub(super) fn is_closed_object(&mut self) -> bool {
         self.scan.is_closed(&self.text)
     }
 
     /// Marks the call as faulty, because `value` has the wrong type.
-    pub(super) fn spoil_type(&mut self, path: &str, expected: &'static str, value: &Value) {
-        self.spoil(path, CallFaultReason::Type { expected, found: type_of(value) });
+    pub(super) fn fail_with_type(&mut self, path: &str, expected: &'static str, value: &Value) {
+        self.fail(path, CallFaultReason::Type { expected, found: json_type_name(value) });
     }
 
     /// Marks the call as faulty and drops its text. The first fault is reported.
-    pub(super) fn spoil(&mut self, path: &str, why: CallFaultReason) {
+    pub(super) fn fail(&mut self, path: &str, why: CallFaultReason) {
         (self.text, self.fallback) = (String::new(), String::new());
         self.spoiled.get_or_insert_with(|| (path.to_owned(), why));
     }
 
     fn replace(&mut self, text: String) {
         if text.len() > MAX_ARGUMENT_BYTES {
-            self.spoil(self.paths.text, CallFaultReason::TooLong { limit: MAX_ARGUMENT_BYTES });
+            self.fail(self.paths.text, CallFaultReason::TooLong { limit: MAX_ARGUMENT_BYTES });
         } else if self.spoiled.is_none() {
             self.text = text;
             self.scan = ObjectScanner::default();
@@ -143,7 +143,7 @@ impl PartialCall {
     }
 
     /// Returns the call, or the fault that prevents it.
-    pub(super) fn close(self, end: CallTextEnd) -> ParsedCall {
+    pub(super) fn finish(self, end: CallTextEnd) -> ParsedCall {
         let Self { paths, id, name, text, fallback, spoiled, ended, .. } = self;
         let text = if text.is_empty() { fallback } else { text };
         let whole = end == CallTextEnd::Proper || ended;
@@ -188,7 +188,7 @@ pub(super) fn is_blank(value: &Value) -> bool {
 }
 
 /// Returns a non-empty string. Servers write `""` and `null` for missing ids.
-pub(super) fn given(value: &Value) -> Option<&str> {
+pub(super) fn non_empty_str(value: &Value) -> Option<&str> {
     value.as_str().filter(|text| !text.is_empty())
 }
 
@@ -207,11 +207,11 @@ impl OpenCalls {
     /// Opens a call. Beyond the limit it returns a fault.
     pub(super) fn open(&mut self, mut draft: PartialCall) -> Result<usize, Box<ParsedCall>> {
         if self.open.len() >= MAX_OPEN {
-            draft.spoil(draft.paths.id, CallFaultReason::TooMany { limit: MAX_OPEN });
-            return Err(Box::new(draft.close(CallTextEnd::Proper)));
+            draft.fail(draft.paths.id, CallFaultReason::TooMany { limit: MAX_OPEN });
+            return Err(Box::new(draft.finish(CallTextEnd::Proper)));
         }
         if self.held + draft.size() > MAX_HELD_BYTES {
-            draft.spoil(draft.paths.text, CallFaultReason::TooLong { limit: MAX_HELD_BYTES });
+            draft.fail(draft.paths.text, CallFaultReason::TooLong { limit: MAX_HELD_BYTES });
         }
         self.held += draft.size();
         self.open.push(draft);
@@ -219,7 +219,7 @@ impl OpenCalls {
     }
 
     /// Returns the index of the newest open call that satisfies `wanted`.
-    pub(super) fn newest(&self, wanted: impl Fn(&PartialCall) -> bool) -> Option<usize> {
+    pub(super) fn find_newest(&self, wanted: impl Fn(&PartialCall) -> bool) -> Option<usize> {
         self.open.iter().rposition(wanted)
     }
 
@@ -236,14 +236,14 @@ impl OpenCalls {
         let Some(draft) = self.open.get_mut(at) else { return };
         if draft.name.len() + piece.len() > MAX_NAME_BYTES {
             self.held -= draft.size();
-            draft.spoil(draft.paths.name, CallFaultReason::TooLong { limit: MAX_NAME_BYTES });
+            draft.fail(draft.paths.name, CallFaultReason::TooLong { limit: MAX_NAME_BYTES });
         } else {
             draft.name.push_str(piece);
         }
     }
 
     /// Appends a piece of text to the call at `at`.
-    pub(super) fn append(&mut self, at: usize, piece: &str) {
+    pub(super) fn append_text(&mut self, at: usize, piece: &str) {
         let Some(draft) = self.open.get_mut(at) else { return };
         if draft.spoiled.is_some() {
             return;
@@ -252,7 +252,7 @@ impl OpenCalls {
         if long || self.held + piece.len() > MAX_HELD_BYTES {
             self.held -= draft.size();
             let limit = if long { MAX_ARGUMENT_BYTES } else { MAX_HELD_BYTES };
-            draft.spoil(draft.paths.text, CallFaultReason::TooLong { limit });
+            draft.fail(draft.paths.text, CallFaultReason::TooLong { limit });
             return;
         }
         self.held += piece.len();
@@ -260,7 +260,7 @@ impl OpenCalls {
     }
 
     /// Replaces the text of the call at `at` by the complete text.
-    pub(super) fn replace(&mut self, at: usize, value: &Value) {
+    pub(super) fn replace_text(&mut self, at: usize, value: &Value) {
         let Some(draft) = self.open.get_mut(at) else { return };
         self.held -= draft.size();
         draft.set_text(value);
@@ -268,7 +268,7 @@ impl OpenCalls {
     }
 
     /// Removes the call at `at` from the stream.
-    pub(super) fn take(&mut self, at: usize) -> Option<PartialCall> {
+    pub(super) fn remove(&mut self, at: usize) -> Option<PartialCall> {
         let draft = (at < self.open.len()).then(|| self.open.remove(at))?;
         self.held -= draft.size();
         Some(draft)

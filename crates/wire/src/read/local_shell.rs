@@ -6,7 +6,7 @@ use tool::{CallId, LocalShellCall, ToolCall, ToolPayload};
 use super::ParsedCall;
 use super::draft::CallFieldPaths;
 use super::responses::call_id;
-use crate::fault::{CallItemKind, type_of};
+use crate::fault::{CallItemKind, json_type_name};
 use crate::{CallFaultReason, WireFault};
 
 /// The item type.
@@ -23,7 +23,7 @@ pub(super) const NAME: &str = "local_shell";
 const READ: [&str; 3] = ["type", "working_directory", "timeout_ms"];
 
 /// Parses a finished item. The tool accepts or rejects the other fields of the action, such as `env`.
-pub(super) fn read(item: &Value) -> ParsedCall {
+pub(super) fn read_item(item: &Value) -> ParsedCall {
     let fault = |id, path: String, why| {
         let name = Some(NAME.to_owned());
         ParsedCall::Fault(WireFault { id, name, kind: CallItemKind::Function, path, why })
@@ -46,7 +46,7 @@ fn shell_action(action: &Value) -> Result<LocalShellCall, (String, CallFaultReas
     let wrong = |path: &str, expected, value| {
         let why = match value {
             &Value::Null => CallFaultReason::Missing,
-            value => CallFaultReason::Type { expected, found: type_of(value) },
+            value => CallFaultReason::Type { expected, found: json_type_name(value) },
         };
         Err((path.to_owned(), why))
     };
@@ -96,14 +96,14 @@ mod tests {
     use insta::assert_snapshot;
     use serde_json::json;
 
-    use super::super::tests::tell;
+    use super::super::tests::describe_stream;
     use super::*;
     use crate::Dialect::Responses;
 
     #[test]
     fn the_action_is_read() {
         let action = json!({"type": "exec", "command": ["ls", "-l"], "working_directory": "/w", "timeout_ms": 9, "env": {"A": "1"}, "user": null});
-        let told = tell(
+        let told = describe_stream(
             Responses,
             &[
                 json!({"type": TYPE, "call_id": "c1", "status": "completed", "action": action}),
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_named_with_its_path() {
         let item = |id: &str, action| json!({"type": TYPE, "call_id": id, "action": action});
-        let told = tell(
+        let told = describe_stream(
             Responses,
             &[
                 json!({"type": TYPE, "action": {"command": ["ls"]}}),

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::draft::{PartialCall, OpenCalls, CallTextEnd, CallFieldPaths, given, is_blank};
+use super::draft::{PartialCall, OpenCalls, CallTextEnd, CallFieldPaths, non_empty_str, is_blank};
 use super::{ParsedCall, local_shell};
 use crate::CallFaultReason;
 use crate::fault::CallItemKind;
@@ -23,7 +23,7 @@ pub(super) struct ResponsesCallReader {
 
 impl ResponsesCallReader {
     /// Parses a stream event, a whole response or a single item.
-    pub(super) fn read(&mut self, json: &Value) -> Vec<ParsedCall> {
+    pub(super) fn read_event(&mut self, json: &Value) -> Vec<ParsedCall> {
         match json["type"].as_str() {
             Some("response.output_item.added") => self.added(json),
             Some("response.output_item.done") => self.item(&json["item"], json["output_index"].as_u64()),
@@ -57,7 +57,7 @@ impl ResponsesCallReader {
     }
 
     fn close_all(&mut self, end: CallTextEnd) -> Vec<ParsedCall> {
-        self.drafts.drain().into_iter().map(|draft| draft.close(end)).collect()
+        self.drafts.drain().into_iter().map(|draft| draft.finish(end)).collect()
     }
 
     fn added(&mut self, event: &Value) -> Vec<ParsedCall> {
@@ -67,7 +67,7 @@ impl ResponsesCallReader {
             // This item has no deltas.
             Some(local_shell::TYPE) => {
                 draft.name = local_shell::NAME.to_owned();
-                draft.spoil(draft.paths.text, CallFaultReason::Unfinished);
+                draft.fail(draft.paths.text, CallFaultReason::Unfinished);
             }
             Some(_) | None => draft.set_fallback(&event["item"][draft.paths.text]),
         }
@@ -76,17 +76,17 @@ impl ResponsesCallReader {
 
     fn delta(&mut self, event: &Value) {
         if let (Some(at), Some(piece)) = (self.find(event), event["delta"].as_str()) {
-            self.drafts.append(at, piece);
+            self.drafts.append_text(at, piece);
         }
     }
 
     fn text_done(&mut self, event: &Value, field: &str) -> Vec<ParsedCall> {
         let Some(at) = self.find(event) else { return Vec::new() };
         if !event[field].is_null() {
-            self.drafts.replace(at, &event[field]);
+            self.drafts.replace_text(at, &event[field]);
         }
         if let Some(draft) = self.drafts.get_mut(at) {
-            draft.end();
+            draft.mark_ended();
         }
         Vec::new()
     }
@@ -95,11 +95,11 @@ impl ResponsesCallReader {
     /// event.
     fn find(&self, event: &Value) -> Option<usize> {
         let index = event["output_index"].as_u64();
-        let item = given(&event["item_id"]);
-        let placed = index.and_then(|index| self.drafts.newest(|draft| draft.index == Some(index)));
-        let named = || item.and_then(|item| self.drafts.newest(|draft| draft.item.as_deref() == Some(item)));
+        let item = non_empty_str(&event["item_id"]);
+        let placed = index.and_then(|index| self.drafts.find_newest(|draft| draft.index == Some(index)));
+        let named = || item.and_then(|item| self.drafts.find_newest(|draft| draft.item.as_deref() == Some(item)));
         let last = || match (index, item) {
-            (None, None) => self.drafts.newest(|_| true),
+            (None, None) => self.drafts.find_newest(|_| true),
             (Some(_), _) | (None, Some(_)) => None,
         };
         placed.or_else(named).or_else(last)
@@ -108,23 +108,23 @@ impl ResponsesCallReader {
     /// Parses a finished item, which replaces its streamed draft.
     fn item(&mut self, item: &Value, index: Option<u64>) -> Vec<ParsedCall> {
         let Some(mut whole) = draft(item) else { return Vec::new() };
-        let streamed = self.streamed(&whole, index).and_then(|at| self.drafts.take(at));
+        let streamed = self.streamed(&whole, index).and_then(|at| self.drafts.remove(at));
         if item["type"] == local_shell::TYPE {
-            return vec![local_shell::read(item)];
+            return vec![local_shell::read_item(item)];
         }
         let text = &item[whole.paths.text];
         match streamed {
-            Some(streamed) if is_blank(text) => whole.inherit(streamed),
+            Some(streamed) if is_blank(text) => whole.inherit_text(streamed),
             Some(_) | None => whole.set_text(text),
         }
         if item["status"] == "incomplete" {
-            whole.spoil(whole.paths.text, CallFaultReason::Unfinished);
+            whole.fail(whole.paths.text, CallFaultReason::Unfinished);
         }
-        vec![whole.close(CallTextEnd::Proper)]
+        vec![whole.finish(CallTextEnd::Proper)]
     }
 
     fn streamed(&self, whole: &PartialCall, index: Option<u64>) -> Option<usize> {
-        self.drafts.newest(|draft| {
+        self.drafts.find_newest(|draft| {
             let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
             same(&draft.id, &whole.id)
                 || same(&draft.item, &whole.item)
@@ -142,23 +142,23 @@ fn draft(item: &Value) -> Option<PartialCall> {
         _ => return None,
     };
     let mut draft = PartialCall::new(paths);
-    draft.item = given(&item["id"]).map(str::to_owned);
+    draft.item = non_empty_str(&item["id"]).map(str::to_owned);
     draft.id = call_id(item).map(str::to_owned);
     draft.set_name(&item["name"]);
-    let space = given(&item["namespace"]).filter(|space| *space != "functions");
+    let space = non_empty_str(&item["namespace"]).filter(|space| *space != "functions");
     if let Some(space) = space.filter(|_| !draft.name.is_empty()) {
-        draft.name = flat(space, &draft.name);
+        draft.name = flat_name(space, &draft.name);
     }
     Some(draft)
 }
 
 /// Returns the id that pairs a call with its answer.
 pub(crate) fn call_id(item: &Value) -> Option<&str> {
-    given(&item["call_id"]).or_else(|| given(&item["id"]))
+    non_empty_str(&item["call_id"]).or_else(|| non_empty_str(&item["id"]))
 }
 
 /// Joins a namespace and a tool name: `mcp__files` and `read` become `mcp__files__read`.
-fn flat(space: &str, name: &str) -> String {
+fn flat_name(space: &str, name: &str) -> String {
     let joint = if space.ends_with("__") { "" } else { "__" };
     format!("{space}{joint}{name}")
 }

@@ -41,7 +41,7 @@ impl CallDeduplicator {
     pub(super) fn admit(&mut self, reading: ParsedCall) -> Option<ParsedCall> {
         let key = key(&reading);
         let print = match &reading {
-            ParsedCall::Call(call) => print(call),
+            ParsedCall::Call(call) => fingerprint(call),
             ParsedCall::Fault(_) => 0,
         };
         let Some(known) = self.prints.get(&key) else {
@@ -93,7 +93,7 @@ fn reused(call: ToolCall) -> WireFault {
 
 /// Returns a fingerprint that ignores whitespace and key order: a stream and the message that repeats it may differ in
 /// both.
-fn print(call: &ToolCall) -> u64 {
+fn fingerprint(call: &ToolCall) -> u64 {
     let text = call.payload.arguments();
     let same = serde_json::from_str(&text).map(|mut json: Value| {
         json.sort_all_objects();

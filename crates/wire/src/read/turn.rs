@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::chat::{finish_reason, first_choice, is_whole};
+use super::chat::{finish_reason, first_choice, is_whole_response};
 use super::local_shell;
 use crate::Dialect;
 
@@ -25,7 +25,7 @@ pub(super) enum ResponseFragment<'a> {
 
 impl<'a> ResponseFragment<'a> {
     /// Classifies a piece of JSON.
-    pub(super) fn of(dialect: Dialect, json: &'a Value) -> Self {
+    pub(super) fn classify(dialect: Dialect, json: &'a Value) -> Self {
         match dialect {
             Dialect::Responses => Self::of_responses(json),
             Dialect::Chat => Self::of_chat(json),
@@ -53,7 +53,7 @@ impl<'a> ResponseFragment<'a> {
             return if is_message { Self::Whole(None) } else { Self::Item };
         }
         match first_choice(json) {
-            Some(choice) if is_whole(choice) => Self::Whole(id),
+            Some(choice) if is_whole_response(choice) => Self::Whole(id),
             // The delta may be absent.
             Some(choice) if finish_reason(choice).is_some() => Self::End(id),
             Some(choice) if choice["delta"].is_object() => Self::Part(id),
@@ -87,7 +87,7 @@ pub(super) enum ResponseTracker {
 impl ResponseTracker {
     /// Records `piece`, and returns whether it begins another response. `idle` means that no call is open. Some proxies
     /// give every chunk its own id, so an open call continues regardless of the id.
-    pub(super) fn passes_to(&mut self, piece: ResponseFragment<'_>, idle: bool) -> bool {
+    pub(super) fn starts_new_response(&mut self, piece: ResponseFragment<'_>, idle: bool) -> bool {
         let owned = |id: Option<&str>| id.map(str::to_owned);
         let (another, next) = match (piece, &*self) {
             (ResponseFragment::Item | ResponseFragment::Other, _) => return false,

@@ -11,16 +11,16 @@ use crate::AssistantTurn;
 fn items(dialect: Dialect) -> Vec<SerializedItem> {
     let call = |id: &str| json!({"call": {"id": id, "name": "read", "payload": {"arguments": "{\"a\": 1}"}}});
     let saved = json!({"dialect": dialect.as_str(), "pieces": [{"text": "Reading."}, call("a"), call("b")]});
-    let said = AssistantTurn::load(&saved).unwrap();
+    let said = AssistantTurn::from_saved_json(&saved).unwrap();
     let picture = OutputImage { mime: "image/png", bytes: vec![1] };
-    let mut items = vec![dialect.user("Read.", &[])];
-    items.extend(dialect.said(&said));
+    let mut items = vec![dialect.user_message("Read.", &[])];
+    items.extend(dialect.assistant_turn(&said));
     items.extend(
         dialect
-            .replies(&said, [(&"b".into(), &ToolOutput::text("B")), (&"a".into(), &ToolOutput::text("A"))]),
+            .turn_replies(&said, [(&"b".into(), &ToolOutput::text("B")), (&"a".into(), &ToolOutput::text("A"))]),
     );
-    items.push(dialect.user("Faster!", &[picture]));
-    items.iter().map(|item| dialect.entry(item)).collect()
+    items.push(dialect.user_message("Faster!", &[picture]));
+    items.iter().map(|item| dialect.serialize_item(item)).collect()
 }
 
 fn request<'a>(items: &'a [SerializedItem]) -> ModelRequest<'a> {
@@ -36,7 +36,7 @@ fn request<'a>(items: &'a [SerializedItem]) -> ModelRequest<'a> {
 }
 
 fn tell(dialect: Dialect) -> String {
-    let body = dialect.request(&request(&items(dialect)));
+    let body = dialect.request_body(&request(&items(dialect)));
     let read: Result<Value, _> = serde_json::from_str(&body);
     assert!(read.is_ok(), "{body}");
     body
@@ -50,9 +50,9 @@ fn requests_of_every_dialect() {
 }
 
 #[test]
-fn what_is_not_given_is_not_said() {
+fn absent_options_are_not_written() {
     let told = Dialect::ALL.map(|dialect| {
-        let entries = [dialect.entry(&dialect.user("hi", &[]))];
+        let entries = [dialect.serialize_item(&dialect.user_message("hi", &[]))];
         let bare = ModelRequest {
             instructions: "",
             tools: "[]",
@@ -60,7 +60,7 @@ fn what_is_not_given_is_not_said() {
             cache_key: None,
             ..request(&entries)
         };
-        dialect.request(&ModelRequest { reasoning: ReasoningMode::None, ..bare })
+        dialect.request_body(&ModelRequest { reasoning: ReasoningMode::None, ..bare })
     });
     assert_snapshot!(told.join("\n"), @r#"
     {"model":"m","store":false,"stream":true,"input":[{"content":[{"text":"hi","type":"input_text"}],"role":"user","type":"message"}]}
@@ -74,7 +74,7 @@ fn a_request_begins_with_the_bytes_of_the_one_before() {
     for dialect in Dialect::ALL {
         let items = items(dialect);
         let bodies: Vec<String> = (1..=items.len())
-            .map(|count| dialect.request(&request(&items[..count])).replace(MARK, ""))
+            .map(|count| dialect.request_body(&request(&items[..count])).replace(MARK, ""))
             .collect();
         for pair in bodies.windows(2) {
             let known = pair[0].trim_end_matches(['}', ']']);
@@ -86,6 +86,6 @@ fn a_request_begins_with_the_bytes_of_the_one_before() {
 #[test]
 fn nothing_is_allocated_twice() {
     let items: Vec<SerializedItem> = items(Dialect::Anthropic).into_iter().cycle().take(1000).collect();
-    let body = Dialect::Anthropic.request(&request(&items));
+    let body = Dialect::Anthropic.request_body(&request(&items));
     assert!(body.capacity() < body.len() + 1000 * (MARK.len() + 2) + ROOM);
 }

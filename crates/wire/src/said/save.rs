@@ -6,7 +6,7 @@ use tool::{LocalShellCall, ToolCall, ToolPayload};
 use super::{TurnPiece, AssistantTurn, TurnContent};
 use crate::Dialect;
 
-/// The error for JSON that [`AssistantTurn::save`] did not write.
+/// The error for JSON that [`AssistantTurn::to_saved_json`] did not write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a saved response cannot be read at `{path}`; was the file changed, or written by a newer version?")]
 pub struct UnreadableTurn {
@@ -15,7 +15,7 @@ pub struct UnreadableTurn {
 
 impl AssistantTurn {
     /// Returns the turn as JSON in Toolgate's own format, for [`load`](Self::load). No API accepts it.
-    pub fn save(&self) -> Value {
+    pub fn to_saved_json(&self) -> Value {
         let pieces: Vec<Value> = self.pieces().iter().map(save_piece).collect();
         json!({ "dialect": self.dialect().as_str(), "pieces": pieces })
     }
@@ -24,7 +24,7 @@ impl AssistantTurn {
     ///
     /// # Errors
     /// If the JSON has another form; the error contains the path.
-    pub fn load(json: &Value) -> Result<Self, UnreadableTurn> {
+    pub fn from_saved_json(json: &Value) -> Result<Self, UnreadableTurn> {
         let fault = |path: &str| UnreadableTurn { path: path.to_owned() };
         let dialect = json["dialect"].as_str().and_then(|name| name.parse::<Dialect>().ok());
         let mut said = Self::new(dialect.ok_or_else(|| fault("dialect"))?);
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_saved_is_loaded() {
+    fn saved_turn_is_loaded_unchanged() {
         let (server, tool, arguments) = ("s".to_owned(), "t".to_owned(), "{".to_owned());
         let workdir = Some("/w".to_owned());
         let payloads = [
@@ -137,12 +137,12 @@ mod tests {
             said.push(TurnPiece { what, raw: None });
         }
         said.push(TurnPiece { what: TurnContent::Item, raw: Some(json!({"type": "reasoning"})) });
-        assert_eq!(AssistantTurn::load(&said.save()), Ok(said));
+        assert_eq!(AssistantTurn::from_saved_json(&said.to_saved_json()), Ok(said));
     }
 
     #[test]
-    fn what_was_not_saved_is_refused_with_its_place() {
-        let fault = AssistantTurn::load(&json!({"dialect": "chat", "pieces": [{"text": "a"}, {"call": {}}]}));
+    fn foreign_json_is_refused_with_its_path() {
+        let fault = AssistantTurn::from_saved_json(&json!({"dialect": "chat", "pieces": [{"text": "a"}, {"call": {}}]}));
         insta::assert_snapshot!(fault.unwrap_err(), @"a saved response cannot be read at `pieces[1]`; was the file changed, or written by a newer version?");
     }
 }

@@ -8,13 +8,13 @@ use crate::said::{TurnPiece, TurnContent};
 use crate::{Dialect, AssistantTurn, ApiCompat};
 
 /// Writes a tool declaration; `None` for tools that cannot be functions.
-pub(crate) fn tool(spec: &ToolSpec, style: &ApiCompat) -> Option<Value> {
-    let FunctionDeclaration { name, description, parameters } = FunctionDeclaration::of(spec, style)?;
+pub(crate) fn tool_declaration(spec: &ToolSpec, style: &ApiCompat) -> Option<Value> {
+    let FunctionDeclaration { name, description, parameters } = FunctionDeclaration::from_spec(spec, style)?;
     Some(json!({ "name": name, "description": description, "input_schema": parameters }))
 }
 
 /// Writes a user message.
-pub(crate) fn user(text: &str, pictures: &[OutputImage]) -> Value {
+pub(crate) fn user_message(text: &str, pictures: &[OutputImage]) -> Value {
     let words = words_of(text, pictures).map(text_block);
     let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(picture)).collect();
     json!({ "role": "user", "content": content })
@@ -22,29 +22,29 @@ pub(crate) fn user(text: &str, pictures: &[OutputImage]) -> Value {
 
 /// Writes the assistant message. Calls of another dialect's turn move to the end. Other APIs allow text after a call,
 /// but here the results must follow.
-pub(crate) fn said(said: &AssistantTurn) -> Option<Value> {
+pub(crate) fn assistant_message(said: &AssistantTurn) -> Option<Value> {
     let content: Vec<Value> = if said.dialect() == Dialect::Anthropic {
-        said.pieces().iter().filter_map(own).collect()
+        said.pieces().iter().filter_map(own_block).collect()
     } else {
         let (mut first, last): (Vec<Value>, Vec<Value>) =
-            said.pieces().iter().filter_map(foreign).partition(|block| block["type"] != "tool_use");
+            said.pieces().iter().filter_map(foreign_block).partition(|block| block["type"] != "tool_use");
         first.extend(last);
         first
     };
     (!content.is_empty()).then(|| json!({ "role": "assistant", "content": content }))
 }
 
-fn own(piece: &TurnPiece) -> Option<Value> {
+fn own_block(piece: &TurnPiece) -> Option<Value> {
     match (&piece.what, &piece.raw) {
         // The raw block includes citations.
         (TurnContent::Text(_), Some(raw)) if raw["type"] == "text" => Some(raw.clone()),
         (TurnContent::Item, raw) => raw.clone(),
         (TurnContent::Call(call), raw) => Some(tool_use(call, raw.as_ref())),
-        (TurnContent::Text(_) | TurnContent::Unread(..) | TurnContent::Lost(_), _) => foreign(piece),
+        (TurnContent::Text(_) | TurnContent::Unread(..) | TurnContent::Lost(_), _) => foreign_block(piece),
     }
 }
 
-fn foreign(piece: &TurnPiece) -> Option<Value> {
+fn foreign_block(piece: &TurnPiece) -> Option<Value> {
     match &piece.what {
         TurnContent::Text(text) => Some(text_block(text)),
         TurnContent::Call(call) | TurnContent::Unread(call, _) => Some(tool_use(call, None)),
@@ -55,14 +55,14 @@ fn foreign(piece: &TurnPiece) -> Option<Value> {
 fn tool_use(call: &ToolCall, raw: Option<&Value>) -> Value {
     let mut block = raw.filter(|raw| raw.is_object()).cloned().unwrap_or_else(|| json!({}));
     block["type"] = json!("tool_use");
-    block["id"] = json!(call::plain_id(&call.id));
-    block["name"] = json!(call::name(&call.name));
-    block["input"] = call::object(call);
+    block["id"] = json!(call::valid_id(&call.id));
+    block["name"] = json!(call::valid_name(&call.name));
+    block["input"] = call::arguments_object(call);
     block
 }
 
 /// Writes the `tool_result` block of a call.
-pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Value {
+pub(crate) fn tool_result(call: &ToolCall, output: &ToolOutput) -> Value {
     let has_images = images_of(output).next().is_some();
     let content = match (output.success, has_images) {
         (true, true) => pieces_of(output).map(block).collect(),
@@ -70,7 +70,7 @@ pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Value {
         // The API accepts only text in an error result.
         (false, true) => json!(format!("{}\n(a picture was left out)", output.joined_text()).trim_start()),
     };
-    let id = call::plain_id(&call.id);
+    let id = call::valid_id(&call.id);
     let mut result = json!({ "type": "tool_result", "tool_use_id": id, "content": content });
     if !output.success {
         result["is_error"] = json!(true);

@@ -16,7 +16,7 @@ const MAX_NAME: usize = 128;
 const NAMELESS: &str = "unknown";
 
 /// Returns a name that the APIs accept: `^[A-Za-z0-9_-]{1,128}$`.
-pub(super) fn name(name: &str) -> Cow<'_, str> {
+pub(super) fn valid_name(name: &str) -> Cow<'_, str> {
     if name.is_empty() {
         return Cow::Borrowed(NAMELESS);
     }
@@ -27,17 +27,17 @@ pub(super) fn name(name: &str) -> Cow<'_, str> {
 }
 
 /// Returns an id that Anthropic accepts: `^[A-Za-z0-9_-]+$`. Different ids stay different.
-pub(super) fn plain_id(id: &CallId) -> Cow<'_, str> {
+pub(super) fn valid_id(id: &CallId) -> Cow<'_, str> {
     let id = id.as_str();
     if !id.is_empty() && id.chars().all(fits) {
         return Cow::Borrowed(id);
     }
-    Cow::Owned(format!("{}_{:016x}", fitted(id).collect::<String>(), print(id)))
+    Cow::Owned(format!("{}_{:016x}", fitted(id).collect::<String>(), fnv1a(id)))
 }
 
 /// Returns the arguments as text for an API that only has functions. Freeform input is wrapped in the declared
 /// parameter.
-pub(crate) fn arguments(call: &ToolCall) -> Cow<'_, str> {
+pub(crate) fn arguments_text(call: &ToolCall) -> Cow<'_, str> {
     match &call.payload {
         ToolPayload::Custom { input } => Cow::Owned(json!({ "input": input }).to_string()),
         ToolPayload::Function { .. } | ToolPayload::LocalShell(_) | ToolPayload::Mcp { .. } => {
@@ -47,8 +47,8 @@ pub(crate) fn arguments(call: &ToolCall) -> Cow<'_, str> {
 }
 
 /// Returns the arguments as an object; an empty one if they are not an object.
-pub(crate) fn object(call: &ToolCall) -> Value {
-    match serde_json::from_str(&arguments(call)) {
+pub(crate) fn arguments_object(call: &ToolCall) -> Value {
+    match serde_json::from_str(&arguments_text(call)) {
         Ok(Value::Object(map)) => Value::Object(map),
         Ok(_) | Err(_) => Value::Object(Map::new()),
     }
@@ -63,7 +63,7 @@ fn fitted(text: &str) -> impl Iterator<Item = char> {
 }
 
 /// FNV-1a. The hash must be equal in every build, because saved histories contain it.
-fn print(text: &str) -> u64 {
+fn fnv1a(text: &str) -> u64 {
     let step = |print: u64, byte: u8| (print ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
@@ -73,20 +73,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_stays_and_the_rest_is_made_to_fit() {
+    fn valid_names_stay_and_others_are_replaced() {
         assert_eq!(
-            [name("read"), name(""), name("functions.read:0")],
+            [valid_name("read"), valid_name(""), valid_name("functions.read:0")],
             ["read", "unknown", "functions_read_0"]
         );
-        assert_eq!(name(&"é".repeat(200)).len(), 128);
-        assert_eq!(plain_id(&"toolu_1".into()), "toolu_1");
-        assert_eq!(plain_id(&"a.b".into()), "a_b_e61d99190466522c");
-        assert_ne!(plain_id(&"a.b".into()), plain_id(&"a:b".into()));
+        assert_eq!(valid_name(&"é".repeat(200)).len(), 128);
+        assert_eq!(valid_id(&"toolu_1".into()), "toolu_1");
+        assert_eq!(valid_id(&"a.b".into()), "a_b_e61d99190466522c");
+        assert_ne!(valid_id(&"a.b".into()), valid_id(&"a:b".into()));
     }
 
     #[test]
     fn arguments_are_an_object_whatever_they_are() {
-        let say = |payload| object(&ToolCall { id: "c".into(), name: "t".to_owned(), payload }).to_string();
+        let say = |payload| arguments_object(&ToolCall { id: "c".into(), name: "t".to_owned(), payload }).to_string();
         assert_eq!(say(ToolPayload::Function { arguments: r#"{"a":1}"#.to_owned() }), r#"{"a":1}"#);
         assert_eq!(say(ToolPayload::Function { arguments: "{".to_owned() }), "{}");
         assert_eq!(say(ToolPayload::Function { arguments: "[1]".to_owned() }), "{}");

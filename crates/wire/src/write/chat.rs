@@ -20,8 +20,8 @@ pub(crate) const DETAILS: &str = "reasoning_details";
 pub(crate) const EXTRA: &str = "extra_content";
 
 /// Writes a tool declaration; `None` for tools that cannot be functions.
-pub(crate) fn tool(spec: &ToolSpec, style: &ApiCompat) -> Option<Value> {
-    let FunctionDeclaration { name, description, parameters } = FunctionDeclaration::of(spec, style)?;
+pub(crate) fn tool_declaration(spec: &ToolSpec, style: &ApiCompat) -> Option<Value> {
+    let FunctionDeclaration { name, description, parameters } = FunctionDeclaration::from_spec(spec, style)?;
     let mut function = json!({ "name": name, "description": description, "parameters": parameters });
     // Written only if true: many servers that imitate this API do not know the field.
     if let ToolSpec::Function(spec) = spec
@@ -33,7 +33,7 @@ pub(crate) fn tool(spec: &ToolSpec, style: &ApiCompat) -> Option<Value> {
 }
 
 /// Writes a user message.
-pub(crate) fn user(text: &str, pictures: &[OutputImage]) -> Value {
+pub(crate) fn user_message(text: &str, pictures: &[OutputImage]) -> Value {
     let words = words_of(text, pictures);
     if pictures.is_empty() {
         return json!({ "role": "user", "content": words });
@@ -44,7 +44,7 @@ pub(crate) fn user(text: &str, pictures: &[OutputImage]) -> Value {
 }
 
 /// Writes one message with all text and all calls.
-pub(crate) fn said(said: &AssistantTurn) -> Option<Value> {
+pub(crate) fn assistant_message(said: &AssistantTurn) -> Option<Value> {
     let own = said.dialect() == Dialect::Chat;
     let calls: Vec<Value> = said.pieces().iter().filter_map(|piece| tool_call(piece, own)).collect();
     let text = said.text();
@@ -69,7 +69,7 @@ pub(crate) fn said(said: &AssistantTurn) -> Option<Value> {
 /// Writes a call, with the extra fields that its own server requires back, e.g. Gemini's thought signature.
 fn tool_call(piece: &TurnPiece, own: bool) -> Option<Value> {
     let (TurnContent::Call(call) | TurnContent::Unread(call, _)) = &piece.what else { return None };
-    let function = json!({ "name": call::name(&call.name), "arguments": call::arguments(call) });
+    let function = json!({ "name": call::valid_name(&call.name), "arguments": call::arguments_text(call) });
     let mut written = json!({ "id": call.id.as_str(), "type": "function", "function": function });
     if let Some(raw) = piece.raw.as_ref().filter(|_| own) {
         copy(raw, &[EXTRA], &mut written);
@@ -86,7 +86,7 @@ fn copy(from: &Value, fields: &[&str], to: &mut Value) {
 }
 
 /// Writes the tool message of a call, and a user message with its images.
-pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Vec<Value> {
+pub(crate) fn tool_messages(call: &ToolCall, output: &ToolOutput) -> Vec<Value> {
     let id = call.id.as_str();
     let message = |text: String| json!({ "role": "tool", "tool_call_id": id, "content": text });
     let images: Vec<Value> = images_of(output).map(image).collect();

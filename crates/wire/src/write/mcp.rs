@@ -11,7 +11,7 @@ use crate::ApiCompat;
 /// Freeform tools take `{"input": text}`. `local_shell` and `web_search` belong to a provider and are left out.
 pub fn mcp_tools(specs: &[&ToolSpec]) -> Value {
     let mut declared: Vec<FunctionDeclaration> =
-        specs.iter().filter_map(|spec| FunctionDeclaration::of(spec, &ApiCompat::default())).collect();
+        specs.iter().filter_map(|spec| FunctionDeclaration::from_spec(spec, &ApiCompat::default())).collect();
     declared.sort_by(|one, other| one.name.cmp(&other.name));
     let mut tools: Value = declared
         .into_iter()

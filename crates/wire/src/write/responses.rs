@@ -12,10 +12,10 @@ use tool::{OutputImage, OutputItem, StrictMode, ToolCall, ToolOutput, ToolPayloa
 use super::{FunctionDeclaration, data_url, images_of, pieces_of, text_of, words_of};
 use crate::{FreeformDeclaration, ApiCompat};
 
-pub(crate) use said::said;
+pub(crate) use said::assistant_items;
 
 /// Writes a tool declaration.
-pub(crate) fn tool(spec: &ToolSpec, style: &ApiCompat) -> Value {
+pub(crate) fn tool_declaration(spec: &ToolSpec, style: &ApiCompat) -> Value {
     match spec {
         ToolSpec::Function(spec) => function(FunctionDeclaration::function(spec, style), spec.strict),
         ToolSpec::LocalShell => json!({ "type": "local_shell" }),
@@ -41,14 +41,14 @@ fn function(declared: FunctionDeclaration, strict: StrictMode) -> Value {
 }
 
 /// Writes a user message.
-pub(crate) fn user(text: &str, pictures: &[OutputImage]) -> Value {
+pub(crate) fn user_message(text: &str, pictures: &[OutputImage]) -> Value {
     let words = words_of(text, pictures).map(input_text);
     let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(input_image)).collect();
     json!({ "type": "message", "role": "user", "content": content })
 }
 
 /// Writes the output item of a call.
-pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Value {
+pub(crate) fn call_output(call: &ToolCall, output: &ToolOutput) -> Value {
     let kind = match call.payload {
         ToolPayload::Custom { .. } => "custom_tool_call_output",
         ToolPayload::Function { .. } | ToolPayload::LocalShell(_) | ToolPayload::Mcp { .. } => {

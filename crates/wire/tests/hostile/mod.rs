@@ -5,7 +5,7 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use serde_json::Value;
 
 /// Generates JSON that resembles API items in parts.
-pub(crate) fn hostile() -> impl Strategy<Value = Value> {
+pub(crate) fn hostile_json() -> impl Strategy<Value = Value> {
     let words = [
         "function_call",
         "custom_tool_call",

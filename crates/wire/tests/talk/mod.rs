@@ -7,14 +7,14 @@ use toolgate_wire::{Dialect, SerializedItem, ReasoningMode, ModelRequest, Assist
 use crate::samples::specs;
 
 /// Returns a decoded turn of this dialect. The Responses and Anthropic turns also contain reasoning and a search.
-fn said(dialect: Dialect) -> AssistantTurn {
-    let mut listener = dialect.listener();
+fn sample_turn(dialect: Dialect) -> AssistantTurn {
+    let mut listener = dialect.stream_decoder();
     listener.push(&match dialect {
         Dialect::Responses => responses(),
         Dialect::Chat => chat(),
         Dialect::Anthropic => anthropic(),
     });
-    listener.into_said()
+    listener.into_turn()
 }
 
 fn responses() -> Value {
@@ -54,16 +54,16 @@ fn anthropic() -> Value {
 }
 
 /// Returns a request in this dialect, after one turn of every dialect.
-pub(crate) fn request(dialect: Dialect) -> Value {
+pub(crate) fn sample_request(dialect: Dialect) -> Value {
     let picture = OutputImage { mime: "image/png", bytes: b"\x89PNG".to_vec() };
-    let mut items = vec![dialect.user("Read.", &[])];
-    for said in Dialect::ALL.map(said) {
+    let mut items = vec![dialect.user_message("Read.", &[])];
+    for said in Dialect::ALL.map(sample_turn) {
         let output = ToolOutput::image("see", picture.clone());
-        items.extend(dialect.said(&said));
-        items.extend(dialect.replies(&said, said.calls().take(1).map(|call| (&call.id, &output))));
-        items.push(dialect.user("Faster!", std::slice::from_ref(&picture)));
+        items.extend(dialect.assistant_turn(&said));
+        items.extend(dialect.turn_replies(&said, said.calls().take(1).map(|call| (&call.id, &output))));
+        items.push(dialect.user_message("Faster!", std::slice::from_ref(&picture)));
     }
-    let entries: Vec<SerializedItem> = items.iter().map(|item| dialect.entry(item)).collect();
+    let entries: Vec<SerializedItem> = items.iter().map(|item| dialect.serialize_item(item)).collect();
     let specs = specs();
     let tools = dialect.tools(&specs.iter().collect::<Vec<&ToolSpec>>(), &ApiCompat::default()).to_string();
     let request = ModelRequest {
@@ -75,5 +75,5 @@ pub(crate) fn request(dialect: Dialect) -> Value {
         cache_key: Some("s1"),
         reasoning: ReasoningMode::Keep,
     };
-    serde_json::from_str(&dialect.request(&request)).expect("a request is JSON")
+    serde_json::from_str(&dialect.request_body(&request)).expect("a request is JSON")
 }

@@ -82,6 +82,6 @@ fn next_said(records: &[JournalRecord]) -> Option<Vec<SessionUpdate>> {
 }
 
 fn message_updates(items: &[serde_json::Value]) -> Vec<SessionUpdate> {
-    let texts = items.iter().filter_map(|item| AssistantTurn::load(item).ok()).map(|said| said.text());
+    let texts = items.iter().filter_map(|item| AssistantTurn::from_saved_json(item).ok()).map(|said| said.text());
     texts.filter(|text| !text.is_empty()).map(|text| SessionUpdate::Text { content: ContentBlock::text(text) }).collect()
 }

@@ -59,7 +59,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
         Self {
             write,
             dialect,
-            reader: dialect.reader(),
+            reader: dialect.call_reader(),
             runtime: toolgate.call_runtime(),
             toolgate: toolgate.clone(),
             held: VecDeque::new(),
@@ -153,7 +153,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
         let InputCounts { lines, calls: 0, faults: 0, first: Some(first) } = &self.seen else { return None };
         let wire = self.dialect;
         let other = Dialect::ALL.into_iter().filter(|other| *other != wire).find(|other| {
-            let mut reader = other.reader();
+            let mut reader = other.call_reader();
             !reader.push(first).is_empty() || !reader.finish().is_empty()
         });
         let hint = match other {

@@ -83,10 +83,10 @@ fn a_stream_may_break_off_anywhere() {
 #[test]
 fn a_whole_message_says_the_same_as_its_stream() {
     let (_, streamed) = listen(Anthropic, &stream());
-    let content = Anthropic.said(&streamed)[0]["content"].clone();
+    let content = Anthropic.assistant_turn(&streamed)[0]["content"].clone();
     let whole = json!({"id": "msg_1", "type": "message", "role": "assistant", "content": content, "stop_reason": "tool_use", "usage": {"input_tokens": 1, "output_tokens": 2}});
     let (_, said) = listen(Anthropic, &[whole]);
-    assert_eq!(Anthropic.said(&said), Anthropic.said(&streamed));
+    assert_eq!(Anthropic.assistant_turn(&said), Anthropic.assistant_turn(&streamed));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_message_ends_in_many_ways() {
 fn another_dialect_writes_the_words_and_the_calls() {
     let (_, said) = listen(Anthropic, &stream());
     let told = [Dialect::Responses, Dialect::Chat]
-        .map(|dialect| dialect.said(&said).iter().map(Value::to_string).collect::<Vec<_>>().join("\n"));
+        .map(|dialect| dialect.assistant_turn(&said).iter().map(Value::to_string).collect::<Vec<_>>().join("\n"));
     assert_snapshot!(told.join("\n\n"), @r#"
     {"content":"So it is.","role":"assistant","type":"message"}
     {"arguments":"{\"path\": \"a\"}","call_id":"toolu_1","name":"read","type":"function_call"}

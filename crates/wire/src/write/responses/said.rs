@@ -19,29 +19,29 @@ enum ItemIds {
 }
 
 /// Writes an assistant turn as items.
-pub(crate) fn said(said: &AssistantTurn) -> Vec<Value> {
+pub(crate) fn assistant_items(said: &AssistantTurn) -> Vec<Value> {
     if said.dialect() != Dialect::Responses {
-        return said.pieces().iter().filter_map(foreign).collect();
+        return said.pieces().iter().filter_map(foreign_item).collect();
     }
     let forgotten = said.pieces().iter().filter_map(|piece| piece.raw.as_ref()).any(is_forgotten);
     let ids = if forgotten { ItemIds::Drop } else { ItemIds::Keep };
-    let mut items: Vec<Value> = said.pieces().iter().filter_map(|piece| own(piece, ids)).collect();
+    let mut items: Vec<Value> = said.pieces().iter().filter_map(|piece| own_item(piece, ids)).collect();
     let end = items.iter().rposition(|item| !is_thought(item)).map_or(0, |last| last + 1);
     items.truncate(end);
     items
 }
 
-fn own(piece: &TurnPiece, ids: ItemIds) -> Option<Value> {
+fn own_item(piece: &TurnPiece, ids: ItemIds) -> Option<Value> {
     let raw = piece.raw.as_ref().map(without_nulls);
     match &piece.what {
         TurnContent::Text(text) => Some(message(text, raw, ids)),
         TurnContent::Call(call) => Some(call_item(call, raw, ids)),
-        TurnContent::Unread(..) | TurnContent::Lost(_) => foreign(piece),
+        TurnContent::Unread(..) | TurnContent::Lost(_) => foreign_item(piece),
         TurnContent::Item => raw.filter(|item| !is_forgotten(item)),
     }
 }
 
-fn foreign(piece: &TurnPiece) -> Option<Value> {
+fn foreign_item(piece: &TurnPiece) -> Option<Value> {
     match &piece.what {
         TurnContent::Text(text) => Some(message(text, None, ItemIds::Drop)),
         TurnContent::Call(call) | TurnContent::Unread(call, _) => Some(call_item(call, None, ItemIds::Drop)),
@@ -104,7 +104,7 @@ fn call_item(call: &ToolCall, raw: Option<Value>, ids: ItemIds) -> Value {
     }
     let in_a_namespace = item["namespace"].is_string();
     let name = item["name"].as_str().filter(|_| in_a_namespace).unwrap_or(&call.name);
-    item["name"] = json!(call::name(name));
+    item["name"] = json!(call::valid_name(name));
     if ids == ItemIds::Drop {
         item["id"] = Value::Null;
     }
