@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tool::{CallId, OutputImage, OutputItem, ToolCall, ToolOutput};
-use wire::{Dialect, SerializedItem, AssistantTurn};
+use wire::{AssistantTurn, Dialect, SerializedItem};
 
 /// Bytes that remain of an old answer after trimming.
 const LEFT: usize = 200;
@@ -158,7 +158,8 @@ mod tests {
     #[test]
     fn old_answers_are_trimmed_and_new_ones_are_not() {
         let long = "x".repeat(5000);
-        let mut history = ConversationHistory::new(Dialect::Chat, vec![user("go"), round(&long), round(&long)]);
+        let mut history =
+            ConversationHistory::new(Dialect::Chat, vec![user("go"), round(&long), round(&long)]);
         let before = history.byte_len();
         assert!(history.trim_answers(1));
         assert!(history.byte_len() < before - 4000 && history.byte_len() > 5000);
@@ -167,8 +168,10 @@ mod tests {
 
     #[test]
     fn a_summary_keeps_what_was_asked_last() {
-        let mut history =
-            ConversationHistory::new(Dialect::Chat, vec![user("one"), round("a"), user("two"), round("b"), round("c")]);
+        let mut history = ConversationHistory::new(
+            Dialect::Chat,
+            vec![user("one"), round("a"), user("two"), round("b"), round("c")],
+        );
         assert_eq!(history.replace_with_summary("short", 1), 4);
         assert_eq!(history.len(), 2);
         let HistoryItem::Summary { summary, asked } = &history.pieces[0] else { panic!() };

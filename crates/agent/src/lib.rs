@@ -4,47 +4,48 @@
 //! engine's runtime, every step in the journal before it has an effect. A [`SessionObserver`] observes the turn as it happens.
 //! A model is an [`ModelEndpoint`] behind a URL, in any of three dialects, or a [`ScriptedBackend`].
 
+mod agent_fault;
 mod agents;
-mod collector;
-mod compact;
-mod endpoint;
-mod fault;
-mod hear;
+mod compaction;
 mod history;
+mod http_client;
 mod instructions;
-mod memory;
-mod model;
-mod post;
-mod record;
+mod memory_store;
+mod model_backend;
+mod model_endpoint;
+mod otlp_collector;
+mod recorder;
+mod response_stream;
 mod resume;
 mod retry;
-mod script;
-mod script_server;
+mod round;
+mod scripted_backend;
+mod scripted_model_server;
 mod search;
 mod session;
-mod stream;
+mod session_observer;
 mod tools;
 mod turn;
-mod watch;
 
+pub use agent_fault::AgentFault;
 pub use agents::{
-    AgentLimits, SessionAgents, AgentRestrictions, RequestLimit, WorktreeDiffFn, WorktreeDiff, SubagentFactory, SubagentSession, SubagentSpec, AgentStatus, AgentWorkspace,
+    AgentLimits, AgentRestrictions, AgentStatus, AgentWorkspace, RequestLimit, SessionAgents,
+    SubagentFactory, SubagentSession, SubagentSpec, WorktreeDiff, WorktreeDiffFn,
 };
-pub use collector::OtlpCollector;
-pub use endpoint::ModelEndpoint;
-pub use fault::AgentFault;
 pub use instructions::INSTRUCTIONS;
-pub use memory::MemoryStore;
-pub use model::{ModelEventStream, ModelBackend};
-pub use record::JournalRecorder;
+pub use memory_store::MemoryStore;
+pub use model_backend::{ModelBackend, ModelEventStream};
+pub use model_endpoint::ModelEndpoint;
+pub use otlp_collector::OtlpCollector;
+pub use recorder::JournalRecorder;
 pub use resume::{ResumedSession, call_from_entry, resume_from_records};
-pub use script::{ScriptedBackend, ScriptFault, ScriptedTurn};
-pub use script_server::ScriptedModelServer;
+pub use scripted_backend::{ScriptFault, ScriptedBackend, ScriptedTurn};
+pub use scripted_model_server::ScriptedModelServer;
 pub use search::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchTool, parse_search_hits};
-pub use session::{TurnChangesFn, SessionHandle, TurnLimits, BaselineReady, AgentSession, AgentSessionSetup};
+pub use session::{AgentSession, AgentSessionSetup, BaselineReady, SessionHandle, TurnChangesFn, TurnLimits};
+pub use session_observer::{SessionEvent, SessionObserver};
 pub use tools::{
-    CloseAgent, ContextMeter, GetContextRemaining, GetMemory, UserQuestion, ListAgents, ListMemories, UserPrompter, Remember,
-    RequestUserInput, ResumeAgent, SendInput, SpawnAgent, WaitForAgents,
+    CloseAgent, ContextMeter, GetContextRemaining, GetMemory, ListAgents, ListMemories, Remember,
+    RequestUserInput, ResumeAgent, SendInput, SpawnAgent, UserPrompter, UserQuestion, WaitForAgents,
 };
 pub use turn::TurnEnd;
-pub use watch::{SessionEvent, SessionObserver};

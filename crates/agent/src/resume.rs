@@ -1,8 +1,8 @@
 //! Resumes a session: rebuilds the conversation from its journal.
 
-use journal::{JournalEntry, RecordedCallForm, JournalRecord, McpToolRef};
+use journal::{JournalEntry, JournalRecord, McpToolRef, RecordedCallForm};
 use tool::{CallId, ToolCall, ToolOutput, ToolPayload};
-use wire::{Dialect, AssistantTurn};
+use wire::{AssistantTurn, Dialect};
 
 use crate::AgentFault;
 use crate::history::{ConversationHistory, HistoryItem};
@@ -62,7 +62,10 @@ impl PartialRound {
 ///
 /// # Errors
 /// If a recorded response cannot be parsed.
-pub fn resume_from_records(records: &[JournalRecord], dialect: Dialect) -> Result<ResumedSession, AgentFault> {
+pub fn resume_from_records(
+    records: &[JournalRecord],
+    dialect: Dialect,
+) -> Result<ResumedSession, AgentFault> {
     let mut reader = JournalReplay {
         dialect,
         pieces: Vec::new(),
@@ -135,7 +138,8 @@ impl JournalReplay {
                     self.close();
                 }
                 for item in items {
-                    let said = AssistantTurn::from_saved_json(item).map_err(|fault| AgentFault::Resume(fault.to_string()))?;
+                    let said = AssistantTurn::from_saved_json(item)
+                        .map_err(|fault| AgentFault::Resume(fault.to_string()))?;
                     self.round.said = Some(said);
                 }
             }
@@ -189,13 +193,19 @@ pub fn call_from_entry(entry: &JournalEntry) -> Option<ToolCall> {
 fn payload(form: RecordedCallForm, arguments: &str, remote: Option<&McpToolRef>) -> ToolPayload {
     let arguments = arguments.to_owned();
     match (form, remote) {
-        (RecordedCallForm::Custom | RecordedCallForm::ClientText, _) => ToolPayload::Custom { input: arguments },
+        (RecordedCallForm::Custom | RecordedCallForm::ClientText, _) => {
+            ToolPayload::Custom { input: arguments }
+        }
         (RecordedCallForm::Mcp, Some(McpToolRef { server, tool })) => {
             ToolPayload::Mcp { server: server.clone(), tool: tool.clone(), arguments }
         }
-        (RecordedCallForm::Function | RecordedCallForm::LocalShell | RecordedCallForm::Mcp | RecordedCallForm::Client, _) => {
-            ToolPayload::Function { arguments }
-        }
+        (
+            RecordedCallForm::Function
+            | RecordedCallForm::LocalShell
+            | RecordedCallForm::Mcp
+            | RecordedCallForm::Client,
+            _,
+        ) => ToolPayload::Function { arguments },
     }
 }
 
@@ -237,8 +247,15 @@ mod tests {
 
     #[test]
     fn calls_of_clients_are_kept_out_of_the_conversation() {
-        let records =
-            [prompt(), of_client("x"), call("a"), answered("x"), answered("a"), said_record(&["a"]), of_client("y")];
+        let records = [
+            prompt(),
+            of_client("x"),
+            call("a"),
+            answered("x"),
+            answered("a"),
+            said_record(&["a"]),
+            of_client("y"),
+        ];
         assert_eq!(shape(&records), ("u 1/1".to_owned(), 0));
         let resumed = resume_from_records(&records, Dialect::Chat).unwrap();
         assert_eq!(resumed.abandoned.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["y"]);
@@ -263,9 +280,17 @@ mod tests {
     fn every_call_is_in_one_round_with_its_answer() {
         let rows: &[(&[JournalRecord], &str, usize)] = &[
             (&[prompt(), call("a"), answered("a"), said_record(&["a"])], "u 1/1", 0),
-            (&[prompt(), call("a"), said_record(&["a"]), answered("a"), call("b"), said_record(&["b"])], "u 1/1 0/1", 1),
+            (
+                &[prompt(), call("a"), said_record(&["a"]), answered("a"), call("b"), said_record(&["b"])],
+                "u 1/1 0/1",
+                1,
+            ),
             (&[prompt(), call("a"), call("b"), answered("a")], "u 1/2", 1),
-            (&[prompt(), call("a"), said_record(&["a"]), answered("a"), call("a"), answered("a")], "u 1/1 1/1", 0),
+            (
+                &[prompt(), call("a"), said_record(&["a"]), answered("a"), call("a"), answered("a")],
+                "u 1/1 1/1",
+                0,
+            ),
             (&[prompt(), call("a"), said_record(&["a"]), answered("a"), prompt()], "u 1/1 u", 0),
             (&[prompt()], "u", 0),
         ];

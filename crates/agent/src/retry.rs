@@ -53,10 +53,14 @@ mod tests {
     #[test]
     fn pauses_double_and_end() {
         let mut tries = RetryCounter::default();
-        let pauses: Vec<Option<u128>> =
-            (0..7).map(|_| tries.next_pause(&error(RetryAdvice::Soon), 1.0).map(|pause| pause.as_millis())).collect();
+        let pauses: Vec<Option<u128>> = (0..7)
+            .map(|_| tries.next_pause(&error(RetryAdvice::Soon), 1.0).map(|pause| pause.as_millis()))
+            .collect();
         assert_eq!(pauses, [Some(250), Some(500), Some(1000), Some(2000), Some(4000), None, None]);
-        assert_eq!(RetryCounter::default().next_pause(&error(RetryAdvice::Soon), 0.0), Some(Duration::from_millis(125)));
+        assert_eq!(
+            RetryCounter::default().next_pause(&error(RetryAdvice::Soon), 0.0),
+            Some(Duration::from_millis(125))
+        );
     }
 
     #[test]

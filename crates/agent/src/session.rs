@@ -7,12 +7,14 @@ use engine::ToolRouter;
 use journal::{JournalEntry, JournalFault};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tool::{ToolErrorKind, OutputFacts, ToolOutput};
-use wire::{ReasoningMode, ModelRequest, ApiCompat, TokenUsage};
+use tool::{OutputFacts, ToolErrorKind, ToolOutput};
+use wire::{ApiCompat, ModelRequest, ReasoningMode, TokenUsage};
 
 use crate::history::{ConversationHistory, HistoryItem};
 use crate::resume::turn_id;
-use crate::{SessionAgents, TurnEnd, ContextMeter, ModelBackend, JournalRecorder, ResumedSession, SessionObserver};
+use crate::{
+    ContextMeter, JournalRecorder, ModelBackend, ResumedSession, SessionAgents, SessionObserver, TurnEnd,
+};
 
 /// Answer to a call that was running when the program died.
 const INTERRUPTED: &str = "interrupted; effects unknown: the program ended while this ran. Look at what is there before you run it again.";
@@ -177,19 +179,27 @@ impl AgentSession {
             }
             // Steering input that the model never read becomes part of the conversation.
             for text in &added {
-                let number = recorder.write(&JournalEntry::Prompt { text: text.clone(), images: Vec::new() })?;
+                let number =
+                    recorder.write(&JournalEntry::Prompt { text: text.clone(), images: Vec::new() })?;
                 cut_off.get_or_insert(turn_id(number));
             }
             if let Some(id) = cut_off {
                 let detail = Some("the program ended while it ran".to_owned());
-                recorder.write(&JournalEntry::Turn { id, ended: TurnEnd::Interrupted.as_str().to_owned(), detail })?;
+                recorder.write(&JournalEntry::Turn {
+                    id,
+                    ended: TurnEnd::Interrupted.as_str().to_owned(),
+                    detail,
+                })?;
             }
         }
         history.answer_calls(&lost, INTERRUPTED);
         added.into_iter().for_each(|text| history.push(HistoryItem::User { text, images: Vec::new() }));
         let (steer, steered) = mpsc::unbounded_channel();
-        let handle =
-            SessionHandle { turn: Arc::default(), steer, recorder: setup.recorder.as_ref().map(Arc::downgrade) };
+        let handle = SessionHandle {
+            turn: Arc::default(),
+            steer,
+            recorder: setup.recorder.as_ref().map(Arc::downgrade),
+        };
         Ok(Self { setup, history, handle, steered, tools: Default::default(), last: None })
     }
 

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use journal::JournalEntry;
 use tool::OutputImage;
-use wire::{ModelErrorCode, ResponseEnd, ModelError};
+use wire::{ModelError, ModelErrorCode, ResponseEnd};
 
-use crate::hear::RoundOutcome;
 use crate::history::HistoryItem;
-use crate::record::hash_picture;
+use crate::recorder::hash_picture;
 use crate::resume::turn_id;
 use crate::retry::{RetryCounter, random_fraction};
-use crate::{AgentFault, SessionEvent, AgentSession};
+use crate::round::RoundOutcome;
+use crate::{AgentFault, AgentSession, SessionEvent};
 
 /// The way a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,7 +126,11 @@ impl AgentSession {
     }
 
     /// Returns one response that counts. A request that fails before any call is made is sent again unchanged.
-    async fn answered_round(&mut self, number: usize, tries: &mut RetryCounter) -> Result<RoundOutcome, AgentFault> {
+    async fn answered_round(
+        &mut self,
+        number: usize,
+        tries: &mut RetryCounter,
+    ) -> Result<RoundOutcome, AgentFault> {
         let mut shortened = 0;
         // ends: every failed attempt is counted
         loop {
@@ -160,7 +164,9 @@ impl AgentSession {
 
     /// Waits before a retry, or returns the error if there is none.
     async fn pause(&self, error: &ModelError, tries: &mut RetryCounter) -> Result<(), AgentFault> {
-        let Some(pause) = tries.next_pause(error, random_fraction()) else { return Err(error.clone().into()) };
+        let Some(pause) = tries.next_pause(error, random_fraction()) else {
+            return Err(error.clone().into());
+        };
         self.setup.watch.saw(SessionEvent::Retried { why: &error.message, pause });
         self.write_entry(&JournalEntry::Notice { text: format!("{}; tried again", error.message) })?;
         // The caller notices a stopped turn when it continues.

@@ -5,13 +5,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use engine::{ToolRegistry, ToolRouter};
-use policy::{DenyRead, Gate, Permit, ReadScope, ReadRoot, SandboxPolicy};
+use policy::{DenyRead, Gate, Permit, ReadRoot, ReadScope, SandboxPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tool::{BoxFuture, Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
-use toolgate_agent::{TurnEnd, ModelEventStream, TurnLimits, ModelBackend, ScriptedBackend, SessionEvent, AgentSession, AgentSessionSetup, ScriptedTurn, SessionObserver};
-use wire::{Dialect, ModelError, ReasoningMode, ApiCompat};
+use tool::{BoxFuture, Cx, ToolError, ToolHandler, ToolOutput, WorkingDir};
+use toolgate_agent::{
+    AgentSession, AgentSessionSetup, ModelBackend, ModelEventStream, ScriptedBackend, ScriptedTurn,
+    SessionEvent, SessionObserver, TurnEnd, TurnLimits,
+};
+use wire::{ApiCompat, Dialect, ModelError, ReasoningMode};
 
 /// A tool with long output.
 struct LongOutputTool;
@@ -61,7 +64,10 @@ struct NoticeLog(Mutex<Vec<String>>);
 
 impl SessionObserver for NoticeLog {
     fn saw(&self, seen: SessionEvent<'_>) {
-        if matches!(seen, SessionEvent::Compacted { .. } | SessionEvent::Retried { .. } | SessionEvent::Notice(_)) {
+        if matches!(
+            seen,
+            SessionEvent::Compacted { .. } | SessionEvent::Retried { .. } | SessionEvent::Notice(_)
+        ) {
             self.0.lock().unwrap().push(format!("{seen:?}"));
         }
     }
@@ -74,7 +80,12 @@ fn router(directory: &Path) -> ToolRouter {
     ToolRouter::new(registry, gate, WorkingDir { cwd: directory.to_owned() })
 }
 
-fn setup(router: ToolRouter, model: Arc<dyn ModelBackend>, watch: Arc<dyn SessionObserver>, limits: TurnLimits) -> AgentSessionSetup {
+fn setup(
+    router: ToolRouter,
+    model: Arc<dyn ModelBackend>,
+    watch: Arc<dyn SessionObserver>,
+    limits: TurnLimits,
+) -> AgentSessionSetup {
     AgentSessionSetup {
         agents: None,
         router,
@@ -142,8 +153,12 @@ impl ModelBackend for ZeroContextModel {
 async fn a_request_that_cannot_shrink_is_not_retried() {
     let directory = tempfile::tempdir().unwrap();
     let (model, told) = (Arc::<ZeroContextModel>::default(), Arc::<NoticeLog>::default());
-    let setup =
-        setup(router(directory.path()), Arc::clone(&model) as _, Arc::clone(&told) as _, TurnLimits::default());
+    let setup = setup(
+        router(directory.path()),
+        Arc::clone(&model) as _,
+        Arc::clone(&told) as _,
+        TurnLimits::default(),
+    );
     let mut session = AgentSession::new(setup, None).unwrap();
     let fault = session.prompt("what the user asked for", Vec::new()).await.unwrap_err().to_string();
     assert!(fault.contains("too long"), "{fault}");

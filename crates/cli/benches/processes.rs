@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use exec::capture::CapturedStream;
 use exec::fs::ConfinedFs;
 use exec::process::{PtySize, Stdio};
-use exec::session::{SessionOrigin, SharedProcesses, ProcessSession, SessionTable};
+use exec::session::{ProcessSession, SessionOrigin, SessionTable, SharedProcesses};
 use exec::shell::ShellCommands;
 use toolgate::{
-    CancellationToken, DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadScope, ReadRoot, SandboxPolicy, InstalledShell, Spill,
-    ToolCall, Toolgate, Verdict, json,
+    CancellationToken, DenyRead, EnvironmentPolicy, Gate, InstalledShell, Intent, Permit, ReadRoot,
+    ReadScope, SandboxPolicy, Spill, ToolCall, Toolgate, Verdict, json,
 };
 
 mod timing;
 
-use timing::{run_bare, median_times, print_row, time_spreads};
+use timing::{median_times, print_row, run_bare, time_spreads};
 
 const GIB: usize = 1 << 30;
 
@@ -81,8 +81,10 @@ fn flood(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate) {
     let before = status("VmRSS");
     for (name, script) in [("zeros", script), ("lines", lines)] {
         let piped = format!("{script} | cat > /dev/null");
-        let [ours, peer] =
-            median_times(7, [&mut || call(runtime, toolgate, &script), &mut || run_bare("/bin/bash", &["-c", &piped])]);
+        let [ours, peer] = median_times(
+            7,
+            [&mut || call(runtime, toolgate, &script), &mut || run_bare("/bin/bash", &["-c", &piped])],
+        );
         print_row(&format!("1 GiB of {name} as output / through a pipe into `cat > /dev/null`"), ours, peer);
     }
     println!(
@@ -125,14 +127,16 @@ fn terminals(runtime: &tokio::runtime::Runtime) {
 }
 
 async fn terminal(sessions: &SessionTable) -> Arc<ProcessSession> {
-    let here = exec::fs::canonicalize(&std::env::temp_dir()).expect("there is a directory for temporary files");
+    let here =
+        exec::fs::canonicalize(&std::env::temp_dir()).expect("there is a directory for temporary files");
     let argv = vec!["/bin/cat".to_owned()];
     let permit = permit(&argv, &here);
     let directory = ConfinedFs::new(&permit).lookup(&here).expect("it may be read");
     let shells = ShellCommands::new(InstalledShell::of_user(None), EnvironmentPolicy::default(), []);
     let stdio = Stdio::Terminal(PtySize::default());
     let command = shells.command(argv, directory, stdio, sessions.spawner(), &permit).await;
-    let (session, pump) = sessions.start(command, SessionOrigin::default(), &permit).await.expect("it starts");
+    let (session, pump) =
+        sessions.start(command, SessionOrigin::default(), &permit).await.expect("it starts");
     sessions.adopt(&session, pump);
     session
 }

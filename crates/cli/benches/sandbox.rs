@@ -11,7 +11,7 @@ use toolgate::{CancellationToken, Confinement, SandboxPolicy, ToolCall, Toolgate
 
 mod timing;
 
-use timing::{bare, rounds, row, spreads};
+use timing::{median_times, print_row, run_bare, time_spreads};
 
 const GIB: usize = 1 << 30;
 /// The policy of every sandbox here: everything read-only except one directory and `/tmp`, no network, own PID
@@ -94,14 +94,14 @@ fn call(runtime: &Runtime, toolgate: &Toolgate, cmd: &str) {
 }
 
 fn small(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate) {
-    let [ours, open, fork] = spreads(
+    let [ours, open, fork] = time_spreads(
         400,
         [&mut || call(runtime, confined, "true"), &mut || call(runtime, unconfined, "true"), &mut || {
-            bare("/bin/true", &[]);
+            run_bare("/bin/true", &[]);
         }],
     );
-    row("confined `true` through `dispatch` / bare fork+exec of `true`", ours.p50, fork.p50);
-    row("… / the same unconfined", ours.p50, open.p50);
+    print_row("confined `true` through `dispatch` / bare fork+exec of `true`", ours.p50, fork.p50);
+    print_row("… / the same unconfined", ours.p50, open.p50);
     let over = ours.p50.saturating_sub(fork.p50);
     println!("| … over bare fork+exec | {over:.0?} | (bar: 2 ms) | |");
     let times = |p99: Duration, p50: Duration| p99.as_secs_f64() / p50.as_secs_f64();
@@ -120,20 +120,21 @@ fn peers(runtime: &Runtime, confined: &Toolgate, place: &Path) {
     let bwrap = std::env::var("BWRAP").unwrap_or_else(|_| "bwrap".to_owned());
     if has(&bwrap) {
         let bind = ["--bind", &here, &here, "--", "/bin/true"];
-        let [call, us, peer] = rounds(
+        let [call, us, peer] = median_times(
             100,
             [&mut || call(runtime, confined, "true"), &mut ours, &mut || {
                 run(Command::new(&bwrap).args(BWRAP).args(bind));
             }],
         );
-        row("confined `true` through `dispatch` / `bwrap` with the same mounts", call, peer);
-        row("`toolgate sandbox -- true`, a program of its own / the same", us, peer);
+        print_row("confined `true` through `dispatch` / `bwrap` with the same mounts", call, peer);
+        print_row("`toolgate sandbox -- true`, a program of its own / the same", us, peer);
     }
     if let Ok(codex) = std::env::var("CODEX") {
         let mut theirs = || run(Command::new(&codex).current_dir(place).args(["sandbox", "--", "/bin/true"]));
-        let [call, us, peer] = rounds(30, [&mut || call(runtime, confined, "true"), &mut ours, &mut theirs]);
-        row("confined `true` through `dispatch` / `codex sandbox -- true`", call, peer);
-        row("`toolgate sandbox -- true`, a program of its own / the same", us, peer);
+        let [call, us, peer] =
+            median_times(30, [&mut || call(runtime, confined, "true"), &mut ours, &mut theirs]);
+        print_row("confined `true` through `dispatch` / `codex sandbox -- true`", call, peer);
+        print_row("`toolgate sandbox -- true`, a program of its own / the same", us, peer);
     }
 }
 
@@ -145,11 +146,11 @@ fn run(command: &mut Command) {
 
 fn large(runtime: &Runtime, confined: &Toolgate) {
     let mut mine = || call(runtime, confined, "true");
-    let [small] = rounds(200, [&mut mine]);
+    let [small] = median_times(200, [&mut mine]);
     let ballast = vec![1_u8; 4 * GIB];
-    let [large] = rounds(200, [&mut mine]);
+    let [large] = median_times(200, [&mut mine]);
     std::hint::black_box(&ballast[GIB]);
-    row("confined `true`, a host of 4 GiB / of a few MiB", large, small);
+    print_row("confined `true`, a host of 4 GiB / of a few MiB", large, small);
 }
 
 fn build(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate, place: &Path) {
@@ -157,9 +158,11 @@ fn build(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate, place: &
         "cd {}/crate && rm -rf target && CARGO_TARGET_DIR=target cargo build --quiet --offline",
         place.display()
     );
-    let [us, peer]: [Duration; 2] =
-        rounds(25, [&mut || call(runtime, confined, &script), &mut || call(runtime, unconfined, &script)]);
-    row("`cargo build` of a small crate, confined / unconfined (bar: 1.05)", us, peer);
+    let [us, peer]: [Duration; 2] = median_times(
+        25,
+        [&mut || call(runtime, confined, &script), &mut || call(runtime, unconfined, &script)],
+    );
+    print_row("`cargo build` of a small crate, confined / unconfined (bar: 1.05)", us, peer);
 }
 
 fn files(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate, place: &Path) {
@@ -170,12 +173,12 @@ fn files(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate, place: &
         .confinement(Confinement { recorded: true, ..Confinement::default() })
         .build()
         .expect("the tools go together");
-    let [us, noted, peer] = rounds(
+    let [us, noted, peer] = median_times(
         9,
         [&mut || call(runtime, confined, script), &mut || call(runtime, &recorded, script), &mut || {
             call(runtime, unconfined, script);
         }],
     );
-    row("3,000 files made, packed, unpacked and removed, confined / unconfined", us, peer);
-    row("… with every refused change recorded / not", noted, us);
+    print_row("3,000 files made, packed, unpacked and removed, confined / unconfined", us, peer);
+    print_row("… with every refused change recorded / not", noted, us);
 }

@@ -47,7 +47,7 @@ fn through_codex() {
         json!({"type": "function_call", "id": format!("fc_{number}"), "call_id": format!("c{number}"),
             "namespace": "mcp__t", "name": "update_plan", "arguments": arguments})
     });
-    let model = model::Scripted::start(calls.chain([model::message("over")]).collect());
+    let model = model::ScriptedModel::start(calls.chain([model::message_item("over")]).collect());
     let provider = format!(
         "model_providers.fake={{name=\"fake\",base_url=\"http://{}/v1\",wire_api=\"responses\",env_key=\"FAKE_KEY\"}}",
         model.address()
@@ -65,7 +65,7 @@ fn through_codex() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    assert_eq!(model.heard().len(), CALLS + 1, "{}", String::from_utf8_lossy(&ran.stdout));
+    assert_eq!(model.request_bodies().len(), CALLS + 1, "{}", String::from_utf8_lossy(&ran.stdout));
     row(
         "the same call in `toolgate pipe`, from word to answer / in Codex",
         median(in_pipe()),
@@ -120,7 +120,8 @@ fn plan() -> toolgate::Value {
 
 fn server(name: &str, argv: &[&str]) -> McpServerConfig {
     let argv = argv.iter().map(|&word| word.to_owned()).collect();
-    let transport = ServerTransport::Program(Arc::new(ConfinedServerProgram::new(argv, env!("CARGO_MANIFEST_DIR"))));
+    let transport =
+        ServerTransport::Program(Arc::new(ConfinedServerProgram::new(argv, env!("CARGO_MANIFEST_DIR"))));
     McpServerConfig { approval: CallApproval::Allow, ..McpServerConfig::new(name, transport) }
 }
 
@@ -197,7 +198,8 @@ fn turn(runtime: &Runtime, servers: &dyn Fn() -> Vec<McpServerConfig>) -> Durati
         let began = Instant::now();
         let servers = McpServers::start(servers(), &McpClientDeps::default());
         let source = Arc::clone(&servers) as Arc<dyn ToolSource>;
-        let toolgate = Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().tool_source(source).build().unwrap();
+        let toolgate =
+            Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().tool_source(source).build().unwrap();
         let told = toolgate.router().registry().offered_specs().len();
         let output = toolgate.call("update_plan", plan()).await;
         assert!(output.success && told > 0);
@@ -210,8 +212,9 @@ fn first_turn(runtime: &Runtime) {
         let nine = (0..9).map(|number| server(&format!("s{number}"), &[SERVER, "mcp"]));
         nine.chain([server("hangs", &["/bin/sleep", "1000"])]).collect()
     };
-    let turns =
-        |servers: &dyn Fn() -> Vec<McpServerConfig>| median((0..TURNS).map(|_| turn(runtime, servers)).collect());
+    let turns = |servers: &dyn Fn() -> Vec<McpServerConfig>| {
+        median((0..TURNS).map(|_| turn(runtime, servers)).collect())
+    };
     let (with, without) = (turns(&ten), turns(&Vec::new));
     row("the first turn beside ten servers, one of which hangs / without any", with, without);
     println!(

@@ -14,8 +14,14 @@ use toolgate::{AnyTool, ToolHandler, ToolSource, mcp};
 const OF_SESSIONS: [&str; 5] =
     [RequestUserInput::NAME, Remember::NAME, GetMemory::NAME, ListMemories::NAME, GetContextRemaining::NAME];
 /// Tools of agents that may start other agents.
-const OF_AGENTS: [&str; 6] =
-    [SpawnAgent::NAME, SendInput::NAME, ResumeAgent::NAME, WaitForAgents::NAME, CloseAgent::NAME, ListAgents::NAME];
+const OF_AGENTS: [&str; 6] = [
+    SpawnAgent::NAME,
+    SendInput::NAME,
+    ResumeAgent::NAME,
+    WaitForAgents::NAME,
+    CloseAgent::NAME,
+    ListAgents::NAME,
+];
 
 /// Names the command that offers a tool which is absent here.
 pub(crate) struct AbsentTools;

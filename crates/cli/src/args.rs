@@ -1,12 +1,12 @@
 //! Command-line arguments of all subcommands (clap). The doc comments are the help texts.
 
 mod acp;
-mod edits;
 mod log;
 mod mcp;
+mod mcp_servers;
+mod patch;
 mod run;
 mod serve;
-mod servers;
 
 use std::path::PathBuf;
 
@@ -15,15 +15,16 @@ use toolgate::HostPattern;
 use toolgate::wire::Dialect;
 
 pub(crate) use self::acp::AcpArgs;
-pub(crate) use self::edits::{DiffArgs, PatchArgs, PatchFormat};
 pub(crate) use self::log::{LogArgs, LogCommand, LogVerifyArgs, StatsArgs};
 pub(crate) use self::mcp::{ApproveArgs, McpArgs};
+pub(crate) use self::mcp_servers::{
+    McpAddArgs, McpGetArgs, McpListArgs, McpLoginArgs, McpLogoutArgs, McpRemoveArgs, McpServerCommand,
+    McpTestArgs,
+};
+pub(crate) use self::patch::{DiffArgs, PatchArgs, PatchFormat};
 pub(crate) use self::run::{DemoArgs, ModelArgs, ReplayArgs, RunArgs, ScriptServerArgs};
 pub(crate) use self::serve::ServeArgs;
-pub(crate) use self::servers::{
-    McpAddArgs, McpGetArgs, McpListArgs, McpLoginArgs, McpLogoutArgs, McpRemoveArgs, McpServerCommand, McpTestArgs,
-};
-use crate::config::{ApprovalMode, NetworkMode, SandboxMode, ConfinementTier};
+use crate::config::{ApprovalMode, ConfinementTier, NetworkMode, SandboxMode};
 
 /// Answers the tool calls of a coding model: fast, safely, exactly once
 #[derive(Debug, Parser)]

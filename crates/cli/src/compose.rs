@@ -7,23 +7,24 @@ use std::time::Duration;
 use agent::WebSearchTool;
 use exec::spill::Spill;
 use toolgate::mcp::{self, McpClientDeps, McpServers};
-use toolgate::rules::{RuleLayer, NewRule, RuleSet, RulePath, concerns_tool};
-use toolgate::wire::{FreeformDeclaration, IntegerSpelling, ApiCompat};
+use toolgate::rules::{NewRule, RuleLayer, RulePath, RuleSet, concerns_tool};
+use toolgate::wire::{ApiCompat, FreeformDeclaration, IntegerSpelling};
 use toolgate::{
-    ApplyPatchToolType, ApprovalPolicy, Approver, MinimumTier, BuildFault, ToolgateBuilder, CommandLimits, Confinement,
-    EnvironmentPolicy, ModelFamily, Hook, HostRules, InheritScope, CallLimits, NetworkPolicy, CallObserver, ImageSettings, RegistryFault, Rulebook,
-    SandboxPolicy, InstalledShell, ShellType, Tier, ToolHandler, ToolSource, Toolgate, ToolsConfig, WebSearchMode,
+    ApplyPatchToolType, ApprovalPolicy, Approver, BuildFault, CallLimits, CallObserver, CommandLimits,
+    Confinement, EnvironmentPolicy, Hook, HostRules, ImageSettings, InheritScope, InstalledShell,
+    MinimumTier, ModelFamily, NetworkPolicy, RegistryFault, Rulebook, SandboxPolicy, ShellType, Tier,
+    ToolHandler, ToolSource, Toolgate, ToolgateBuilder, ToolsConfig, WebSearchMode,
 };
 
 use crate::absent_tools::AbsentTools;
 use crate::args::WorkspaceArgs;
-use crate::config::{self, Config, UserDirs, ToolForms, SourcedValue};
-use crate::fault::CliFault;
-use crate::loud::{self, WarningPrinter};
-use crate::private;
-use crate::search;
-use crate::servers;
-use crate::shelf::SpillStore;
+use crate::cli_fault::CliFault;
+use crate::config::{self, Config, SourcedValue, ToolForms, UserDirs};
+use crate::confinement_warnings::{self, WarningPrinter};
+use crate::mcp_servers;
+use crate::private_dirs;
+use crate::spill_store::SpillStore;
+use crate::web_search;
 
 /// The API in front of a model, as far as it decides the forms in which tools can be offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +55,10 @@ pub(crate) fn compose(place: &WorkspaceArgs) -> Result<ComposedTools, CliFault> 
 }
 
 /// Composes the tools after `change` has edited the configuration.
-pub(crate) fn compose_with(place: &WorkspaceArgs, change: impl FnOnce(&mut Config)) -> Result<ComposedTools, CliFault> {
+pub(crate) fn compose_with(
+    place: &WorkspaceArgs,
+    change: impl FnOnce(&mut Config),
+) -> Result<ComposedTools, CliFault> {
     compose_in_dirs(place, UserDirs::from_env()?, change)
 }
 
@@ -76,7 +80,7 @@ pub(crate) fn compose_in_dirs(
         shell: forms.shell.unwrap_or(family.shell),
         only: config.tools.allowed_names().map(|names| names.iter().map(|name| named(name)).collect()),
         without: config.tools.without.iter().map(|name| named(&name.value)).collect(),
-        callable: search::search_tool_alias(&config).into_iter().collect(),
+        callable: web_search::search_tool_alias(&config).into_iter().collect(),
         web_search: match config.tools.web_search.value {
             config::HostedSearchMode::Off => WebSearchMode::Off,
             config::HostedSearchMode::Cached => WebSearchMode::Cached,
@@ -108,7 +112,7 @@ pub(crate) fn compose_in_dirs(
             .spill(spill);
     }
     builder = with_commands(builder, &config.commands)?.observer(Arc::new(WarningPrinter));
-    builder = search::with_search(builder, &config, &cwd, &command_confinement(&config, &cwd, &dirs))?;
+    builder = web_search::with_search(builder, &config, &cwd, &command_confinement(&config, &cwd, &dirs))?;
     builder = builder.tool_source(Arc::new(AbsentTools));
     Ok(ComposedTools { config, builder, tools, forms, cwd, dirs })
 }
@@ -126,7 +130,11 @@ fn named(name: &str) -> String {
 }
 
 /// Passes the readable and the denied paths to the builder.
-fn with_reading(mut builder: ToolgateBuilder, config: &Config, dirs: &UserDirs) -> Result<ToolgateBuilder, CliFault> {
+fn with_reading(
+    mut builder: ToolgateBuilder,
+    config: &Config,
+    dirs: &UserDirs,
+) -> Result<ToolgateBuilder, CliFault> {
     if !config.files.deny_read_defaults.value {
         builder = builder.replace_deny_read(Vec::new());
     }
@@ -134,7 +142,7 @@ fn with_reading(mut builder: ToolgateBuilder, config: &Config, dirs: &UserDirs) 
         builder = builder.deny_read(&pattern.value);
     }
     // A program that reads a server's token, or connects to its approval socket, could approve its own calls.
-    for own in private::token_dir(dirs).into_iter().chain(private::approval_socket_dirs(dirs)) {
+    for own in private_dirs::token_dir(dirs).into_iter().chain(private_dirs::approval_socket_dirs(dirs)) {
         // `components()` removes `//` and `.`, which a pattern cannot contain.
         builder = builder.deny_read(RulePath::At(own.components().collect()).deny_read_pattern());
     }
@@ -153,11 +161,16 @@ fn with_reading(mut builder: ToolgateBuilder, config: &Config, dirs: &UserDirs) 
 }
 
 /// Passes the approval policy, the hooks and the rules for work in `cwd` to the builder.
-fn with_asking(builder: ToolgateBuilder, config: &Config, cwd: &Path, dirs: &UserDirs) -> Result<ToolgateBuilder, CliFault> {
+fn with_asking(
+    builder: ToolgateBuilder,
+    config: &Config,
+    cwd: &Path,
+    dirs: &UserDirs,
+) -> Result<ToolgateBuilder, CliFault> {
     let rules = exec::rules::load(&config::rule_files(cwd, dirs));
     let mut rules = rules.map_err(|fault| CliFault::usage(fault.to_string()))?;
-    rules.extend(search::search_rule(config));
-    let search = search::search_tool_alias(config);
+    rules.extend(web_search::search_rule(config));
+    let search = web_search::search_tool_alias(config);
     if let Some(tool) = &search {
         rules.extend_to_tool(WebSearchTool::NAME, tool);
     }
@@ -219,7 +232,8 @@ fn confinement(config: &config::ConfinementSettings) -> Confinement {
             .writable
             .iter()
             .filter(|root| {
-                matches!(root.source, config::SettingSource::Flag(_)) || exec::fs::canonicalize(&root.value).is_ok()
+                matches!(root.source, config::SettingSource::Flag(_))
+                    || exec::fs::canonicalize(&root.value).is_ok()
             })
             .map(|root| root.value.clone())
             .collect(),
@@ -249,7 +263,10 @@ fn confinement(config: &config::ConfinementSettings) -> Confinement {
 }
 
 /// Passes the environment, the session limit and the shell of commands to the builder.
-fn with_commands(builder: ToolgateBuilder, commands: &config::CommandSettings) -> Result<ToolgateBuilder, CliFault> {
+fn with_commands(
+    builder: ToolgateBuilder,
+    commands: &config::CommandSettings,
+) -> Result<ToolgateBuilder, CliFault> {
     let environment = EnvironmentPolicy {
         inherit: match commands.inherit.value {
             config::EnvInheritance::All => InheritScope::All,
@@ -263,8 +280,8 @@ fn with_commands(builder: ToolgateBuilder, commands: &config::CommandSettings) -
     environment.check().map_err(|fault| CliFault::usage(format!("--env: {fault}")))?;
     let builder = builder.environment(environment).sessions(commands.sessions.value);
     let SourcedValue { value: Some(path), source } = &commands.shell else { return Ok(builder) };
-    let shell =
-        InstalledShell::find(&path.to_string_lossy()).map_err(|fault| CliFault::usage(format!("{source}: {fault}")))?;
+    let shell = InstalledShell::find(&path.to_string_lossy())
+        .map_err(|fault| CliFault::usage(format!("{source}: {fault}")))?;
     Ok(builder.shell(shell))
 }
 
@@ -302,8 +319,9 @@ impl ComposedTools {
             .filter_map(|pattern| pattern.strip_prefix(from).ok())
             .map(|below| to.join(below).to_string_lossy().into_owned())
             .collect();
-        self.builder =
-            there.iter().fold(self.builder.mirror_rules(from, to), |builder, pattern| builder.deny_read(pattern));
+        self.builder = there
+            .iter()
+            .fold(self.builder.mirror_rules(from, to), |builder, pattern| builder.deny_read(pattern));
         self
     }
 
@@ -380,7 +398,7 @@ impl ComposedTools {
         self.config.servers.retain(|server| wanted(&server.value.name));
         // Without any server, the source still answers that there is none.
         let means = McpClientDeps { configured, ..means };
-        let servers = servers::start(&self.config, &self.cwd, &self.dirs, means)?;
+        let servers = mcp_servers::start(&self.config, &self.cwd, &self.dirs, means)?;
         self.builder = self.builder.tool_source(Arc::clone(&servers) as Arc<dyn ToolSource>);
         Ok((self, Some(servers)))
     }
@@ -389,8 +407,11 @@ impl ComposedTools {
     pub(crate) fn lazy_servers(&self) -> impl Fn() -> Option<Arc<McpServers>> + Send + Sync + 'static {
         let (config, cwd, dirs) = (self.config.clone(), self.cwd.clone(), self.dirs.clone());
         move || {
-            let means = McpClientDeps { watch: Some(Arc::new(servers::ServerNotices::Wrong)), ..McpClientDeps::default() };
-            servers::start(&config, &cwd, &dirs, means).ok()
+            let means = McpClientDeps {
+                watch: Some(Arc::new(mcp_servers::ServerNotices::Wrong)),
+                ..McpClientDeps::default()
+            };
+            mcp_servers::start(&config, &cwd, &dirs, means).ok()
         }
     }
 
@@ -407,10 +428,13 @@ impl ComposedTools {
 
     /// Sets whether every refused change of a file is recorded.
     pub(crate) fn record_refusals(mut self, recorded: bool) -> Self {
-        let mut confinement = Confinement { recorded, ..command_confinement(&self.config, &self.cwd, &self.dirs) };
+        let mut confinement =
+            Confinement { recorded, ..command_confinement(&self.config, &self.cwd, &self.dirs) };
         // A single command has no session, so no path is reserved for files that Toolgate might write later.
         let own = [self.dirs.config.as_ref(), self.dirs.state.as_ref()];
-        confinement.read_only.retain(|path| !own.contains(&Some(path)) || exec::fs::canonicalize(path).is_ok());
+        confinement
+            .read_only
+            .retain(|path| !own.contains(&Some(path)) || exec::fs::canonicalize(path).is_ok());
         self.builder = self.builder.confinement(confinement);
         self
     }
@@ -430,7 +454,8 @@ impl ComposedTools {
         let config = self.config;
         self.builder.tools_config(self.tools).build().map_err(|fault| match &fault {
             BuildFault::Tools(RegistryFault::NoSuchTool { name, .. }) => {
-                let source = config.tools.source_naming(name).map(|source| format!("{source}: ")).unwrap_or_default();
+                let source =
+                    config.tools.source_naming(name).map(|source| format!("{source}: ")).unwrap_or_default();
                 CliFault::usage(format!("{source}{fault}"))
             }
             other => CliFault::usage(other.to_string()),
@@ -442,7 +467,7 @@ impl ComposedTools {
         let home = std::env::var_os("HOME").and_then(|home| exec::fs::canonicalize(Path::new(&home)).ok());
         let writes = self.config.sandbox.value == config::SandboxMode::WorkspaceWrite;
         if writes && home.is_some_and(|home| home.starts_with(&self.cwd)) {
-            loud::warn_once(
+            confinement_warnings::warn_once(
                 "the workspace is your home directory: commands can change everything in it but start-up files, keys and \
                  the configuration of git and agents; better start in a project's directory",
             );

@@ -3,23 +3,23 @@
 mod absent_tools;
 mod approve;
 mod args;
+mod cli_fault;
 mod commands;
 mod compose;
 mod config;
-mod elicit;
-mod fault;
+mod confinement_warnings;
 mod journals;
-mod loud;
+mod mcp_servers;
 #[cfg(feature = "otlp")]
 mod otlp;
-mod peer;
-mod private;
-mod screen;
-mod search;
-mod servers;
+mod peer_check;
+mod private_dirs;
 mod session;
-mod shelf;
-mod turns;
+mod spill_store;
+mod terminal_elicitation;
+mod terminal_output;
+mod turn_diff_store;
+mod web_search;
 
 use std::process::ExitCode;
 
@@ -81,17 +81,19 @@ fn refuse(wrong: &clap::Error) -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match (wrong.kind(), &words[..]) {
         (ErrorKind::UnknownArgument, ["call", ..]) => {
-            screen::print_hint(r#"a tool's arguments go into --json, e.g. --json '{"path": "README.md"}'"#);
+            terminal_output::print_hint(
+                r#"a tool's arguments go into --json, e.g. --json '{"path": "README.md"}'"#,
+            );
         }
         (ErrorKind::UnknownArgument, ["policy", "explain"]) => {
-            screen::print_hint("put -- before the command: toolgate policy explain -- rm -rf src");
+            terminal_output::print_hint("put -- before the command: toolgate policy explain -- rm -rf src");
         }
         (ErrorKind::UnknownArgument, ["sandbox", ..]) => {
-            screen::print_hint("put -- before the command: toolgate sandbox -- cargo test");
+            terminal_output::print_hint("put -- before the command: toolgate sandbox -- cargo test");
         }
         _ => {}
     }
-    ExitCode::from(u8::try_from(wrong.exit_code()).unwrap_or(fault::USAGE))
+    ExitCode::from(u8::try_from(wrong.exit_code()).unwrap_or(cli_fault::USAGE))
 }
 
 /// Sets up logging: `TOOLGATE_LOG=debug toolgate …` shows spans and events; the default is warnings only. rmcp is off
@@ -99,7 +101,7 @@ fn refuse(wrong: &clap::Error) -> ExitCode {
 fn log_to_stderr() {
     let asked = std::env::var("TOOLGATE_LOG").unwrap_or_else(|_| "warn,rmcp=off".to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(&asked).unwrap_or_else(|_| {
-        screen::print_hint(&format!(
+        terminal_output::print_hint(&format!(
             "TOOLGATE_LOG is `{asked}`, which is no filter; try `debug` or `toolgate_engine=debug`"
         ));
         tracing_subscriber::EnvFilter::new("warn")

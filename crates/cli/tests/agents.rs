@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use support::{TestHome, CommandRun};
+use support::{CommandRun, TestHome};
 use testkit::TestWorkspace;
 
 /// The first session's prompt; its turns are those that contain these words.
@@ -30,7 +30,12 @@ fn say(when: &str, text: &str) -> Value {
     turn(when, &[json!({"type": "message", "text": text})])
 }
 
-fn run(home: &TestHome, workspace: &TestWorkspace, turns: &[Value], more: &[&str]) -> (CommandRun, Vec<Value>) {
+fn run(
+    home: &TestHome,
+    workspace: &TestWorkspace,
+    turns: &[Value],
+    more: &[&str],
+) -> (CommandRun, Vec<Value>) {
     let script = home.path().join("script.jsonl");
     fs::write(&script, turns.iter().map(|turn| format!("{turn}\n")).collect::<String>()).unwrap();
     let fixed =
@@ -141,8 +146,9 @@ fn agents_never_have_more_rights_than_their_parent() {
     let script = home.path().join("script.jsonl");
     let resume = ["run", "--json", "--script", script.to_str().unwrap(), "--resume", "last", "again"];
     let again = home.run(&workspace.path(), &resume, "");
-    let session =
-        |ran: &CommandRun| serde_json::from_str::<Value>(ran.out.lines().next().unwrap()).unwrap()["id"].clone();
+    let session = |ran: &CommandRun| {
+        serde_json::from_str::<Value>(ran.out.lines().next().unwrap()).unwrap()["id"].clone()
+    };
     assert!(session(&ran).is_string());
     assert_eq!(session(&again), session(&ran));
 }
@@ -340,7 +346,8 @@ fn git_is_not_taken_from_where_a_model_may_write() {
     commit(&root);
     // A virtual environment of the project is often on the PATH.
     let ran = home.path().join("ran");
-    workspace.write_file("bin/git", format!("#!/bin/sh\ntouch {}\nexec /usr/bin/git \"$@\"\n", ran.display()));
+    workspace
+        .write_file("bin/git", format!("#!/bin/sh\ntouch {}\nexec /usr/bin/git \"$@\"\n", ran.display()));
     fs::set_permissions(root.join("bin/git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let script = home.path().join("script.jsonl");
     let start = turn(PROMPT, &[call("spawn_agent", &json!({"message": "look", "workspace": "worktree"}))]);
@@ -417,7 +424,11 @@ fn worktree_content_runs_nothing_outside_the_sandbox() {
     ];
     let (done, answers) = run(&home, &workspace, &turns, &["--approval", "never"]);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    assert_eq!(parse_answer(&answers[1])["status"]["a1"]["status"], json!({"completed": "set"}), "{answers:?}");
+    assert_eq!(
+        parse_answer(&answers[1])["status"]["a1"]["status"],
+        json!({"completed": "set"}),
+        "{answers:?}"
+    );
     assert!(!ran.exists(), "git ran what an agent wrote");
     // The commit decides which of the user's filters run; they run confined.
     let smudge = format!("touch {}; cat", ran.display());
@@ -439,7 +450,10 @@ fn worktree_content_runs_nothing_outside_the_sandbox() {
     let (_, answers) = run(&home, &workspace, &turns, &["--approval", "never"]);
     let worked: Vec<&Value> = answers.iter().map(|answer| &answer["success"]).collect();
     assert_eq!(worked, [&json!(false), &json!(true), &json!(true)], "{answers:?}");
-    assert_eq!(parse_answer(&answers[2])["status"]["a1"], json!({"status": {"completed": "seen"}, "diff": null}));
+    assert_eq!(
+        parse_answer(&answers[2])["status"]["a1"],
+        json!({"status": {"completed": "seen"}, "diff": null})
+    );
     assert!(!ran.exists(), "a filter ran outside");
     // The working directory is a symlink in the last commit.
     fs::rename(root.join("sub"), home.path().join("kept")).unwrap();

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use support::{Home, Ran};
+use support::{CommandRun, TestHome};
 use testkit::TestWorkspace;
 
 struct CommandFixture {
-    home: Home,
+    home: TestHome,
     workspace: TestWorkspace,
 }
 
@@ -19,18 +19,18 @@ impl CommandFixture {
     fn new() -> Self {
         let workspace = TestWorkspace::new();
         workspace.write_file("a.txt", "one\ntwo\n");
-        Self { home: Home::new(), workspace }
+        Self { home: TestHome::new(), workspace }
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    fn run(&self, args: &[&str]) -> CommandRun {
         self.fed(args, "")
     }
 
-    fn fed(&self, args: &[&str], stdin: &str) -> Ran {
+    fn fed(&self, args: &[&str], stdin: &str) -> CommandRun {
         let ran = self.home.run(&self.workspace.path(), args, stdin);
         let home = self.home.path().to_str().unwrap();
         let normal = |text: &str| self.workspace.normalize(text).replace(home, "$HOME");
-        Ran { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
+        CommandRun { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
     }
 
     #[expect(clippy::disallowed_methods, reason = "tests set up real files")]
@@ -42,7 +42,7 @@ impl CommandFixture {
 
     /// Runs the command, and formats exit code, stdout and stderr as one text.
     fn transcript(&self, args: &[&str]) -> String {
-        let Ran { code, out, err } = self.run(args);
+        let CommandRun { code, out, err } = self.run(args);
         format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
     }
 }
@@ -207,7 +207,9 @@ fn the_configuration_says_where_each_value_comes_from() {
     let commands = "[commands]\npass = [\"CI\"]\nset.A = \"1\"\nset.\"a.b\" = \"\"\nshell = \"/bin/sh\"\n";
     let own = "model = \"gpt-5\"\n[limits]\nparallel = 4\n[files]\nread_roots = [\"/usr/include\"]\n";
     shell.configure(&format!("{own}{commands}"));
-    shell.workspace.write_file("toolgate.toml", "[tools]\nwithout = [\"view_image\"]\n\n[limits]\nparallel = 2\n");
+    shell
+        .workspace
+        .write_file("toolgate.toml", "[tools]\nwithout = [\"view_image\"]\n\n[limits]\nparallel = 2\n");
     let rows = shell.run(&["config", "--model", "claude-opus-4"]).out;
     let own: Vec<&str> = rows.lines().filter(|row| !row.contains("built in")).collect();
     assert_snapshot!(own.join("\n"), @r#"
@@ -313,7 +315,10 @@ fn a_project_may_lower_limits_and_not_raise_them() {
 fn a_project_file_holds_for_all_that_is_below_it() {
     let shell = CommandFixture::new();
     shell.workspace.write_file("toolgate.toml", "[files]\ndeny_read = [\"*.secret\"]\n");
-    shell.workspace.write_file("sub/a.secret", "key\n").write_file("sub/toolgate.toml", "model = \"gpt-5\"\n");
+    shell
+        .workspace
+        .write_file("sub/a.secret", "key\n")
+        .write_file("sub/toolgate.toml", "model = \"gpt-5\"\n");
     let read = || shell.run(&["call", "read_file", "--cwd", "sub", "--json", r#"{"path": "a.secret"}"#]).code;
     assert_eq!(read(), Some(1));
     // Inside a repository, its top ends the search.
@@ -473,7 +478,7 @@ fn the_home_is_protected_however_it_is_spelled() {
     for spelled in
         [home.clone(), format!("{home}/"), format!("/{home}"), format!("{home}/."), format!("{home}/.//")]
     {
-        let ran = support::start(
+        let ran = support::run_toolgate(
             spelled.as_ref(),
             home.as_ref(),
             &["call", "read_file", "--json", r#"{"path": ".ssh/key"}"#],
@@ -494,7 +499,7 @@ fn commands_run_and_secrets_stay_where_the_home_is_reached_by_a_link() {
     let home = shell.home.path().join("home/me");
     for path in [home.join(".ssh/key"), real.join("me/.ssh/key")] {
         let args = ["sandbox", "--", "cat", path.to_str().unwrap()];
-        let ran = support::start(home.as_os_str(), &shell.workspace.path(), &args, "");
+        let ran = support::run_toolgate(home.as_os_str(), &shell.workspace.path(), &args, "");
         assert!(ran.code == Some(1) && ran.err.starts_with("cat: "), "{}{}", ran.out, ran.err);
     }
 }

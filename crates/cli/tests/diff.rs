@@ -13,20 +13,20 @@ use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use support::Home;
+use support::TestHome;
 use testkit::TestWorkspace;
 
 const MAY_WRITE: [&str; 2] = ["--sandbox", "workspace-write"];
 
 /// Runs a script as one call, which is one turn.
-fn turn(home: &Home, workspace: &TestWorkspace, script: &str) {
+fn turn(home: &TestHome, workspace: &TestWorkspace, script: &str) {
     let arguments = json!({ "command": script }).to_string();
     let args = [&["call", "shell_command", "--json", &arguments], MAY_WRITE.as_slice()].concat();
     let ran = home.run(&workspace.path(), &args, "");
     assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
 }
 
-fn diff(home: &Home, workspace: &TestWorkspace) -> String {
+fn diff(home: &TestHome, workspace: &TestWorkspace) -> String {
     let ran = home.run(&workspace.path(), &["diff"], "");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     ran.out
@@ -42,7 +42,7 @@ fn git(workspace: &TestWorkspace, args: &[&str], diff: &str) {
 
 #[test]
 fn what_a_command_changed_is_shown() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     workspace.write_file("a.txt", "one\ntwo\n");
     workspace.write_file("moved.sh", "echo\n");
     workspace.write_file(".gitignore", "hidden\n");
@@ -84,7 +84,7 @@ fn what_a_command_changed_is_shown() {
 
 #[test]
 fn shown_diff_can_be_reversed() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let files = ["a.txt", "b/c.txt", "gone.txt"];
     for name in files {
         workspace.write_file(name, format!("{name}\nsecond\nno newline at the end"));
@@ -125,7 +125,7 @@ fn contents(workspace: &TestWorkspace) -> Vec<(String, Result<PathBuf, String>)>
 
 #[test]
 fn symlinks_are_shown_as_git_shows_them() {
-    let (home, workspace) = (Home::new(), linked());
+    let (home, workspace) = (TestHome::new(), linked());
     let script = "ln -s a.txt new; rm gone; ln -sfn nowhere turned; mv moved there; rm link; echo l > link; ln -sf a.txt file";
     turn(&home, &workspace, script);
     let shown = diff(&home, &workspace);
@@ -190,7 +190,7 @@ fn symlinks_are_shown_as_git_shows_them() {
 
 #[test]
 fn a_session_tells_what_each_turn_changed() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     workspace.write_file("a.txt", "one\ntwo\n");
     let patch = "*** Begin Patch\n*** Update File: a.txt\n-one\n+uno\n*** End Patch";
     let calls = [

@@ -4,7 +4,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::Home;
+use support::TestHome;
 use testkit::TestWorkspace;
 
 const ALLOWED: [&str; 2] = ["--sandbox", "danger-full-access"];
@@ -15,7 +15,7 @@ fn lines(text: &str) -> Vec<Value> {
 
 #[test]
 fn all_output_of_a_process_comes_as_events_before_its_answer() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let script = json!({"command": "seq 1 100000; echo oops >&2"}).to_string();
     let call = json!({"type": "function_call", "call_id": "1", "name": "shell_command", "arguments": script});
     let args = [&["pipe", "--events"], &ALLOWED[..]].concat();
@@ -41,7 +41,7 @@ fn all_output_of_a_process_comes_as_events_before_its_answer() {
 
 #[test]
 fn a_call_says_what_its_process_took() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let script = json!({"command": "printf 12345"}).to_string();
     let args = [&["call", "shell_command", "--output", "json", "--json", &script], &ALLOWED[..]].concat();
     let ran = home.run(&workspace.path(), &args, "");

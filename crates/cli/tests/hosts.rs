@@ -61,7 +61,11 @@ enum RelayUser {
 
 /// Root also runs the tests as an unprivileged user.
 fn users() -> &'static [RelayUser] {
-    if rustix::process::geteuid().is_root() { &[RelayUser::Oneself, RelayUser::Nobody] } else { &[RelayUser::Oneself] }
+    if rustix::process::geteuid().is_root() {
+        &[RelayUser::Oneself, RelayUser::Nobody]
+    } else {
+        &[RelayUser::Oneself]
+    }
 }
 
 /// A workspace, and a copy of the program that every user can run.

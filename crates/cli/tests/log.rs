@@ -8,21 +8,21 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
-use journal::{JournalEntry, RecordedCallForm, Journal, Redactor, RecordedVerdict, SessionId};
+use journal::{Journal, JournalEntry, RecordedCallForm, RecordedVerdict, Redactor, SessionId};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::support::{Home, Ran};
+use crate::support::{CommandRun, TestHome};
 
 const OLD: &str = "20261116-213602-4f9a1c";
 const NEW: &str = "20261117-080000-abcdef";
 
 /// A home with sessions.
-struct JournalFixture(Home);
+struct JournalFixture(TestHome);
 
 impl JournalFixture {
     fn new() -> Self {
-        Self(Home::new())
+        Self(TestHome::new())
     }
 
     fn sessions(&self) -> PathBuf {
@@ -42,7 +42,7 @@ impl JournalFixture {
         self
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    fn run(&self, args: &[&str]) -> CommandRun {
         self.0.run(self.0.path(), args, "")
     }
 }
@@ -68,7 +68,13 @@ fn prompt(text: &str) -> JournalEntry {
 fn call(id: &str, text: &str) -> Vec<JournalEntry> {
     let (call, text) = (|| id.to_owned(), || text.to_owned());
     vec![
-        JournalEntry::Call { id: call(), tool: text(), form: RecordedCallForm::Custom, arguments: text(), remote: None },
+        JournalEntry::Call {
+            id: call(),
+            tool: text(),
+            form: RecordedCallForm::Custom,
+            arguments: text(),
+            remote: None,
+        },
         JournalEntry::Intent { call: call(), effects: vec![text()] },
         JournalEntry::Verdict { call: call(), verdict: RecordedVerdict::Ask, why: vec![text()], by: text() },
         JournalEntry::Asked { call: call(), why: vec![text()] },
@@ -123,7 +129,10 @@ fn append(path: &Path, rest: &str) {
 fn the_newest_sessions_are_listed_first() {
     let desk = JournalFixture::new();
     assert_snapshot!(desk.run(&["log"]).err.replace(desk.0.path().to_str().unwrap(), "$HOME"), @"hint: there are no sessions in `$HOME/.local/state/toolgate/sessions` yet");
-    desk.write(OLD, &[session("/work"), prompt("fix  the\ntests"), JournalEntry::End { why: "done".to_owned() }]);
+    desk.write(
+        OLD,
+        &[session("/work"), prompt("fix  the\ntests"), JournalEntry::End { why: "done".to_owned() }],
+    );
     desk.write(NEW, &[session("/elsewhere"), prompt("more")]);
     let newest: SessionId = "20261117-080001-000000".parse().unwrap();
     let open = Journal::create(&desk.sessions(), &newest, Redactor::new([]).unwrap()).unwrap();

@@ -13,34 +13,34 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use support::{Home, Ran};
+use support::{CommandRun, TestHome};
 use testkit::TestWorkspace;
 use toolgate::rules::{RuleLayer, RuleSet};
 
 struct PolicyFixture {
-    home: Home,
+    home: TestHome,
     workspace: TestWorkspace,
 }
 
 impl PolicyFixture {
     fn new() -> Self {
-        Self { home: Home::new(), workspace: TestWorkspace::new() }
+        Self { home: TestHome::new(), workspace: TestWorkspace::new() }
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    fn run(&self, args: &[&str]) -> CommandRun {
         self.fed(args, "")
     }
 
-    fn fed(&self, args: &[&str], stdin: &str) -> Ran {
+    fn fed(&self, args: &[&str], stdin: &str) -> CommandRun {
         let ran = self.home.run(&self.workspace.path(), &[&["policy"], args].concat(), stdin);
         let home = self.home.path().to_str().unwrap();
         let normal = |text: &str| self.workspace.normalize(text).replace(home, "$HOME");
-        Ran { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
+        CommandRun { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
     }
 
     /// Runs the command, and formats exit code, stdout and stderr as one text.
     fn transcript(&self, args: &[&str]) -> String {
-        let Ran { code, out, err } = self.run(args);
+        let CommandRun { code, out, err } = self.run(args);
         format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
     }
 
@@ -227,7 +227,9 @@ fn test_tells_of_every_example() {
 #[test]
 fn imported_rules_are_rules() {
     let shell = PolicyFixture::new();
-    shell.workspace.write_file("a.rules", "prefix_rule(pattern=[\"git\", \"push\"], decision=\"prompt\")\nx = 1\n");
+    shell
+        .workspace
+        .write_file("a.rules", "prefix_rule(pattern=[\"git\", \"push\"], decision=\"prompt\")\nx = 1\n");
     assert_snapshot!(shell.transcript(&["import", "codex", "a.rules"]), @r#"
     0
     -- out

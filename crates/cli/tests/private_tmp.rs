@@ -13,18 +13,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
-use support::{Home, Ran};
+use support::{CommandRun, TestHome};
 use tempfile::TempDir;
 use testkit::TestWorkspace;
 
 /// Runs `toolgate` with its temporary directory at `temporary`.
-fn with_tmpdir(temporary: &Path, args: &[&str]) -> Ran {
-    let (home, work) = (Home::new(), TestWorkspace::new());
+fn with_tmpdir(temporary: &Path, args: &[&str]) -> CommandRun {
+    let (home, work) = (TestHome::new(), TestWorkspace::new());
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
     command.args(args).current_dir(work.path()).env_clear().env("HOME", home.path());
     let ran = command.env("TMPDIR", temporary).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { code: ran.status.code(), out: text(ran.stdout), err: text(ran.stderr) }
+    CommandRun { code: ran.status.code(), out: text(ran.stdout), err: text(ran.stderr) }
 }
 
 fn known_name() -> String {
@@ -110,7 +110,7 @@ fn a_directory_that_cannot_be_made_is_named_with_what_helps() {
 #[test]
 fn a_server_whose_script_is_in_tmp_is_told_why_it_does_not_start() {
     for place in ["/tmp", "/var/tmp"] {
-        let (home, work) = (Home::new(), TestWorkspace::new());
+        let (home, work) = (TestHome::new(), TestWorkspace::new());
         let elsewhere = tempfile::tempdir_in(place).unwrap();
         let script = fs::canonicalize(elsewhere.path()).unwrap().join("server.py");
         fs::write(&script, "#!/usr/bin/env python3\n").unwrap();
@@ -120,7 +120,7 @@ fn a_server_whose_script_is_in_tmp_is_told_why_it_does_not_start() {
         for (command, args) in [("python3", json!([script])), (script.to_str().unwrap(), json!([]))] {
             let table = format!("[mcp_servers.s]\ncommand = {}\nargs = {args}\n", json!(command));
             fs::write(config.join("config.toml"), table).unwrap();
-            let Ran { code, out, err } = home.run(&work.path(), &["mcp", "test", "s"], "");
+            let CommandRun { code, out, err } = home.run(&work.path(), &["mcp", "test", "s"], "");
             let told = format!(
                 "`{}` is in the host's `{place}`, and the server has a private `{place}` where it is not",
                 script.display()
@@ -138,7 +138,7 @@ fn a_home_in_tmp_is_the_same_for_patches_and_commands() {
     let run = |tool: &str, arguments: serde_json::Value| {
         let arguments = arguments.to_string();
         let args = ["call", tool, "--sandbox", "workspace-write", "--json", &arguments];
-        support::start(home.path().as_os_str(), work.path(), &args, "")
+        support::run_toolgate(home.path().as_os_str(), work.path(), &args, "")
     };
     let seen = run("shell_command", json!({ "command": format!("cat {0}; echo 2 > {0}", path.display()) }));
     assert!(seen.out.contains("1\n") && seen.out.contains("may not be changed"), "{}{}", seen.out, seen.err);
@@ -152,7 +152,7 @@ fn a_home_in_tmp_is_the_same_for_patches_and_commands() {
 
 #[test]
 fn a_workspace_in_a_cache_loses_nothing() {
-    let home = Home::new();
+    let home = TestHome::new();
     let work = home.path().join(".cache/project");
     fs::create_dir_all(&work).unwrap();
     for (sandbox, written) in [("read-only", false), ("workspace-write", true)] {
@@ -170,7 +170,7 @@ fn a_workspace_in_a_cache_loses_nothing() {
 
 #[test]
 fn a_file_beside_a_workspace_in_tmp_is_said_to_vanish() {
-    let (home, above) = (Home::new(), tempfile::tempdir_in("/tmp").unwrap());
+    let (home, above) = (TestHome::new(), tempfile::tempdir_in("/tmp").unwrap());
     let work = above.path().join("work");
     fs::create_dir(&work).unwrap();
     let run = |command: &str| {

@@ -14,13 +14,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use served::Served;
-use support::{Home, Ran};
+use served::ScriptServerProcess;
+use support::{CommandRun, TestHome};
 use testkit::TestWorkspace;
 
-impl Served {
+impl ScriptServerProcess {
     /// Runs `toolgate run` with this model.
-    fn run(&self, home: &Home, workspace: &TestWorkspace, more: &[&str]) -> Ran {
+    fn run(&self, home: &TestHome, workspace: &TestWorkspace, more: &[&str]) -> CommandRun {
         let fixed =
             ["run", "--base-url", &self.url, "--model", "m", "--sandbox", "workspace-write", "--json"];
         home.run(&workspace.path(), &[&fixed, more].concat(), "")
@@ -39,7 +39,7 @@ fn turn(items: &[Value]) -> Value {
     json!({ "items": items })
 }
 
-fn events(ran: &Ran) -> Vec<Value> {
+fn events(ran: &CommandRun) -> Vec<Value> {
     ran.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
 }
 
@@ -47,7 +47,7 @@ fn events_of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["type"] == kind).collect()
 }
 
-fn journal(home: &Home) -> PathBuf {
+fn journal(home: &TestHome) -> PathBuf {
     let sessions = home.path().join(".local/state/toolgate/sessions");
     let mut files: Vec<PathBuf> =
         fs::read_dir(sessions).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -75,7 +75,7 @@ fn answers(records: &[Value]) -> Vec<(String, usize)> {
 fn a_model_works_in_every_dialect() {
     let patch = "*** Begin Patch\n*** Add File: made.txt\n+by a patch\n*** End Patch\n";
     for wire in ["responses", "chat", "anthropic"] {
-        let (home, workspace) = (Home::new(), TestWorkspace::new());
+        let (home, workspace) = (TestHome::new(), TestWorkspace::new());
         workspace.write_file("a.txt", "one\n");
         let turns = [
             turn(&[
@@ -89,18 +89,22 @@ fn a_model_works_in_every_dialect() {
             ]),
             say("Done."),
         ];
-        let served = Served::start(home.path(), &turns);
+        let served = ScriptServerProcess::start(home.path(), &turns);
         let ran = served.run(&home, &workspace, &["--wire", wire, "do it"]);
         assert_eq!(ran.code, Some(0), "{wire}: {} {}", ran.out, ran.err);
         let seen = events(&ran);
-        let text: String = events_of_kind(&seen, "text").iter().filter_map(|event| event["text"].as_str()).collect();
+        let text: String =
+            events_of_kind(&seen, "text").iter().filter_map(|event| event["text"].as_str()).collect();
         assert_eq!(text, "Looking.Done.", "{wire}");
         let worked: Vec<bool> =
             events_of_kind(&seen, "answer").iter().map(|event| event["success"].as_bool().unwrap()).collect();
         assert_eq!(worked, [true, true, true, false], "{wire}");
         assert_eq!(fs::read_to_string(workspace.path().join("made.txt")).unwrap(), "by a patch\n");
         assert_eq!(fs::read_to_string(workspace.path().join("shell.txt")).unwrap(), "from the shell\n");
-        assert!(events_of_kind(&seen, "diff")[0]["unified_diff"].as_str().unwrap().contains("+by a patch"), "{wire}");
+        assert!(
+            events_of_kind(&seen, "diff")[0]["unified_diff"].as_str().unwrap().contains("+by a patch"),
+            "{wire}"
+        );
         assert_eq!(served.requests().len(), 3, "{wire}");
         let records = records(&journal(&home));
         assert!(answers(&records).iter().all(|(_, times)| *times == 1), "{wire}: {records:?}");
@@ -110,21 +114,23 @@ fn a_model_works_in_every_dialect() {
 
 #[test]
 fn commands_that_are_called_at_once_all_run() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     // Each response needs more concurrent supervisors than there are.
     let at_once = |count: usize| turn(&vec![call("exec_command", &json!({"cmd": "true"})); count]);
-    let served = Served::start(home.path(), &[at_once(4), at_once(8), at_once(16), say("Done.")]);
+    let served =
+        ScriptServerProcess::start(home.path(), &[at_once(4), at_once(8), at_once(16), say("Done.")]);
     let ran = served.run(&home, &workspace, &["go"]);
     let seen = events(&ran);
-    let failed: Vec<_> = events_of_kind(&seen, "answer").into_iter().filter(|event| event["success"] != true).collect();
+    let failed: Vec<_> =
+        events_of_kind(&seen, "answer").into_iter().filter(|event| event["success"] != true).collect();
     assert_eq!((events_of_kind(&seen, "answer").len(), failed), (28, vec![]));
 }
 
 #[test]
 fn what_a_request_carries_is_the_beginning_of_the_next() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let echo = |text: &str| turn(&[call("exec_command", &json!({"cmd": format!("echo {text}")}))]);
-    let served = Served::start(home.path(), &[echo("a"), echo("b"), say("Done.")]);
+    let served = ScriptServerProcess::start(home.path(), &[echo("a"), echo("b"), say("Done.")]);
     assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
     let bodies: Vec<String> = served.requests().iter().map(|body| body["input"].to_string()).collect();
     for pair in bodies.windows(2) {
@@ -136,13 +142,14 @@ fn what_a_request_carries_is_the_beginning_of_the_next() {
 
 #[test]
 fn a_request_that_fails_is_sent_again_and_nothing_runs_twice() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let count = call("exec_command", &json!({"cmd": "echo x >> count.txt"}));
     let mut broken = turn(&[count, json!({"type": "message", "text": "and then"})]);
     // After the call is complete, before the response is.
     broken["break_after"] = json!(4);
     let refused = json!({"status": 429, "retry_after": "0.01"});
-    let served = Served::start(home.path(), &[refused, json!({"status": 500}), broken, say("Done.")]);
+    let served =
+        ScriptServerProcess::start(home.path(), &[refused, json!({"status": 500}), broken, say("Done.")]);
     let ran = served.run(&home, &workspace, &["go"]);
     assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
     assert_eq!(events_of_kind(&events(&ran), "retry").len(), 3);
@@ -154,7 +161,7 @@ fn a_request_that_fails_is_sent_again_and_nothing_runs_twice() {
 #[test]
 fn a_stream_that_ends_without_a_word_is_one_that_broke_off() {
     for wire in ["responses", "chat", "anthropic"] {
-        let (home, workspace) = (Home::new(), TestWorkspace::new());
+        let (home, workspace) = (TestHome::new(), TestWorkspace::new());
         let mut nothing = say("never heard to its end");
         nothing["end_after"] = json!(0);
         let mut half = turn(&[
@@ -162,7 +169,7 @@ fn a_stream_that_ends_without_a_word_is_one_that_broke_off() {
             json!({"type": "message", "text": "and"}),
         ]);
         half["end_after"] = json!(if wire == "anthropic" { 4 } else { 3 });
-        let served = Served::start(home.path(), &[nothing, half, say("Done.")]);
+        let served = ScriptServerProcess::start(home.path(), &[nothing, half, say("Done.")]);
         let ran = served.run(&home, &workspace, &["--wire", wire, "go"]);
         assert_eq!(ran.code, Some(0), "{wire}: {} {}", ran.out, ran.err);
         assert_eq!(events_of_kind(&events(&ran), "retry").len(), 2, "{wire}: {}", ran.out);
@@ -175,8 +182,8 @@ fn a_stream_that_ends_without_a_word_is_one_that_broke_off() {
 
 #[test]
 fn blocked_output_does_not_prevent_termination() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
-    let served = Served::start(home.path(), &[say(&"word ".repeat(400_000))]);
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let served = ScriptServerProcess::start(home.path(), &[say(&"word ".repeat(400_000))]);
     let mut child = started(&served, &home, &workspace);
     std::thread::sleep(Duration::from_secs(2));
     signal(&child, rustix::process::Signal::TERM);
@@ -191,7 +198,7 @@ fn blocked_output_does_not_prevent_termination() {
 
 #[test]
 fn incomplete_run_arguments_are_explained() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let run = |args: &[&str]| {
         let ran = home.run(&workspace.path(), &[&["run"], args].concat(), "");
         format!("{:?} {}", ran.code, ran.err.lines().next().unwrap_or_default())
@@ -215,8 +222,8 @@ fn incomplete_run_arguments_are_explained() {
 
 #[test]
 fn a_model_that_refuses_for_good_ends_the_run() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
-    let served = Served::start(home.path(), &[json!({"status": 401})]);
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let served = ScriptServerProcess::start(home.path(), &[json!({"status": 401})]);
     let ran = served.run(&home, &workspace, &["go"]);
     assert_eq!(ran.code, Some(1), "{}", ran.out);
     assert!(ran.err.contains("401"), "{}", ran.err);
@@ -225,9 +232,9 @@ fn a_model_that_refuses_for_good_ends_the_run() {
 
 #[test]
 fn it_stops_after_so_many_requests() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let turns: Vec<Value> = (0..9).map(|_| turn(&[call("list_dir", &json!({"path": "."}))])).collect();
-    let served = Served::start(home.path(), &turns);
+    let served = ScriptServerProcess::start(home.path(), &turns);
     let ran = served.run(&home, &workspace, &["--max-turns", "3", "go"]);
     assert_eq!(ran.code, Some(3), "{}", ran.err);
     assert_eq!(served.requests().len(), 3);
@@ -237,8 +244,8 @@ fn it_stops_after_so_many_requests() {
 
 #[test]
 fn an_interrupt_answers_what_runs_as_aborted() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
-    let served = Served::start(
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let served = ScriptServerProcess::start(
         home.path(),
         &[turn(&[call("exec_command", &json!({"cmd": "touch began; sleep 60"}))])],
     );
@@ -256,10 +263,10 @@ fn an_interrupt_answers_what_runs_as_aborted() {
 
 #[test]
 fn a_session_that_was_killed_goes_on_and_runs_nothing_again() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let slow = call("exec_command", &json!({"cmd": "echo x >> count.txt; touch began; sleep 60"}));
     let quick = call("read_file", &json!({"path": "count.txt"}));
-    let served = Served::start(home.path(), &[turn(&[slow, quick]), say("Done.")]);
+    let served = ScriptServerProcess::start(home.path(), &[turn(&[slow, quick]), say("Done.")]);
     let mut child = started(&served, &home, &workspace);
     wait_for(&workspace.path().join("began"));
     child.kill().unwrap();
@@ -279,9 +286,9 @@ fn a_session_that_was_killed_goes_on_and_runs_nothing_again() {
 
 #[test]
 fn no_secret_of_the_environment_is_in_the_journal() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let secret = "sk-this-is-nobodys-key-0123456789";
-    let served = Served::start(
+    let served = ScriptServerProcess::start(
         home.path(),
         &[turn(&[call("exec_command", &json!({"cmd": format!("echo {secret}")}))]), say(secret)],
     );
@@ -300,8 +307,8 @@ fn no_secret_of_the_environment_is_in_the_journal() {
 
 #[test]
 fn unwritable_journal_stops_the_run() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
-    let served = Served::start(
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let served = ScriptServerProcess::start(
         home.path(),
         &[turn(&[call("exec_command", &json!({"cmd": "touch done"}))]), say("Done.")],
     );
@@ -330,9 +337,9 @@ fn unwritable_journal_stops_the_run() {
 
 #[test]
 fn a_projects_own_words_reach_the_model_and_a_link_out_of_it_does_not() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     workspace.write_file("AGENTS.md", "Use tabs here.\n");
-    let served = Served::start(home.path(), &[say("Done.")]);
+    let served = ScriptServerProcess::start(home.path(), &[say("Done.")]);
     assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
     assert!(served.requests()[0]["instructions"].as_str().unwrap().contains("Use tabs here."));
     fs::remove_file(workspace.path().join("AGENTS.md")).unwrap();
@@ -344,7 +351,7 @@ fn a_projects_own_words_reach_the_model_and_a_link_out_of_it_does_not() {
 
 #[test]
 fn the_demo_ends_green_and_leaves_nothing() {
-    let home = Home::new();
+    let home = TestHome::new();
     let ran = home.run(home.path(), &["demo", "--json"], "");
     assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
     let seen = events(&ran);
@@ -375,19 +382,24 @@ fn the_demo_ends_green_and_leaves_nothing() {
     );
 }
 
-fn command(served: &Served, home: &Home, workspace: &TestWorkspace, more: &[&str]) -> Command {
+fn command(
+    served: &ScriptServerProcess,
+    home: &TestHome,
+    workspace: &TestWorkspace,
+    more: &[&str],
+) -> Command {
     let fixed = ["run", "--base-url", &served.url, "--model", "m", "--sandbox", "workspace-write", "--json"];
     let mut run = Command::new(env!("CARGO_BIN_EXE_toolgate"));
     run.args(fixed).args(more).current_dir(workspace.path()).env_clear().env("HOME", home.path());
     run
 }
 
-fn started(served: &Served, home: &Home, workspace: &TestWorkspace) -> Child {
+fn started(served: &ScriptServerProcess, home: &TestHome, workspace: &TestWorkspace) -> Child {
     command(served, home, workspace, &["go"]).stdout(Stdio::piped()).spawn().unwrap()
 }
 
 /// Reports whether a session has written its first record.
-fn begun(home: &Home) -> bool {
+fn begun(home: &TestHome) -> bool {
     let sessions = fs::read_dir(home.path().join(".local/state/toolgate/sessions"));
     sessions.into_iter().flatten().any(|entry| !records(&entry.unwrap().path()).is_empty())
 }
@@ -419,7 +431,7 @@ fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twic
     };
     let mut killed = 0;
     while killed < kills {
-        let (home, workspace) = (Home::new(), TestWorkspace::new());
+        let (home, workspace) = (TestHome::new(), TestWorkspace::new());
         let step = |number: usize| {
             let patch = format!("*** Begin Patch\n*** Add File: p{number}.txt\n+{number}\n*** End Patch\n");
             turn(&[
@@ -432,7 +444,7 @@ fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twic
             ])
         };
         let turns: Vec<Value> = (0..40).map(step).collect();
-        let served = Served::start(home.path(), &turns);
+        let served = ScriptServerProcess::start(home.path(), &turns);
         // ends: with a run that is not killed
         for attempt in 0.. {
             let more = if begun(&home) { &["--resume", "last", "go on"][..] } else { &["go"] };
@@ -478,7 +490,7 @@ fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twic
 
 #[test]
 fn a_session_is_replayed_from_where_it_began_and_what_differs_is_told() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     workspace.write_file("a.txt", "one\n");
     let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch\n";
     let turns = [
@@ -493,7 +505,7 @@ fn a_session_is_replayed_from_where_it_began_and_what_differs_is_told() {
         ]),
         say("Done."),
     ];
-    let served = Served::start(home.path(), &turns);
+    let served = ScriptServerProcess::start(home.path(), &turns);
     assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
     let before = fs::read_to_string(workspace.path().join("a.txt")).unwrap();
     let ran = home.run(&workspace.path(), &["replay", "last", "--json"], "");
@@ -515,7 +527,7 @@ fn a_session_is_replayed_from_where_it_began_and_what_differs_is_told() {
 
 #[test]
 fn an_unknown_tool_and_a_timeout_are_replayed_as_the_same() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let turns = [
         turn(&[
             call("nope", &json!({})),
@@ -524,7 +536,7 @@ fn an_unknown_tool_and_a_timeout_are_replayed_as_the_same() {
         ]),
         say("Done."),
     ];
-    let served = Served::start(home.path(), &turns);
+    let served = ScriptServerProcess::start(home.path(), &turns);
     assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
     let ran = home.run(&workspace.path(), &["replay", "last", "--json"], "");
     assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
@@ -533,8 +545,8 @@ fn an_unknown_tool_and_a_timeout_are_replayed_as_the_same() {
 
 #[test]
 fn what_is_too_long_for_an_answer_is_kept_and_its_hash_is_written_down() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
-    let served = Served::start(
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let served = ScriptServerProcess::start(
         home.path(),
         &[turn(&[call("exec_command", &json!({"cmd": "seq 100000"}))]), say("Done.")],
     );

@@ -14,17 +14,17 @@ use std::sync::mpsc::{Receiver, channel};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use support::{Home, Ran};
+use support::{CommandRun, TestHome};
 use testkit::{TestWorkspace, python};
 
 struct SearchFixture {
-    home: Home,
+    home: TestHome,
     w: TestWorkspace,
 }
 
 impl SearchFixture {
     fn new(config: &str) -> Self {
-        let desk = Self { home: Home::new(), w: TestWorkspace::new() };
+        let desk = Self { home: TestHome::new(), w: TestWorkspace::new() };
         desk.write("config.toml", config);
         desk
     }
@@ -35,7 +35,7 @@ impl SearchFixture {
         fs::write(file, text).unwrap();
     }
 
-    fn run(&self, args: &[&str], stdin: &str) -> Ran {
+    fn run(&self, args: &[&str], stdin: &str) -> CommandRun {
         self.home.run(&self.w.path(), args, stdin)
     }
 
@@ -117,7 +117,8 @@ fn an_engine_that_refuses_is_told_of() {
         "[tools.web_search]\nurl = \"http://127.0.0.1:{port}/search\"\napproval = \"allow\"\n"
     ));
     assert_snapshot!(desk.search(&json!({"query": "x"})), @"Some(1) error: the web could not be searched: 127.0.0.1 refused (403); a SearXNG server needs `json` among `search.formats` of its settings");
-    let desk = SearchFixture::new("[tools.web_search]\nurl = \"http://127.0.0.1:1/search\"\napproval = \"allow\"\n");
+    let desk =
+        SearchFixture::new("[tools.web_search]\nurl = \"http://127.0.0.1:1/search\"\napproval = \"allow\"\n");
     let said = desk.search(&json!({"query": "x"}));
     assert!(said.contains("127.0.0.1 cannot be reached"), "{said}");
 }
@@ -219,7 +220,8 @@ fn a_search_by_a_command_is_confined_and_reaches_whom_it_was_given() {
 #[test]
 fn a_command_that_fails_or_prints_something_else_is_told_of() {
     let said = |command: &Value| {
-        SearchFixture::new(&format!("[tools.web_search]\ncommand = {command}\n")).search(&json!({"query": "x"}))
+        SearchFixture::new(&format!("[tools.web_search]\ncommand = {command}\n"))
+            .search(&json!({"query": "x"}))
     };
     assert_snapshot!(said(&json!(["/bin/sh", "-c", "echo no key >&2; exit 3"])), @"Some(1) error: the web could not be searched: the command for searches failed (exit code 3): no key");
     assert_snapshot!(said(&json!(["/bin/echo", "hello"])), @"Some(1) error: the web could not be searched: the command for searches: it did not print JSON (expected value at line 1 column 1)");

@@ -17,13 +17,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::Home;
+use support::TestHome;
 use testkit::TestWorkspace;
 
 /// Time limit of any step.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn command(home: &Home, cwd: &Path, args: &[&str]) -> Command {
+fn command(home: &TestHome, cwd: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
     command.args(args).current_dir(cwd).env_clear().env("HOME", home.path());
     command
@@ -36,7 +36,7 @@ struct SocketServer {
 }
 
 impl SocketServer {
-    fn start(home: &Home, name: &str) -> Self {
+    fn start(home: &TestHome, name: &str) -> Self {
         let socket = home.path().join(name);
         let mut command = command(home, Path::new("/"), &["serve", "--socket", socket.to_str().unwrap()]);
         let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -177,7 +177,7 @@ impl<W: Write> RpcTestClient<W> {
     }
 }
 
-fn script(home: &Home, name: &str, turns: &[Value]) -> PathBuf {
+fn script(home: &TestHome, name: &str, turns: &[Value]) -> PathBuf {
     let file = home.path().join(name);
     fs::write(&file, turns.iter().map(|turn| format!("{turn}\n")).collect::<String>()).unwrap();
     file
@@ -198,7 +198,7 @@ fn numbers(events: &[Value]) -> Vec<u64> {
 
 #[test]
 fn a_program_at_a_pipe_uses_tools_without_a_model() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     workspace.write_file("a.txt", "one\ntwo\n");
     let mut child = command(&home, &workspace.path(), &["serve"])
         .stdin(Stdio::piped())
@@ -259,7 +259,7 @@ fn a_program_at_a_pipe_uses_tools_without_a_model() {
 
 #[test]
 fn what_a_process_writes_is_read_whole_and_what_is_typed_reaches_it() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let id = client.start(&workspace, &json!({}));
@@ -309,7 +309,7 @@ fn what_a_process_writes_is_read_whole_and_what_is_typed_reaches_it() {
 
 #[test]
 fn a_tool_of_the_client_answers_the_model_and_a_client_that_does_not_is_no_disaster() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let asks = |city: &str| json!({"items": [call("weather", &json!({"city": city}))]});
     let wrong = json!({"items": [call("weather", &json!({"town": 1}))]});
@@ -358,7 +358,7 @@ fn a_tool_of_the_client_answers_the_model_and_a_client_that_does_not_is_no_disas
 
 #[test]
 fn questions_go_to_attached_clients_or_are_refused() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     workspace.write_file("precious.txt", "");
     let (mut one, mut other) = (server.client(), server.client());
@@ -398,7 +398,7 @@ fn questions_go_to_attached_clients_or_are_refused() {
 
 #[test]
 fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let running = json!({"items": [call("exec_command", &json!({"cmd": "echo x >> n.txt; sleep 600"}))]});
     let file = script(&home, "turns", &[running, json!({"items": [{"type": "message", "text": "On."}]})]);
     let (id, seen) = {
@@ -470,7 +470,7 @@ fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
 
 #[test]
 fn slow_reader_is_dropped_or_awaited_and_the_session_survives() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let (mut worker, mut idle) = (server.client(), server.client());
     let id = worker.start(&workspace, &json!({}));
@@ -502,7 +502,7 @@ fn slow_reader_is_dropped_or_awaited_and_the_session_survives() {
 
 #[test]
 fn requests_are_handled_in_order() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let said = vec![json!({"items": [{"type": "message", "text": "So."}]}); 40];
@@ -544,7 +544,7 @@ fn requests_are_handled_in_order() {
 
 #[test]
 fn interrupt_stops_the_turns_agents() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let turns = [
@@ -576,7 +576,7 @@ fn interrupt_stops_the_turns_agents() {
 
 #[test]
 fn a_key_is_for_one_call_whatever_it_looks_like() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let call = |id: &str, key: &str, cmd: &str| json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": cmd}, "key": key});
     let keys = ["order-1", "token=order42abcdef", "https://u:pw12345678@h/x"];
     let id = {
@@ -605,7 +605,7 @@ fn a_key_is_for_one_call_whatever_it_looks_like() {
 
 #[test]
 fn unknown_fields_are_rejected_and_a_failed_start_leaves_nothing() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     workspace.write_file("a.txt", "old");
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
@@ -638,7 +638,7 @@ fn unknown_fields_are_rejected_and_a_failed_start_leaves_nothing() {
 
 #[test]
 fn malformed_messages_get_errors_and_the_server_survives() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let id = client.start(&workspace, &json!({}));
@@ -682,7 +682,7 @@ fn malformed_messages_get_errors_and_the_server_survives() {
 
 #[test]
 fn only_its_owner_reaches_the_socket_and_a_second_server_does_not_take_it() {
-    let home = Home::new();
+    let home = TestHome::new();
     let server = SocketServer::start(&home, "s");
     assert_eq!(fs::metadata(&server.socket).unwrap().permissions().mode() & 0o777, 0o600);
     let second = home.run(Path::new("/"), &["serve", "--socket", server.socket.to_str().unwrap()], "");
@@ -692,7 +692,7 @@ fn only_its_owner_reaches_the_socket_and_a_second_server_does_not_take_it() {
 
 #[test]
 fn a_websocket_wants_the_token_and_no_page_gets_in() {
-    let home = Home::new();
+    let home = TestHome::new();
     let token = "0123456789abcdef0123456789abcdef";
     let mut command =
         command(&home, Path::new("/"), &["serve", "--websocket", "127.0.0.1:0", "--token-env", "THE_TOKEN"]);
@@ -724,7 +724,7 @@ fn a_websocket_wants_the_token_and_no_page_gets_in() {
 
 #[test]
 fn the_example_for_node_runs_as_it_stands() {
-    let home = Home::new();
+    let home = TestHome::new();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/node/example.mjs");
     let ran = Command::new(testkit::node::node_binary())
         .arg(example)
@@ -738,7 +738,7 @@ fn the_example_for_node_runs_as_it_stands() {
 
 #[test]
 fn the_models_questions_and_those_of_its_agents_reach_the_client() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     workspace.write_file("precious.txt", "");
     let server = SocketServer::start(&home, "s");
     let prompt = "the first prompt";
@@ -771,7 +771,7 @@ fn the_models_questions_and_those_of_its_agents_reach_the_client() {
 
 #[test]
 fn a_client_may_bring_servers_and_choose_tools() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     workspace.write_file("a.txt", "from the server\n");
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use support::{Home, Ran};
+use support::{CommandRun, TestHome};
 use testkit::{TestWorkspace, python};
 
 /// A server in plain Python: `look` declares itself read-only, `change` declares nothing, `slow` takes its time.
@@ -54,14 +54,14 @@ for line in sys.stdin:
 "#;
 
 struct ServerNamesFixture {
-    home: Home,
+    home: TestHome,
     w: TestWorkspace,
 }
 
 impl ServerNamesFixture {
     /// Configures the server as the founding documents do, and `more`.
     fn new(more: &str) -> Self {
-        let desk = Self { home: Home::new(), w: TestWorkspace::new() };
+        let desk = Self { home: TestHome::new(), w: TestWorkspace::new() };
         desk.w.write_file("server.py", SERVER);
         let python = json!(python::interpreter().to_str().unwrap());
         let server = format!(
@@ -77,7 +77,7 @@ impl ServerNamesFixture {
         fs::write(file, text).unwrap();
     }
 
-    fn run(&self, args: &[&str], stdin: &str) -> Ran {
+    fn run(&self, args: &[&str], stdin: &str) -> CommandRun {
         self.home.run(&self.w.path(), args, stdin)
     }
 

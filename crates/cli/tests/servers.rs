@@ -14,20 +14,20 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use support::{Home, Ran};
+use support::{CommandRun, TestHome};
 use testkit::{TestWorkspace, node, python};
 
 const EVERYTHING: &str = "@modelcontextprotocol/server-everything/dist/index.js";
 const FILES: &str = "@modelcontextprotocol/server-filesystem/dist/index.js";
 
 struct ServersFixture {
-    home: Home,
+    home: TestHome,
     w: TestWorkspace,
 }
 
 impl ServersFixture {
     fn new() -> Self {
-        Self { home: Home::new(), w: TestWorkspace::new() }
+        Self { home: TestHome::new(), w: TestWorkspace::new() }
     }
 
     /// Creates a fixture with these servers: names, further settings and command lines.
@@ -50,27 +50,29 @@ impl ServersFixture {
         fs::write(self.config(), text).unwrap();
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    fn run(&self, args: &[&str]) -> CommandRun {
         let ran = self.home.run(&self.w.path(), args, "");
         let home = self.home.path().to_str().unwrap();
         let normal = |text: &str| self.w.normalize(text).replace(home, "$HOME");
-        Ran { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
+        CommandRun { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
     }
 
     /// Runs the command, and formats exit code, stdout and stderr as one text.
     fn transcript(&self, args: &[&str]) -> String {
-        let Ran { code, out, err } = self.run(args);
+        let CommandRun { code, out, err } = self.run(args);
         format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
     }
 
-    fn call(&self, tool: &str, arguments: &Value) -> Ran {
+    fn call(&self, tool: &str, arguments: &Value) -> CommandRun {
         self.run(&["call", tool, "--json", &arguments.to_string()])
     }
 }
 
 fn of_node(script: &str, args: &[&str]) -> Vec<String> {
-    let mut words =
-        vec![node::node_binary().to_str().unwrap().to_owned(), node::package_script(script).to_str().unwrap().to_owned()];
+    let mut words = vec![
+        node::node_binary().to_str().unwrap().to_owned(),
+        node::package_script(script).to_str().unwrap().to_owned(),
+    ];
     words.extend(args.iter().map(|&arg| arg.to_owned()));
     words
 }
@@ -80,7 +82,8 @@ fn of_python(module: &str) -> Vec<String> {
 }
 
 fn hostile(mode: &str) -> Vec<String> {
-    let script = testkit::visible_file(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/hostile/server.py"));
+    let script =
+        testkit::visible_file(concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/hostile/server.py"));
     [python::interpreter().to_str().unwrap(), script.to_str().unwrap(), mode].map(str::to_owned).to_vec()
 }
 
@@ -437,7 +440,8 @@ impl Drop for PipeConversation {
 
 #[test]
 fn a_long_call_says_how_far_it_is_and_is_stopped() {
-    let desk = ServersFixture::with(&[("everything", "approval = \"allow\"", of_node(EVERYTHING, &["stdio"]))]);
+    let desk =
+        ServersFixture::with(&[("everything", "approval = \"allow\"", of_node(EVERYTHING, &["stdio"]))]);
     let mut talk = PipeConversation::with(&desk);
     let long = "mcp__everything__trigger-long-running-operation";
     talk.call("1", long, &json!({"duration": 1, "steps": 4}));
@@ -483,7 +487,11 @@ fn elicitation_is_answered_through_the_pipe() {
 
 #[test]
 fn what_a_server_does_in_git_is_done() {
-    let desk = ServersFixture::with(&[("git", "approval = \"allow\"\nnetwork = \"off\"", of_python("mcp_server_git"))]);
+    let desk = ServersFixture::with(&[(
+        "git",
+        "approval = \"allow\"\nnetwork = \"off\"",
+        of_python("mcp_server_git"),
+    )]);
     let git = |args: &[&str]| {
         let ran = Command::new("git")
             .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])

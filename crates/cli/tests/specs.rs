@@ -6,11 +6,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use serde_json::Value;
-use support::Home;
+use support::TestHome;
 use testkit::TestWorkspace;
 
 fn tools(args: &[&str]) -> String {
-    let ran = Home::new().run(&TestWorkspace::new().path(), &[&["tools"], args].concat(), "");
+    let ran = TestHome::new().run(&TestWorkspace::new().path(), &[&["tools"], args].concat(), "");
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     ran.out
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use support::{Home, Ran};
+use support::{CommandRun, TestHome};
 
 #[test]
 fn every_story_ends_as_committed() {
@@ -36,9 +36,9 @@ fn every_story_ends_as_committed() {
             }
             let ran = if is("asking") {
                 args.push("--ask");
-                talk(&Home::new(), &workspace, &args, &items)
+                talk(&TestHome::new(), &workspace, &args, &items)
             } else {
-                Home::new().run(&workspace, &args, &items)
+                TestHome::new().run(&workspace, &args, &items)
             };
             assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", story.display());
             let answers = timeless(&ran.out.replace(workspace.to_str().unwrap(), "$DIR"));
@@ -61,7 +61,7 @@ fn copied(workspace: &Path, to: &Path) -> PathBuf {
 
 /// Runs `toolgate` and feeds it line by line: a decision after its question, a call after the answers to the previous
 /// ones.
-fn talk(home: &Home, cwd: &Path, args: &[&str], items: &str) -> Ran {
+fn talk(home: &TestHome, cwd: &Path, args: &[&str], items: &str) -> CommandRun {
     let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
         .args(args)
         .current_dir(cwd)
@@ -90,7 +90,7 @@ fn talk(home: &Home, cwd: &Path, args: &[&str], items: &str) -> Ran {
     }
     drop(input);
     output.read_to_string(&mut out).unwrap();
-    Ran { code: child.wait().unwrap().code(), out, err: String::new() }
+    CommandRun { code: child.wait().unwrap().code(), out, err: String::new() }
 }
 
 /// Replaces the text between `before` and `until` with `mask`: it differs in each run.

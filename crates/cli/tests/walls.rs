@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{Home, Ran};
+use support::{CommandRun, TestHome};
 use testkit::TestWorkspace;
 
 /// Time limit of any step.
@@ -30,7 +30,7 @@ fn toolgate() -> &'static str {
 struct WarningServer(Child);
 
 impl WarningServer {
-    fn start(home: &Home, cwd: &Path, socket: &Path) -> (Self, String) {
+    fn start(home: &TestHome, cwd: &Path, socket: &Path) -> (Self, String) {
         let mut child = Command::new(toolgate())
             .args(["serve", "--socket", socket.to_str().unwrap()])
             .current_dir(cwd)
@@ -70,7 +70,7 @@ except OSError as error:
 
 #[test]
 fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
-    let (home, other, workspace) = (Home::new(), Home::new(), TestWorkspace::new());
+    let (home, other, workspace) = (TestHome::new(), TestHome::new(), TestWorkspace::new());
     let socket = workspace.path().join("t.sock");
     workspace.write_file("client.py", CLIENT);
     let (_server, said) = WarningServer::start(&home, &workspace.path(), &socket);
@@ -102,7 +102,7 @@ fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
 
 #[test]
 fn every_door_says_before_the_first_command_what_does_not_hold() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     workspace.write_file(
         "s.jsonl",
         "{\"items\":[{\"type\":\"function_call\",\"name\":\"exec_command\",\"arguments\":{\"cmd\":\"echo ran\"}}]}\n",
@@ -117,7 +117,7 @@ fn every_door_says_before_the_first_command_what_does_not_hold() {
         (&["run", "--tier", "landlock", "--json", "--script", "s.jsonl", "go"], ""),
         (&["pipe", "--tier", "landlock", "--events"], calls.as_str()),
     ] {
-        let Ran { out, err, code } = run(argv, stdin);
+        let CommandRun { out, err, code } = run(argv, stdin);
         assert_eq!(code, Some(0), "{argv:?}: {err}");
         assert_eq!(err.matches(LESS).count(), 1, "{argv:?}: {err}");
         let is_json = argv.contains(&"--json") && argv[0] == "run" || argv[0] == "pipe";
@@ -132,13 +132,13 @@ fn every_door_says_before_the_first_command_what_does_not_hold() {
         }
     }
     // With full confinement there is no warning.
-    let Ran { err, .. } = run(&["sandbox", "--", "echo", "ran"], "");
+    let CommandRun { err, .. } = run(&["sandbox", "--", "echo", "ran"], "");
     assert_eq!(err, "");
 }
 
 #[test]
 fn servers_warn_about_weaker_confinement() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let path = workspace.path();
     let cwd = path.to_str().unwrap();
     let rpc = [
@@ -197,7 +197,7 @@ fn servers_warn_about_weaker_confinement() {
 /// A sandbox inside another one cannot create namespaces, as in most containers.
 #[test]
 fn without_namespaces_nothing_runs_unless_a_weaker_tier_is_accepted() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let inside = |argv: &[&str]| {
         // The program may lie below `/tmp`, which a sandbox replaces.
         let program = std::path::Path::new(toolgate()).parent().unwrap().to_str().unwrap();
@@ -230,7 +230,7 @@ fn without_namespaces_nothing_runs_unless_a_weaker_tier_is_accepted() {
 
 #[test]
 fn project_cannot_accept_a_weaker_tier() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     for text in ["require = \"nothing\"", "require = \"landlock\"", "tmp_mb = 1000000", "shm_mb = 1000000"] {
         workspace.write_file("toolgate.toml", format!("[confinement]\n{text}\n"));
         let ran = home.run(&workspace.path(), &["tools"], "");
@@ -244,7 +244,7 @@ fn project_cannot_accept_a_weaker_tier() {
 
 #[test]
 fn a_command_that_fills_the_disk_is_ended_and_told_why() {
-    let (home, workspace) = (Home::new(), TestWorkspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let own = home.path().join(".config/toolgate");
     std::fs::create_dir_all(&own).unwrap();
     std::fs::write(own.join("config.toml"), "[confinement]\ntmp_mb = 100\nshm_mb = 20\n").unwrap();

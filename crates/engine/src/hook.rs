@@ -1,7 +1,7 @@
 //! The hook interface: code that runs before and after every call and can only restrict it.
 
 use policy::Intent;
-use tool::{BoxFuture, WorkingDir, ToolCall, ToolOutput};
+use tool::{BoxFuture, ToolCall, ToolOutput, WorkingDir};
 
 /// Observes every call whose arguments are valid: before the policy decides, and after the tool has answered.
 ///

@@ -164,10 +164,11 @@ mod tests {
     #[test]
     fn readers_share_and_a_writer_waits_for_them_and_holds_back_the_next() {
         let lanes = Lanes::new(8);
-        let mut tickets: Vec<LaneTicket> = [Lane::Shared, Lane::Shared, Lane::Alone, Lane::Shared, Lane::Alone]
-            .into_iter()
-            .map(|lane| lanes.enter(lane))
-            .collect();
+        let mut tickets: Vec<LaneTicket> =
+            [Lane::Shared, Lane::Shared, Lane::Alone, Lane::Shared, Lane::Alone]
+                .into_iter()
+                .map(|lane| lanes.enter(lane))
+                .collect();
         let now = |tickets: &mut Vec<LaneTicket>| tickets.iter_mut().map(ready).collect::<Vec<_>>();
         assert_eq!(now(&mut tickets), [true, true, false, false, false]);
         tickets.drain(..2);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use policy::Enforcement;
-use tool::{BoxFuture, CallId, ToolErrorKind, NoticeListener, ToolNotice, ProcessUsage};
+use tool::{BoxFuture, CallId, NoticeListener, ProcessUsage, ToolErrorKind, ToolNotice};
 
 /// An event in the life of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]

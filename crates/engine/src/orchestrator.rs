@@ -4,11 +4,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use policy::{ApprovalReason, Gate, Permit, ApprovalQuestion, ReviewDecision, ReviewOutcome, NotAskedReason, Verdict};
+use policy::{
+    ApprovalQuestion, ApprovalReason, Gate, NotAskedReason, Permit, ReviewDecision, ReviewOutcome, Verdict,
+};
 use tokio_util::sync::CancellationToken;
-use tool::{CallAttempt, Cx, ToolErrorKind, OutputItem, ToolError, ToolOutput};
+use tool::{CallAttempt, Cx, OutputItem, ToolError, ToolErrorKind, ToolOutput};
 
-use crate::halting::run_until_deadline;
+use crate::deadline::run_until_deadline;
 use crate::observer::ObserverSet;
 use crate::stopwatch::CallStopwatch;
 use crate::{Approver, CallEvent, Rulebook};
@@ -109,7 +111,8 @@ impl ToolOrchestrator {
                     given.extend(wants);
                 }
                 Err(ToolError::Denied { note }) => {
-                    return outcome.map(|output| with_grant_note(refused(output, &wants, note.as_deref()), &given));
+                    return outcome
+                        .map(|output| with_grant_note(refused(output, &wants, note.as_deref()), &given));
                 }
                 Err(other) => return Err(other),
             }
@@ -124,7 +127,9 @@ impl ToolOrchestrator {
             Verdict::Forbid(denial) => ("forbid", vec![denial.to_string()], policy()),
             Verdict::Ask(question) => {
                 let by = question.why.iter().find_map(|cause| match cause {
-                    ApprovalReason::Rule { rule, .. } => Some(format!("rule {}:{}", rule.file.display(), rule.line)),
+                    ApprovalReason::Rule { rule, .. } => {
+                        Some(format!("rule {}:{}", rule.file.display(), rule.line))
+                    }
                     ApprovalReason::Hook { hook, .. } => Some(format!("hook {hook}")),
                     _ => None,
                 });
@@ -189,7 +194,9 @@ impl ToolOrchestrator {
         };
         match saved {
             Ok(rules) => self.gate.add_rules(rules),
-            Err(why) => cx.notify(tool::ToolNotice::Warning { text: format!("the rule was not saved: {why}") }),
+            Err(why) => {
+                cx.notify(tool::ToolNotice::Warning { text: format!("the rule was not saved: {why}") })
+            }
         }
     }
 }

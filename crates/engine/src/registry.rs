@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use policy::rules::fits_tool;
 use tool::{
-    AnyTool, BoxFuture, ToolJob, ShellForm, StrictFault, ToolCall, ToolError, ToolHandler, ToolSource, ToolSpec,
+    AnyTool, BoxFuture, ShellForm, StrictFault, ToolCall, ToolError, ToolHandler, ToolJob, ToolSource,
+    ToolSpec,
 };
 
-use crate::offer::{ToolSelection, select_tools};
+use crate::tool_selection::{ToolSelection, select_tools};
 use crate::{ShellType, ToolsConfig};
 
 /// The minimum similarity (Jaro-Winkler) of a suggested name, and the number of suggestions.
@@ -126,7 +127,8 @@ impl ToolRegistryBuilder {
         for tool in aliases {
             registry.add_aliases(tool.as_ref(), &self.config)?;
         }
-        registry.hosted = self.config.web_search.tool_spec().filter(|spec| self.config.allows_name(spec.name()));
+        registry.hosted =
+            self.config.web_search.tool_spec().filter(|spec| self.config.allows_name(spec.name()));
         (registry.sources, registry.config) = (self.sources, self.config);
         Ok(registry)
     }

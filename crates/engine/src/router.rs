@@ -9,19 +9,20 @@ use futures_util::FutureExt;
 use policy::{Effect, Gate, Intent};
 use tokio_util::sync::CancellationToken;
 use tool::{
-    AnyTool, CallAttempt, BoxFuture, Cx, Lane, NoticeListener, WorkingDir, ToolCall, ToolError, ToolOutput, ToolPayload,
+    AnyTool, BoxFuture, CallAttempt, Cx, Lane, NoticeListener, ToolCall, ToolError, ToolOutput, ToolPayload,
+    WorkingDir,
 };
 use tracing::Instrument;
 
-use crate::answer::{OverflowStore, finalize_output, truncate_output};
-use crate::hooks::{HookRun, HookList};
-use crate::lanes::{Lanes, LaneTicket};
+use crate::finalize_output::{OverflowStore, finalize_output, truncate_output};
+use crate::hook_runner::{HookList, HookRun};
+use crate::lanes::{LaneTicket, Lanes};
 use crate::observer::ObserverSet;
 use crate::orchestrator::{CallBounds, CallRun};
 use crate::stopwatch::CallStopwatch;
 use crate::{
-    Approver, BYTES_PER_TOKEN, CallEvent, Hook, ToolMetrics, CallObserver, PlannedCall, Rulebook, ToolOrchestrator,
-    ToolRegistry,
+    Approver, BYTES_PER_TOKEN, CallEvent, CallObserver, Hook, PlannedCall, Rulebook, ToolMetrics,
+    ToolOrchestrator, ToolRegistry,
 };
 
 /// Resource limits of one call.
@@ -257,7 +258,9 @@ impl RouterState {
             (Ok(tool), _) => tool,
             // The tool's effects are still unknown. Later calls that only read need not wait for it; later exclusive
             // calls do.
-            (Err(_), Some(coming)) => return Ok((ToolLookup::Pending(coming), self.lanes.enter(Lane::Shared))),
+            (Err(_), Some(coming)) => {
+                return Ok((ToolLookup::Pending(coming), self.lanes.enter(Lane::Shared)));
+            }
             (Err(unknown), None) => return Err(unknown),
         };
         let lane = catch_unwind(AssertUnwindSafe(|| tool.lane()));
@@ -314,8 +317,9 @@ impl RouterState {
             Err(unknown) => Err(unknown),
         };
         let keep = self.keep.as_deref();
-        let output =
-            finalize_output(outcome, watch, |output| truncate_output(output, self.limits.output_tokens, &call.id, keep));
+        let output = finalize_output(outcome, watch, |output| {
+            truncate_output(output, self.limits.output_tokens, &call.id, keep)
+        });
         let (success, error, usage) = (output.success, output.facts.error, output.facts.usage);
         let (elapsed, waited) = (output.facts.duration.unwrap_or_default(), output.facts.waited);
         self.metrics.record_call(name.as_deref(), success, elapsed);

@@ -8,10 +8,10 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tool::{CallId, ToolErrorKind, ToolCall, ToolError, ToolOutput};
+use tool::{CallId, ToolCall, ToolError, ToolErrorKind, ToolOutput};
 
 use crate::ToolRouter;
-use crate::answer::finalize_output;
+use crate::finalize_output::finalize_output;
 use crate::stopwatch::CallStopwatch;
 
 /// A call with its answer.

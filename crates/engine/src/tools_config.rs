@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use policy::rules::fits_tool;
-use tool::{AnyTool, ToolJob, RequiredCapability, ShellForm, ToolSpec};
+use tool::{AnyTool, RequiredCapability, ShellForm, ToolJob, ToolSpec};
 
 use crate::{ModelFamily, ShellType};
 

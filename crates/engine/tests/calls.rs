@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use policy::{DenyRead, Effect, Gate, Intent, Permit, ReadScope, ReadRoot};
+use policy::{DenyRead, Effect, Gate, Intent, Permit, ReadRoot, ReadScope};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::{Barrier, Notify};
 use tokio_util::sync::CancellationToken;
 use tool::{
-    AnyTool, BoxFuture, CallId, Cx, ToolErrorKind, ForeignToolSpec, Lane, RequiredCapability, WorkingDir, StrictMode, ToolCall, ToolError,
-    ToolHandler, ToolOutput, ToolSource,
+    AnyTool, BoxFuture, CallId, Cx, ForeignToolSpec, Lane, RequiredCapability, StrictMode, ToolCall,
+    ToolError, ToolErrorKind, ToolHandler, ToolOutput, ToolSource, WorkingDir,
 };
 use toolgate_engine::{
-    CallEvent, OverflowStore, CallLimits, CallObserver, RegistryFault, ToolCallRuntime, ToolRegistry, ToolRegistryBuilder,
-    ToolRouter, ToolsConfig, WebSearchMode,
+    CallEvent, CallLimits, CallObserver, OverflowStore, RegistryFault, ToolCallRuntime, ToolRegistry,
+    ToolRegistryBuilder, ToolRouter, ToolsConfig, WebSearchMode,
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -98,7 +98,8 @@ async fn answer(router: &ToolRouter, call: ToolCall) -> (String, Option<ToolErro
 
 #[tokio::test]
 async fn every_fault_has_an_answer() {
-    let router = router(ToolRegistry::builder().tool(EchoTool).tool(StatedEffectTool(Effect::Write("/w/a".into()))));
+    let router =
+        router(ToolRegistry::builder().tool(EchoTool).tool(StatedEffectTool(Effect::Write("/w/a".into()))));
     let ask =
         async |name: &str, arguments: &str| answer(&router, ToolCall::function("1", name, arguments)).await;
     assert_eq!(ask("echo", r#"{"text": "hi"}"#).await, ("hi".into(), None));
@@ -210,7 +211,8 @@ async fn shared_calls_meet_and_lone_calls_do_not() {
             Ok(ToolOutput::text("alone"))
         }
     });
-    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(BarrierTool(meeting)).tool(alone)));
+    let mut runtime =
+        ToolCallRuntime::new(router(ToolRegistry::builder().tool(BarrierTool(meeting)).tool(alone)));
     for (id, name) in
         [("1", "meets"), ("2", "meets"), ("3", "meets"), ("4", "act"), ("5", "act"), ("6", "act")]
     {
@@ -448,7 +450,8 @@ fn duplicates_of_ours_are_refused_and_foreign_ones_left_out() {
 #[tokio::test]
 async fn foreign_tools_are_checked_and_a_bad_one_takes_no_other_down() {
     let foreign = |name: &str, schema: serde_json::Value| {
-        let foreign = ForeignToolSpec { name: name.into(), description: "x\u{202e}y".into(), input_schema: schema };
+        let foreign =
+            ForeignToolSpec { name: name.into(), description: "x\u{202e}y".into(), input_schema: schema };
         foreign.into_tool_with(async |arguments: serde_json::Value, _: Cx| {
             Ok(ToolOutput::text(arguments.to_string()))
         })
@@ -466,7 +469,9 @@ async fn foreign_tools_are_checked_and_a_bad_one_takes_no_other_down() {
     let (text, kind) = ask(r#"{"n": 4}"#).await;
     assert_snapshot!(text, @"the arguments do not fit at `n`: expected an integer of at most 3, found 4");
     assert_eq!(kind, Some(ToolErrorKind::BadArguments));
-    let tool::ToolSpec::Function(fine) = router.registry().offered_specs().remove(1) else { panic!("a function") };
+    let tool::ToolSpec::Function(fine) = router.registry().offered_specs().remove(1) else {
+        panic!("a function")
+    };
     assert_eq!(fine.description, "xy");
 }
 
@@ -493,7 +498,8 @@ fn a_model_gets_what_it_can_use_and_what_the_user_allows() {
         }
     }
     let names = |config: ToolsConfig| {
-        let registry = ToolRegistry::builder().tool(ImageOnlyTool).tool(EchoTool).with_config(config).build().unwrap();
+        let registry =
+            ToolRegistry::builder().tool(ImageOnlyTool).tool(EchoTool).with_config(config).build().unwrap();
         registry.offered_names()
     };
     let family = |model: &str| toolgate_engine::ModelFamily::for_model(model);

@@ -6,18 +6,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use policy::{DenyRead, Effect, Gate, Intent, Permit, ApprovalQuestion, ReadScope, ReviewDecision, ReadRoot};
+use policy::{ApprovalQuestion, DenyRead, Effect, Gate, Intent, Permit, ReadRoot, ReadScope, ReviewDecision};
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tool::{
-    BoxFuture, CallId, Cx, ToolErrorKind, FreeformArgs, GRACE, TextGrammar, FreeformLanguage, ToolNotice, WorkingDir, ToolCall, ToolError,
-    ToolHandler, ToolOutput,
+    BoxFuture, CallId, Cx, FreeformArgs, FreeformLanguage, GRACE, TextGrammar, ToolCall, ToolError,
+    ToolErrorKind, ToolHandler, ToolNotice, ToolOutput, WorkingDir,
 };
 use toolgate_engine::{
-    Approver, CallEvent, Hook, HookResponse, HookDecision, CallLimits, CallObserver, PlannedCall, ToolRegistry, ToolRouter,
+    Approver, CallEvent, CallLimits, CallObserver, Hook, HookDecision, HookResponse, PlannedCall,
+    ToolRegistry, ToolRouter,
 };
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -132,7 +133,8 @@ impl CallObserver for WarningRecorder {
 
 /// Returns a router with one tool, and the counter of that tool's runs.
 fn router(effect: Effect, takes: Duration) -> (ToolRouter, Arc<AtomicUsize>) {
-    let gate = Gate::read_only(ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new(["**/.env"], None).unwrap()));
+    let gate =
+        Gate::read_only(ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new(["**/.env"], None).unwrap()));
     let runs = Arc::default();
     let acts = SlowEffectTool { effect, takes, runs: Arc::clone(&runs) };
     let tools = ToolRegistry::builder().tool(acts).build().unwrap();
@@ -225,7 +227,8 @@ async fn notes_stand_before_the_answer_and_warnings_are_told() {
     };
     let watches = Arc::new(WarningRecorder::default());
     let hook = RecordingHook { before: says("one"), after: says("two"), ..RecordingHook::default() };
-    let router = router.with_observer(Arc::clone(&watches) as Arc<dyn CallObserver>).with_hook(Arc::new(hook));
+    let router =
+        router.with_observer(Arc::clone(&watches) as Arc<dyn CallObserver>).with_hook(Arc::new(hook));
     assert_snapshot!(answer(&router).await.joined_text(), @"
     Note of the hook `says`: one
     Note of the hook `says`: two
@@ -242,8 +245,10 @@ async fn a_deny_afterwards_withholds_the_answer() {
     for wants in [deny("a secret is in it"), ask("a secret is in it")] {
         let (router, runs) = router(reads(), Duration::ZERO);
         let last = RecordingHook::after(HookDecision::Nothing);
-        let output =
-            answer(&router.with_hook(RecordingHook::after(wants)).with_hook(Arc::clone(&last) as Arc<dyn Hook>)).await;
+        let output = answer(
+            &router.with_hook(RecordingHook::after(wants)).with_hook(Arc::clone(&last) as Arc<dyn Hook>),
+        )
+        .await;
         assert_eq!(
             output.joined_text(),
             "forbidden by policy: the hook `says` forbids it: the call was done, and its answer is withheld: a secret is in it"
@@ -433,11 +438,8 @@ fn wants() -> impl Strategy<Value = HookDecision> {
 }
 
 fn says() -> impl Strategy<Value = HookResponse> {
-    (wants(), any::<Option<String>>(), any::<Option<String>>()).prop_map(|(wants, note, warning)| HookResponse {
-        wants,
-        note,
-        warning,
-    })
+    (wants(), any::<Option<String>>(), any::<Option<String>>())
+        .prop_map(|(wants, note, warning)| HookResponse { wants, note, warning })
 }
 
 proptest! {

@@ -1,12 +1,12 @@
 //! Bounded capture of one process's output. Output that exceeds the memory limit spills to a file as it arrives.
 
-mod ends;
+mod head_tail;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::spill::{Spill, SpillFile, describe_fault};
-use ends::HeadTail;
+use head_tail::HeadTail;
 
 /// Limits the bytes held in memory for each end (head and tail) of the output.
 #[derive(Debug, Clone, Copy)]
@@ -111,11 +111,15 @@ impl Capture {
     pub fn peek(&self) -> Vec<(CapturedStream, Vec<u8>)> {
         let terminal =
             if self.stdout.bytes() + self.stderr.bytes() == 0 { &self.merged } else { &HeadTail::default() };
-        [(CapturedStream::Stdout, &self.stdout), (CapturedStream::Stderr, &self.stderr), (CapturedStream::Terminal, terminal)]
-            .into_iter()
-            .filter(|(_, ends)| ends.bytes() > 0)
-            .map(|(stream, ends)| (stream, ends.join_with_gap()))
-            .collect()
+        [
+            (CapturedStream::Stdout, &self.stdout),
+            (CapturedStream::Stderr, &self.stderr),
+            (CapturedStream::Terminal, terminal),
+        ]
+        .into_iter()
+        .filter(|(_, ends)| ends.bytes() > 0)
+        .map(|(stream, ends)| (stream, ends.join_with_gap()))
+        .collect()
     }
 
     /// Returns the output since the last call, and resets the capture.
@@ -204,7 +208,9 @@ impl Captured {
         match (file.bytes_kept(), file.fault()) {
             (0, why) => KeptOutput::Nowhere(why.unwrap_or("there is no output").to_owned()),
             (_, None) => KeptOutput::Whole(file.path().to_owned()),
-            (bytes, Some(why)) => KeptOutput::Part { path: file.path().to_owned(), bytes, why: why.to_owned() },
+            (bytes, Some(why)) => {
+                KeptOutput::Part { path: file.path().to_owned(), bytes, why: why.to_owned() }
+            }
         }
     }
 }

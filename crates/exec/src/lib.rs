@@ -2,14 +2,14 @@
 //! behind; [`sandbox`] confines them as a policy says. [`capture`] and [`spill`] keep output, [`rules`] reads and
 //! saves rule files.
 
+pub mod atomic_file;
 pub mod capture;
-pub mod errand;
 pub mod fs;
-pub mod machine;
-pub mod own_file;
 pub mod process;
 pub mod rules;
+pub mod run_to_end;
 pub mod sandbox;
 pub mod session;
 pub mod shell;
 pub mod spill;
+pub mod this_machine;

@@ -13,7 +13,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use policy::{DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadScope, ReadRoot, SandboxPolicy, Verdict};
+use policy::{
+    DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadRoot, ReadScope, SandboxPolicy, Verdict,
+};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process, kill_process_group};
 use tempfile::TempDir;
@@ -22,7 +24,9 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use toolgate_exec::fs::ConfinedFs;
 use toolgate_exec::process::{PtySize, SpawnFault, Stdio};
-use toolgate_exec::session::{SessionOrigin, SharedProcesses, Pump, ProcessSession, SessionTable, SessionStage};
+use toolgate_exec::session::{
+    ProcessSession, Pump, SessionOrigin, SessionStage, SessionTable, SharedProcesses,
+};
 use toolgate_exec::shell::{InstalledShell, ShellCommands};
 use toolgate_exec::spill::Spill;
 
@@ -107,7 +111,11 @@ impl LeakBench {
         }
     }
 
-    async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<(Arc<ProcessSession>, Pump), SpawnFault> {
+    async fn start(
+        &self,
+        argv: Vec<String>,
+        stdio: Stdio,
+    ) -> Result<(Arc<ProcessSession>, Pump), SpawnFault> {
         let permit = self.permit(argv.clone());
         let directory = ConfinedFs::new(&permit).lookup(&self.workspace.path()).unwrap();
         let command = self.shells.command(argv, directory, stdio, self.sessions.spawner(), &permit).await;
@@ -276,7 +284,8 @@ async fn soon(at_most: Duration, it: impl Fn() -> bool) -> bool {
 
 /// Waits until a script runs: it holds the lock.
 async fn ready(session: &ProcessSession) {
-    let begun = timeout(GONE, session.wait_until(|session| session.pending_output() > 0 || session.is_over())).await;
+    let begun =
+        timeout(GONE, session.wait_until(|session| session.pending_output() > 0 || session.is_over())).await;
     assert!(begun.is_ok(), "the script did not begin: {:?}", session.stage());
 }
 
@@ -362,7 +371,13 @@ impl CallFate {
 }
 
 /// Runs one call to its end, and returns the failure, if there is one.
-async fn call(bench: &LeakBench, number: usize, script: &str, stdio: Stdio, fate: CallFate) -> Result<(), String> {
+async fn call(
+    bench: &LeakBench,
+    number: usize,
+    script: &str,
+    stdio: Stdio,
+    fate: CallFate,
+) -> Result<(), String> {
     let argv = bench.argv(number, script);
     let started = match fate {
         CallFate::CancelledAtOnce(after) => timeout(after, bench.start(argv, stdio)).await.ok(),
@@ -482,8 +497,9 @@ async fn assert_idle(bench: &LeakBench) {
     assert!(programs.is_empty(), "programs are left: {programs:?}");
     let strangers = || -> Vec<ProcStatRow> {
         // A host that requested no supervisor since does not know yet that its spawner is dead.
-        let ours =
-            |row: &ProcStatRow| row.name == "toolgate-spawn" || row.name == "toolgate-keeper" && row.state != 'Z';
+        let ours = |row: &ProcStatRow| {
+            row.name == "toolgate-spawn" || row.name == "toolgate-keeper" && row.state != 'Z'
+        };
         family(&BTreeSet::new()).into_iter().filter(|row| !ours(row)).collect()
     };
     soon(GONE, || strangers().is_empty()).await;
@@ -535,7 +551,9 @@ fn a_killed_spawner_is_replaced() {
             let script = format!("{KILL_SPAWNER}\nsetsid -f sleep $M; kill_spawner KILL; exit 4");
             let (killer, moved) = bench.script(2 * round + 1, &script, Stdio::Piped).await;
             let moved = tokio::spawn(moved);
-            let done = timeout(HUNG, killer.wait_until(|killer| !matches!(killer.stage(), SessionStage::Running))).await;
+            let done =
+                timeout(HUNG, killer.wait_until(|killer| !matches!(killer.stage(), SessionStage::Running)))
+                    .await;
             assert!(
                 done.is_ok(),
                 "round {round}: a call hangs after the spawner was killed: {:?}",

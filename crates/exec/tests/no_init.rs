@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use policy::{DenyRead, EnvironmentPolicy, Gate, Intent, ReadScope, ReadRoot, SandboxPolicy, Verdict};
+use policy::{DenyRead, EnvironmentPolicy, Gate, Intent, ReadRoot, ReadScope, SandboxPolicy, Verdict};
 use testkit::TestWorkspace;
 use toolgate_exec::fs::ConfinedFs;
 use toolgate_exec::process::Stdio;
-use toolgate_exec::session::{SessionOrigin, SharedProcesses, SessionTable};
+use toolgate_exec::session::{SessionOrigin, SessionTable, SharedProcesses};
 use toolgate_exec::shell::ShellCommands;
 
 #[test]

@@ -3,11 +3,15 @@
 
 use std::sync::Arc;
 
-use policy::{DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadScope, ReadRoot, SandboxPolicy, Verdict};
+use policy::{
+    DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadRoot, ReadScope, SandboxPolicy, Verdict,
+};
 use testkit::TestWorkspace;
 use toolgate_exec::fs::ConfinedFs;
 use toolgate_exec::process::{SpawnFault, Stdio};
-use toolgate_exec::session::{SessionOrigin, ProcessExit, SharedProcesses, Pump, ProcessSession, SessionTable, SessionStage};
+use toolgate_exec::session::{
+    ProcessExit, ProcessSession, Pump, SessionOrigin, SessionStage, SessionTable, SharedProcesses,
+};
 use toolgate_exec::shell::{InstalledShell, ShellCommands};
 
 testkit::trials![
@@ -29,13 +33,19 @@ impl ProcessBench {
     fn new() -> Self {
         let workspace = TestWorkspace::new();
         let sessions = SessionTable::new(Arc::new(SharedProcesses::default()), None, 64);
-        let shells = ShellCommands::new(InstalledShell::of_user(None), EnvironmentPolicy::default(), std::env::vars_os());
+        let shells = ShellCommands::new(
+            InstalledShell::of_user(None),
+            EnvironmentPolicy::default(),
+            std::env::vars_os(),
+        );
         Self { workspace, sessions, shells }
     }
 
     fn permit(&self, argv: Vec<String>) -> Permit {
-        let reach =
-            ReadScope::new(vec![ReadRoot::new(self.workspace.path())], DenyRead::new::<&str>([], None).unwrap());
+        let reach = ReadScope::new(
+            vec![ReadRoot::new(self.workspace.path())],
+            DenyRead::new::<&str>([], None).unwrap(),
+        );
         let gate = Gate::new(reach, SandboxPolicy::FullAccess);
         match gate.decide("test", &Intent::run(argv, &self.workspace.path())) {
             Verdict::Allow(permit) => permit,
@@ -87,7 +97,10 @@ fn a_command_runs_and_says_how_it_ended() {
 
 fn what_cannot_be_run_says_why() {
     let bench = ProcessBench::new();
-    bench.workspace.write_file("script", "echo from a script without a first line\n").write_file("plain", "text\n");
+    bench
+        .workspace
+        .write_file("script", "echo from a script without a first line\n")
+        .write_file("plain", "text\n");
     let path = |name: &str| bench.workspace.path().join(name).to_string_lossy().into_owned();
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(path("script"), executable).unwrap();
@@ -152,7 +165,9 @@ fn a_plain_command_does_what_a_shell_does_with_it() {
             let ours = bench.run(script).await;
             // The same command, made not plain.
             let shell = bench.run(&format!("{script};")).await;
-            let end = |stage: &SessionStage| if let SessionStage::Over { exit, .. } = stage { Some(*exit) } else { None };
+            let end = |stage: &SessionStage| {
+                if let SessionStage::Over { exit, .. } = stage { Some(*exit) } else { None }
+            };
             assert_eq!((end(&ours.0), &ours.1, &ours.2), (end(&shell.0), &shell.1, &shell.2), "{script}");
         }
     });
@@ -180,7 +195,8 @@ fn output_before_the_observer_comes_is_streamed_whole() {
         session.keep_for_stream();
         // Much more than is held in memory is written by now, or waits in the pipe.
         let _waits = tokio::time::timeout(std::time::Duration::from_millis(300), &mut pump).await;
-        let (streaming, mut changed, mut streamed) = (session.stream_output(), session.subscribe(), Vec::new());
+        let (streaming, mut changed, mut streamed) =
+            (session.stream_output(), session.subscribe(), Vec::new());
         loop {
             changed.borrow_and_update();
             let is_over = matches!(session.stage(), SessionStage::Over { .. });

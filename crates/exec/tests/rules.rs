@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use policy::rules::{RuleDecision, RuleLayer, NewRule, RuleSubject, RuleSet};
+use policy::rules::{NewRule, RuleDecision, RuleLayer, RuleSet, RuleSubject};
 use tempfile::TempDir;
 use toolgate_exec::rules::{load, save};
 

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use toolgate_journal::{JournalEntry, Journal, JournalFault, Redactor, SessionId, verify_journal};
+use toolgate_journal::{Journal, JournalEntry, JournalFault, Redactor, SessionId, verify_journal};
 
 const WRITES: usize = 20_000;
 

@@ -91,12 +91,14 @@ pub(crate) fn seal_line(head: &str, seq: u64, at: &str, entry: &[u8]) -> SealedL
 
 /// Parses and verifies a line without its newline. It must have the number `seq` and follow the hash `head`.
 pub(crate) fn parse_line(head: &str, seq: u64, line: &[u8]) -> Result<JournalRecord, LineFlaw> {
-    let value = serde_json::from_slice(line).map_err(|error| LineFlaw::NotJson { reason: error.to_string() })?;
+    let value =
+        serde_json::from_slice(line).map_err(|error| LineFlaw::NotJson { reason: error.to_string() })?;
     let Value::Object(mut members) = value else {
         return Err(LineFlaw::NotJson { reason: "it is another value".to_owned() });
     };
     let (body, found) = unseal(line).ok_or(LineFlaw::NoHash)?;
-    let number = members.remove("seq").and_then(|seq| seq.as_u64()).ok_or(LineFlaw::Lacks { member: "seq" })?;
+    let number =
+        members.remove("seq").and_then(|seq| seq.as_u64()).ok_or(LineFlaw::Lacks { member: "seq" })?;
     if number != seq {
         return Err(LineFlaw::Jumps { expected: seq, found: number });
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::chain::BrokenLine;
-use crate::id::SessionId;
+use crate::session_id::SessionId;
 
 /// The error of a journal operation.
 #[derive(Debug, thiserror::Error)]

@@ -10,29 +10,29 @@ use rustix::io::Errno;
 use crate::chain::{self, START};
 use crate::entry::JournalEntry;
 use crate::fault::JournalFault;
-use crate::file::{self, JournalDirectory, LockOwner};
-use crate::fit;
-use crate::id::SessionId;
+use crate::private_file::{self, JournalDirectory, LockOwner};
+use crate::reader::{JournalReader, TornTail};
 use crate::record::JournalRecord;
-use crate::records::{JournalReader, TornTail};
 use crate::redact::Redactor;
+use crate::session_id::SessionId;
 use crate::syncer::FileSyncer;
-use crate::time::UtcTimestamp;
+use crate::timestamp::UtcTimestamp;
+use crate::truncate;
 
 /// The journal of one session, open for writing. Its lock excludes other writers.
 ///
 /// ```
-/// use toolgate_journal::{Entry, Journal, Redactor, SessionId};
+/// use toolgate_journal::{JournalEntry, Journal, Redactor, SessionId};
 ///
 /// let state = tempfile::tempdir()?;
 /// let id = SessionId::new();
 /// let redactor = Redactor::new([("DEPLOY_KEY".to_owned(), "correct horse".to_owned())])?;
 /// let journal = Journal::create(state.path(), &id, redactor)?;
-/// journal.write(&Entry::Notice { text: "the key is correct horse".to_owned() })?;
+/// journal.write(&JournalEntry::Notice { text: "the key is correct horse".to_owned() })?;
 /// journal.flush()?;
 ///
-/// let reading = toolgate_journal::read(journal.path())?;
-/// assert_eq!(reading.records[0].entry, Entry::Notice { text: "the key is [redacted: DEPLOY_KEY]".to_owned() });
+/// let reading = toolgate_journal::read_journal(journal.path())?;
+/// assert_eq!(reading.records[0].entry, JournalEntry::Notice { text: "the key is [redacted: DEPLOY_KEY]".to_owned() });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Journal {
@@ -96,7 +96,11 @@ impl Journal {
     /// # Errors
     ///
     /// If the journal is missing, belongs to another user, is being written to, or is broken.
-    pub fn reopen(directory: &Path, id: &SessionId, redactor: Redactor) -> Result<ReopenedJournal, JournalFault> {
+    pub fn reopen(
+        directory: &Path,
+        id: &SessionId,
+        redactor: Redactor,
+    ) -> Result<ReopenedJournal, JournalFault> {
         let path = directory.join(id.file_name());
         let unusable = |source| JournalFault::Unusable { path: path.clone(), source };
         let directory = JournalDirectory::open_or_create(directory).map_err(unusable)?;
@@ -128,7 +132,8 @@ impl Journal {
             return Err(JournalFault::Unknown);
         }
         let unwritten = |source| JournalFault::Unwritten { path: self.path.clone(), source };
-        let entry = fit::to_bounded_json(self.redactor.redact_entry(entry)).map_err(|error| unwritten(error.into()))?;
+        let entry = truncate::to_bounded_json(self.redactor.redact_entry(entry))
+            .map_err(|error| unwritten(error.into()))?;
         let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let sealed = chain::seal_line(&end.head, end.seq, &UtcTimestamp::now().to_rfc3339(), &entry);
         self.append(&mut end, &sealed.line).map_err(unwritten)?;
@@ -169,7 +174,7 @@ impl Journal {
             self.file.set_len(end.length)?;
             end.is_ragged = false;
         }
-        let written = file::write_once(&self.file, line);
+        let written = private_file::write_once(&self.file, line);
         if written.as_ref().is_ok_and(|bytes| *bytes == line.len()) {
             end.length += line.len() as u64;
             return Ok(());
@@ -183,7 +188,7 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         self.syncer.close();
-        file::unlock(&self.file);
+        private_file::unlock(&self.file);
     }
 }
 
@@ -194,7 +199,7 @@ impl std::fmt::Debug for Journal {
 }
 
 fn lock_for_writing(path: &Path, file: &File) -> Result<(), JournalFault> {
-    match file::try_lock(file) {
+    match private_file::try_lock(file) {
         Ok(LockOwner::Ours) => Ok(()),
         Ok(LockOwner::Theirs(by)) => Err(JournalFault::InUse { path: path.to_owned(), by }),
         Err(source) => Err(JournalFault::Unusable { path: path.to_owned(), source }),

@@ -6,26 +6,28 @@
 mod chain;
 mod entry;
 mod fault;
-mod file;
-mod fit;
-mod id;
 mod journal;
-mod list;
+mod private_file;
+mod reader;
 mod record;
-mod records;
 mod redact;
+mod session_id;
+mod session_list;
 mod syncer;
-mod time;
-mod walk;
+mod timestamp;
+mod truncate;
+mod visitor;
 
 pub use chain::{BrokenLine, LineFlaw, MAX_LINE};
-pub use entry::{JournalEntry, RecordedCallForm, ImageDigest, McpToolRef, RecordedVerdict, SpilledOutput, JournalPlanStep};
+pub use entry::{
+    ImageDigest, JournalEntry, JournalPlanStep, McpToolRef, RecordedCallForm, RecordedVerdict, SpilledOutput,
+};
 pub use fault::JournalFault;
-pub use file::is_in_use;
-pub use id::SessionId;
 pub use journal::{Journal, ReopenedJournal};
-pub use list::{SessionSummary, find_session, list_sessions, session_ids};
+pub use private_file::is_in_use;
+pub use reader::{JournalContents, JournalReader, TornTail, VerifiedJournal, read_journal, verify_journal};
 pub use record::{JournalRecord, unanswered_calls};
-pub use records::{JournalContents, JournalReader, TornTail, VerifiedJournal, read_journal, verify_journal};
 pub use redact::{Redactor, SHORTEST_SECRET};
-pub use time::parse_millis;
+pub use session_id::SessionId;
+pub use session_list::{SessionSummary, find_session, list_sessions, session_ids};
+pub use timestamp::parse_millis;

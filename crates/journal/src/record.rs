@@ -49,7 +49,13 @@ mod tests {
 
     fn call(id: &str) -> JournalRecord {
         let (tool, arguments) = ("shell".to_owned(), "{}".to_owned());
-        record(JournalEntry::Call { id: id.to_owned(), tool, form: RecordedCallForm::Function, arguments, remote: None })
+        record(JournalEntry::Call {
+            id: id.to_owned(),
+            tool,
+            form: RecordedCallForm::Function,
+            arguments,
+            remote: None,
+        })
     }
 
     fn answer(id: &str) -> JournalRecord {

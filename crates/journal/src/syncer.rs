@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use rustix::io::Errno;
 
-use crate::file::JournalDirectory;
+use crate::private_file::JournalDirectory;
 
 /// Syncs a file after writes. One sync runs at a time, and covers all writes before it.
 pub(crate) struct FileSyncer {

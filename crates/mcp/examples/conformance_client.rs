@@ -8,14 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{ToolRegistry, ToolRouter};
-use policy::{DenyRead, Gate, ReadScope, ReviewDecision, ReadRoot, SandboxPolicy};
+use policy::{DenyRead, Gate, ReadRoot, ReadScope, ReviewDecision, SandboxPolicy};
 use serde_json::{Map, Value, json};
 use testkit::TestApprover;
 use tokio_util::sync::CancellationToken;
-use tool::{BoxFuture, WorkingDir, ToolCall, ToolSource};
+use tool::{BoxFuture, ToolCall, ToolSource, WorkingDir};
 use toolgate_mcp::{
-    OAuthConfig, OAuthClientId, Elicitor, Elicitation, ElicitationAnswer, ServerHealth, HttpTransport, McpClientDeps, BrowserOpener, McpServerConfig, McpServers, TokenStore,
-    ServerTransport, ElicitationKind, alias, login,
+    BrowserOpener, Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, HttpTransport, McpClientDeps,
+    McpServerConfig, McpServers, OAuthClientId, OAuthConfig, ServerHealth, ServerTransport, TokenStore,
+    alias, login,
 };
 
 type ConformanceResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -69,7 +70,9 @@ async fn used(server: &McpServerConfig, calls: Option<&[Value]>) -> ConformanceR
     let servers = McpServers::start(vec![server.clone()], &means);
     servers.wait_until_settled(None).await;
     match servers.health().remove(0).1 {
-        ServerHealth::Ready { tools, left_out, .. } => tell(&format!("ready: {tools:?}, without {left_out:?}")),
+        ServerHealth::Ready { tools, left_out, .. } => {
+            tell(&format!("ready: {tools:?}, without {left_out:?}"))
+        }
         ServerHealth::Failed(why) if wants_login(&why) => return Ok(LoginState::LoginWanted),
         ServerHealth::Failed(why) => return Err(why.into()),
         ServerHealth::Starting => return Err("it did not start".into()),

@@ -10,14 +10,14 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tool::{BoxFuture, Cx};
 
-use crate::definition::DefinitionPins;
-use crate::elicit::{Elicitor, Elicitation, ElicitationAnswer};
+use crate::elicitation::{Elicitation, ElicitationAnswer, Elicitor};
 use crate::link::{ClientProfile, RmcpLink, open_pipes};
-use crate::listing::list_all_tools;
-use crate::peer::{ServerDescription, ServerPeer, PeerError};
-use crate::program::{StderrTail, ServerProgram};
-use crate::server::{LandChangesFn, McpServerConfig, ServerTransport};
-use crate::tools::ToolOffer;
+use crate::peer::{PeerError, ServerDescription, ServerPeer};
+use crate::server_config::{LandChangesFn, McpServerConfig, ServerTransport};
+use crate::server_program::{ServerProgram, StderrTail};
+use crate::server_tools::ToolOffer;
+use crate::tool_definition::DefinitionPins;
+use crate::tool_listing::list_all_tools;
 
 /// Maximum number of failed starts, and the first and the longest pause between starts.
 const TRIES: usize = 3;
@@ -120,10 +120,9 @@ pub(crate) enum ServerState {
 impl McpConnection {
     pub(crate) fn new(server: McpServerConfig, means: McpClientDeps) -> Arc<Self> {
         let asking = Arc::new(AtomicUsize::new(0));
-        let elicit = means
-            .elicit
-            .clone()
-            .map(|inner| Arc::new(CountingElicitor { inner, asking: Arc::clone(&asking) }) as Arc<dyn Elicitor>);
+        let elicit = means.elicit.clone().map(|inner| {
+            Arc::new(CountingElicitor { inner, asking: Arc::clone(&asking) }) as Arc<dyn Elicitor>
+        });
         let means = McpClientDeps { elicit, ..means };
         Arc::new(Self {
             server: Arc::new(server),
@@ -305,7 +304,9 @@ impl McpConnection {
                     }
                 }
                 Ok(Err(trouble)) => return ServerEnd::from_error(trouble, None).await,
-                Err(_) => return ServerEnd { why: "does not list its tools any more".to_owned(), passing: true },
+                Err(_) => {
+                    return ServerEnd { why: "does not list its tools any more".to_owned(), passing: true };
+                }
             }
             sleep(LISTED_AGAIN).await;
         }
@@ -326,7 +327,8 @@ impl McpConnection {
                 let (ends, theirs) =
                     open_pipes().map_err(|error| ServerEnd { why: error.to_string(), passing: true })?;
                 let running = launch.launch(theirs).await;
-                let running = running.map_err(|fault| ServerEnd { why: fault.why, passing: fault.passing })?;
+                let running =
+                    running.map_err(|fault| ServerEnd { why: fault.why, passing: fault.passing })?;
                 *self.landing.lock().unwrap_or_else(PoisonError::into_inner) = running.landing();
                 *self.gaps.lock().unwrap_or_else(PoisonError::into_inner) = running.gaps();
                 let mut program = ServerProgram::new(running, ends.errors);
@@ -353,7 +355,9 @@ impl McpConnection {
         match list_all_tools(&*peer).await {
             Ok(listed) => self.offers(ToolOffer::from_listing(&self, listed)),
             Err(trouble) => {
-                return Err(ServerEnd::from_error(trouble, program.as_ref().map(|program| &program.words)).await);
+                return Err(
+                    ServerEnd::from_error(trouble, program.as_ref().map(|program| &program.words)).await
+                );
             }
         }
         Ok(StartedServer { peer, program })

@@ -3,37 +3,41 @@
 //! A server is a third-party program. Its names, descriptions, schemas and answers are untrusted until they are
 //! checked here.
 
-mod answer;
 mod auth;
+mod background_task;
+mod bm25;
+mod call_rewrite;
 mod connection;
-mod deferred;
-mod definition;
-mod elicit;
+mod deferred_tools;
+mod elicitation;
+mod json_limits;
 mod link;
-mod listing;
-mod measure;
-mod names;
 mod peer;
-mod program;
-mod resources;
-mod search;
+mod resource_tools;
 pub mod serve;
-mod server;
+mod server_config;
+mod server_program;
+mod server_tools;
 mod servers;
-mod stand_in;
-mod task;
 mod tls;
-mod tools;
+mod tool_answer;
+mod tool_definition;
+mod tool_listing;
+mod tool_names;
 
-pub use auth::{OAuthConfig, OAuthClientId, LoginOutcome, LoginFault, AuthServerNetwork, BrowserOpener, TokenStore, TokenStoreFault, login, logout};
-pub use connection::{McpClientDeps, ServerEvent, ServerObserver};
-pub use deferred::BUDGET;
-pub use definition::DefinitionPins;
-pub use elicit::{Elicitor, Elicitation, ElicitationAnswer, ElicitationKind};
-pub use names::{alias, by_path, may_belong_to, prefix};
-pub use peer::ServerDescription;
-pub use server::{
-    CallApproval, HttpTransport, LandChangesFn, ServerLauncher, LaunchFault, LaunchedServer, STARTUP_TIMEOUT, McpServerConfig, TOOL_TIMEOUT, ServerTransport,
+pub use auth::{
+    AuthServerNetwork, BrowserOpener, LoginFault, LoginOutcome, OAuthClientId, OAuthConfig, TokenStore,
+    TokenStoreFault, login, logout,
 };
-pub use servers::{ServerHealth, MissingServer, McpServers, own_tool_names};
-pub use stand_in::{CALL_TOOL, READ_RESOURCE};
+pub use call_rewrite::{CALL_TOOL, READ_RESOURCE};
+pub use connection::{McpClientDeps, ServerEvent, ServerObserver};
+pub use deferred_tools::BUDGET;
+pub use elicitation::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor};
+pub use peer::ServerDescription;
+pub use server_config::{
+    CallApproval, HttpTransport, LandChangesFn, LaunchFault, LaunchedServer, McpServerConfig,
+    STARTUP_TIMEOUT, ServerLauncher, ServerTransport, TOOL_TIMEOUT,
+};
+pub use servers::{McpServers, MissingServer, ServerHealth, own_tool_names};
+pub use tool_definition::DefinitionPins;
+pub use tool_names::{alias, by_path, may_belong_to, prefix};

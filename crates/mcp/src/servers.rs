@@ -6,14 +6,14 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tool::{AnyTool, BoxFuture, ToolCall, ToolError, ToolHandler, ToolSource, erase};
 
-use crate::connection::{McpConnection, McpClientDeps, ServerState};
-use crate::deferred::{BUDGET, LoadedTools, ToolSearch};
-use crate::names::may_belong_to;
+use crate::call_rewrite;
+use crate::connection::{McpClientDeps, McpConnection, ServerState};
+use crate::deferred_tools::{BUDGET, LoadedTools, ToolSearch};
 use crate::peer::ServerDescription;
-use crate::resources::{ListResources, ListResourceTemplates, ReadResource, has_resources};
-use crate::server::McpServerConfig;
-use crate::stand_in;
-use crate::tools::ToolOffer;
+use crate::resource_tools::{ListResourceTemplates, ListResources, ReadResource, has_resources};
+use crate::server_config::McpServerConfig;
+use crate::server_tools::ToolOffer;
+use crate::tool_names::may_belong_to;
 
 /// Time limit for ending servers.
 const LEAVE: Duration = Duration::from_secs(5);
@@ -67,13 +67,16 @@ impl McpServers {
         let mut connections: Vec<Arc<McpConnection>> =
             servers.into_iter().map(|server| McpConnection::new(server, means.clone())).collect();
         connections.sort_by(|a, b| a.server.name.cmp(&b.server.name));
-        let lives = connections.iter().map(|connection| crate::task::spawn(Arc::clone(connection).keep_running()));
+        let lives = connections
+            .iter()
+            .map(|connection| crate::background_task::spawn(Arc::clone(connection).keep_running()));
         let lives = Mutex::new(lives.collect());
         let connections: Arc<[Arc<McpConnection>]> = connections.into();
         let loaded = Arc::<LoadedTools>::default();
         let all = || Arc::clone(&connections);
         // `erase` cannot fail: these schemas are our own, and none is strict.
-        let lists = [erase(ListResources(all())), erase(ListResourceTemplates(all())), erase(ReadResource(all()))];
+        let lists =
+            [erase(ListResources(all())), erase(ListResourceTemplates(all())), erase(ReadResource(all()))];
         let search = erase(ToolSearch { connections: all(), loaded: Arc::clone(&loaded) }).ok();
         let lists = lists.into_iter().filter_map(Result::ok).collect();
         let started = connections.iter().map(|connection| &connection.server.name);
@@ -95,8 +98,9 @@ impl McpServers {
 
     /// Waits until each server has started or failed: all of them, or those that a tool called `name` can belong to.
     pub async fn wait_until_settled(&self, name: Option<&str>) {
-        let may_be =
-            |connection: &&Arc<McpConnection>| name.is_none_or(|name| may_belong_to(name, &connection.server.name));
+        let may_be = |connection: &&Arc<McpConnection>| {
+            name.is_none_or(|name| may_belong_to(name, &connection.server.name))
+        };
         let waits = self.connections.iter().filter(may_be).map(|connection| connection.wait_until_ready());
         futures_util::future::join_all(waits).await;
     }
@@ -128,7 +132,7 @@ impl McpServers {
 /// Returns the names of our own tools: those for all servers together, and those that stand for a server's tool.
 pub fn own_tool_names() -> impl Iterator<Item = &'static str> {
     let lists = [ListResources::NAME, ListResourceTemplates::NAME, ReadResource::NAME, ToolSearch::NAME];
-    lists.into_iter().chain(stand_in::CALL_TOOL).chain(stand_in::READ_RESOURCE)
+    lists.into_iter().chain(call_rewrite::CALL_TOOL).chain(call_rewrite::READ_RESOURCE)
 }
 
 impl Drop for McpServers {
@@ -139,7 +143,8 @@ impl Drop for McpServers {
 
 impl ToolSource for McpServers {
     fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
-        let offers: Vec<Arc<ToolOffer>> = self.connections.iter().map(|connection| connection.offered_tools()).collect();
+        let offers: Vec<Arc<ToolOffer>> =
+            self.connections.iter().map(|connection| connection.offered_tools()).collect();
         let mut offered: Vec<Arc<dyn AnyTool>>;
         if offers.iter().map(|offer| offer.bytes).sum::<usize>() <= self.budget {
             offered = offers.iter().flat_map(|offer| offer.tools.values().cloned()).collect();
@@ -155,13 +160,14 @@ impl ToolSource for McpServers {
 
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
         let ours = self.lists.iter().chain(&self.search).find(|tool| tool.spec().name() == name);
-        let theirs =
-            || self.connections.iter().find_map(|connection| connection.offered_tools().tools.get(name).cloned());
+        let theirs = || {
+            self.connections.iter().find_map(|connection| connection.offered_tools().tools.get(name).cloned())
+        };
         ours.cloned().or_else(theirs)
     }
 
     fn rewrite_call(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
-        stand_in::rewrite_call(call, &self.configured)
+        call_rewrite::rewrite_call(call, &self.configured)
     }
 
     fn wait_for_tool(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
@@ -180,7 +186,8 @@ impl ToolSource for McpServers {
     }
 
     fn siblings(&self, name: &str) -> Vec<String> {
-        let of_server = self.connections.iter().filter(|connection| may_belong_to(name, &connection.server.name));
+        let of_server =
+            self.connections.iter().filter(|connection| may_belong_to(name, &connection.server.name));
         of_server
             .flat_map(|connection| connection.offered_tools().tools.keys().cloned().collect::<Vec<_>>())
             .collect()

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::{node, python};
-use toolgate_mcp::{ServerHealth, McpClientDeps, McpServers};
+use toolgate_mcp::{McpClientDeps, McpServers, ServerHealth};
 
 use call::{call, read};
 use program::program;

@@ -99,7 +99,9 @@ fn compare(work: &SpeedWorkload, rounds: usize, peer: Option<&Path>, bar: Durati
         disk.commit(&plan.commit_steps(), &root.with_file_name("records")).unwrap();
     };
     let diff = PatchPlan::build(&parse(&work.patch).unwrap(), &memory).unwrap().diff();
-    let disk = |root: &Path| drop(PatchPlan::build(&parse(&work.patch).unwrap(), &DiskTree::open_at(root).unwrap()).unwrap());
+    let disk = |root: &Path| {
+        drop(PatchPlan::build(&parse(&work.patch).unwrap(), &DiskTree::open_at(root).unwrap()).unwrap())
+    };
     let mut rows: Vec<(&str, TimedAction<'_>)> = vec![
         ("parse and plan, in memory", Box::new(plan)),
         ("parse and plan, on disk", Box::new(disk)),

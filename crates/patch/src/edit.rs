@@ -159,9 +159,10 @@ impl EditAction {
     /// Returns the destination path, if it differs from the source.
     fn target(&self) -> Option<&str> {
         match self {
-            Self::Update { target: UpdateTarget::Moved(to) | UpdateTarget::Renamed(to) | UpdateTarget::Copied(to), .. } => {
-                Some(to)
-            }
+            Self::Update {
+                target: UpdateTarget::Moved(to) | UpdateTarget::Renamed(to) | UpdateTarget::Copied(to),
+                ..
+            } => Some(to),
             _ => None,
         }
     }

@@ -4,9 +4,9 @@ use std::fmt::{self, Write};
 
 use similar::TextDiff;
 
+use crate::decoded_text::DecodedText;
 use crate::edit::{FileEdit, Hunk};
 use crate::matching::{PlacementMiss, closest_lines};
-use crate::text::DecodedText;
 
 /// The maximum number of lines shown of a place.
 const SHOWN: usize = 40;
@@ -98,7 +98,9 @@ fn describe_miss(text: &DecodedText<'_>, hunk: &Hunk, miss: &PlacementMiss) -> (
         PlacementMiss::Doubtful(at, doubt) => {
             (format!("almost fits at line {}, but {doubt}; write it as the file has it", at + 1), there(*at))
         }
-        PlacementMiss::SeemsApplied(_, at) | PlacementMiss::RepeatsNeighbour(at) | PlacementMiss::FitsAndApplied(at) => (perhaps_applied(miss, *at), there(*at)),
+        PlacementMiss::SeemsApplied(_, at)
+        | PlacementMiss::RepeatsNeighbour(at)
+        | PlacementMiss::FitsAndApplied(at) => (perhaps_applied(miss, *at), there(*at)),
         PlacementMiss::OutOfOrder(at) | PlacementMiss::OutsideHeader(_, at) | PlacementMiss::NotLast(at) => {
             (misplaced(text, miss, *at), there(*at))
         }
@@ -112,7 +114,10 @@ fn describe_miss(text: &DecodedText<'_>, hunk: &Hunk, miss: &PlacementMiss) -> (
             let what = "would take too long: the file is long for so many edits, or too much of it is alike; send them in parts, or with lines that stand only there";
             (what.to_owned(), None)
         }
-        PlacementMiss::NoHeader(_) | PlacementMiss::HeaderContinues(_) | PlacementMiss::HeaderNotAtEnd(_) | PlacementMiss::Nowhere => (unplaced(text, miss), None),
+        PlacementMiss::NoHeader(_)
+        | PlacementMiss::HeaderContinues(_)
+        | PlacementMiss::HeaderNotAtEnd(_)
+        | PlacementMiss::Nowhere => (unplaced(text, miss), None),
     }
 }
 

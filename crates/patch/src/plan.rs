@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::blob::matches_blob_id;
+use crate::decoded_text::TextCodecError;
 use crate::edit::{EditAction, FileEdit, Hunk, ParsedPatch, UpdateTarget};
 use crate::fault::{PatchFailure, PatchFault};
-use crate::file::PlannedFile;
-use crate::index::SearchBudget;
-use crate::matching::{PlacementMiss, MatchPass};
+use crate::file_tree::{CommitStep, FileLookup, FileTree, FileVersion, NewFile, SymbolicLink};
+use crate::git_blob::matches_blob_id;
+use crate::line_index::SearchBudget;
+use crate::matching::{MatchPass, PlacementMiss};
+use crate::planned_file::PlannedFile;
 use crate::reading::{self, RepairEvidence, find_elision};
-use crate::replace::ReplaceOutcome;
-use crate::text::TextCodecError;
-use crate::tree::{SymbolicLink, NewFile, FileLookup, FileVersion, CommitStep, FileTree};
-use crate::update::{PatchFaults, decode_file, apply_hunks};
-use crate::whole::encode_like;
+use crate::replace_file::encode_like;
+use crate::search_replace::ReplaceOutcome;
+use crate::update::{PatchFaults, apply_hunks, decode_file};
 
 /// The computed changes of a patch to a tree, not yet committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,10 +93,10 @@ impl PatchPlan {
     /// Computes the changes of `patch` to `tree`. Reports all errors at once.
     ///
     /// ```
-    /// use toolgate_patch::{Memory, Plan, parse};
-    /// let tree = Memory::of([("a.txt", "one\ntwo\n")]);
+    /// use toolgate_patch::{MemoryTree, PatchPlan, parse};
+    /// let tree = MemoryTree::from_files([("a.txt", "one\ntwo\n")]);
     /// let patch = parse("*** Begin Patch\n*** Update File: a.txt\n-two\n+three\n*** End Patch\n").unwrap();
-    /// let plan = Plan::of(&patch, &tree).unwrap();
+    /// let plan = PatchPlan::build(&patch, &tree).unwrap();
     /// assert_eq!(*plan.changes[0].after.as_ref().unwrap().bytes, b"one\nthree\n");
     /// ```
     pub fn build(patch: &ParsedPatch, tree: &dyn FileTree) -> Result<Self, PatchFailure> {
@@ -115,9 +115,14 @@ impl PatchPlan {
         faults.extend(proofs.unrepaired_edits(&patch.edits));
         let stays = |file: &&PlannedFile| !file.left;
         faults.extend(planning.files.iter().filter(stays).filter_map(|file| file.in_the_way.clone()));
-        let already: Vec<String> =
-            planning.files.iter().filter(|file| file.is_already_applied()).map(|file| file.path.clone()).collect();
-        let changes: Vec<FileChange> = planning.files.into_iter().filter_map(PlannedFile::into_change).collect();
+        let already: Vec<String> = planning
+            .files
+            .iter()
+            .filter(|file| file.is_already_applied())
+            .map(|file| file.path.clone())
+            .collect();
+        let changes: Vec<FileChange> =
+            planning.files.into_iter().filter_map(PlannedFile::into_change).collect();
         // A missing file may be missing because the patch was applied, if the rest of the patch was.
         if !changes.is_empty() || already.is_empty() {
             faults.extend(planning.gone);
@@ -127,7 +132,9 @@ impl PatchPlan {
         }
         if changes.is_empty() && already.is_empty() {
             let what = "the patch changes no file; name at least one".to_owned();
-            return Err(PatchFailure { faults: vec![PatchFault { path: String::new(), line: 0, what, detail: None }] });
+            return Err(PatchFailure {
+                faults: vec![PatchFault { path: String::new(), line: 0, what, detail: None }],
+            });
         }
         Ok(Self { changes, already })
     }
@@ -323,20 +330,21 @@ impl<'a> PlanBuilder<'a> {
         let text = decode_file(edit, &now.bytes, &self.effort)?;
         let replaced = reading::replace_repaired(&text, old, new, all);
         // A search that was cut short proves nothing.
-        let replaced = if self.effort.is_exhausted() { Err(PlacementMiss::BudgetExhausted) } else { replaced };
+        let replaced =
+            if self.effort.is_exhausted() { Err(PlacementMiss::BudgetExhausted) } else { replaced };
         match replaced {
             Ok(ReplaceOutcome::Already) => Ok(()),
             Ok(ReplaceOutcome::New(whole, landed)) => {
                 let written = text.encode(whole);
-                let written =
-                    written.map_err(|fault| vec![PatchFault::for_path(edit, &edit.path, fault.to_string())])?;
+                let written = written
+                    .map_err(|fault| vec![PatchFault::for_path(edit, &edit.path, fault.to_string())])?;
                 now.bytes = written.into();
                 self.passes.extend(landed.iter().map(|(_, pass)| *pass));
                 file.landed.extend(landed.into_iter().map(|(at, pass)| (at + 1, pass)));
                 Ok(())
             }
             Err(miss) => {
-                let hunk = crate::replace::hunk_from_texts(old, new);
+                let hunk = crate::search_replace::hunk_from_texts(old, new);
                 Err(vec![PatchFault::from_miss(edit, &text, None, &hunk, &miss)])
             }
         }
@@ -366,7 +374,9 @@ impl<'a> PlanBuilder<'a> {
         let new = FileContent { bytes, executable: executable.unwrap_or(now.executable) };
         let to = match target {
             UpdateTarget::Same => index,
-            UpdateTarget::Moved(to) | UpdateTarget::Renamed(to) | UpdateTarget::Copied(to) => self.file(edit, to)?,
+            UpdateTarget::Moved(to) | UpdateTarget::Renamed(to) | UpdateTarget::Copied(to) => {
+                self.file(edit, to)?
+            }
         };
         if to != index {
             let file = &mut self.files[to];
@@ -406,8 +416,15 @@ impl<'a> PlanBuilder<'a> {
     }
 
     /// Handles a missing source file: either this patch has already moved it, or the patch is wrong.
-    fn moved_already(&mut self, edit: &FileEdit, hunks: &[Hunk], target: &UpdateTarget) -> Result<(), PatchFaults> {
-        let (UpdateTarget::Moved(to) | UpdateTarget::Renamed(to)) = target else { return Err(vec![missing(edit)]) };
+    fn moved_already(
+        &mut self,
+        edit: &FileEdit,
+        hunks: &[Hunk],
+        target: &UpdateTarget,
+    ) -> Result<(), PatchFaults> {
+        let (UpdateTarget::Moved(to) | UpdateTarget::Renamed(to)) = target else {
+            return Err(vec![missing(edit)]);
+        };
         let index = self.file(edit, to)?;
         let file = &mut self.files[index];
         let done = file.now.as_ref().is_some_and(|now| {

@@ -1,7 +1,7 @@
 //! Applies placed hunks to a text. Lines that no hunk names stay byte for byte.
 
+use crate::decoded_text::DecodedText;
 use crate::matching::LineEdits;
-use crate::text::DecodedText;
 
 /// The line ends of new lines.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,7 +24,8 @@ pub(crate) fn rewrite_text(text: &DecodedText<'_>, landings: &[&LineEdits], mann
         }
     }
     adds.sort_by_key(|(at, _)| *at);
-    let mut out = RewriteOutput { text, whole: String::with_capacity(text.as_str().len() + 256), new: false, first };
+    let mut out =
+        RewriteOutput { text, whole: String::with_capacity(text.as_str().len() + 256), new: false, first };
     let mut stops: Vec<usize> = adds.iter().map(|(at, _)| *at).collect();
     stops.extend(drops.iter().enumerate().filter(|(_, dropped)| **dropped).map(|(at, _)| at));
     stops.sort_unstable();

@@ -3,16 +3,18 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::blob::matches_blob_id;
+use crate::applied_before::was_applied_before;
+use crate::byte_exact::{apply_exactly, changes_only_line_ends, is_result_present, may_be_applied};
+use crate::decoded_text::{DecodedText, strip_bom};
 use crate::edit::{FileEdit, Hunk, HunkLine};
-use crate::exact::{apply_exactly, changes_only_line_ends, may_be_applied, is_result_present};
 use crate::fault::PatchFault;
-use crate::index::SearchBudget;
-use crate::matching::{LineEdits, PlacementMiss, MatchPass, HunkPlacement, are_all_applied, is_exactly_present, place_hunks};
+use crate::git_blob::matches_blob_id;
+use crate::line_index::SearchBudget;
+use crate::matching::{
+    HunkPlacement, LineEdits, MatchPass, PlacementMiss, are_all_applied, is_exactly_present, place_hunks,
+};
 use crate::reading;
 use crate::rewrite::{LineEndPolicy, rewrite_text};
-use crate::text::{DecodedText, strip_bom};
-use crate::undo::was_applied_before;
 
 /// The maximum number of hunks in a file, since each is searched in the whole file.
 const MOST_HUNKS: usize = 5_000;
@@ -22,8 +24,13 @@ const SHOWN: usize = 60;
 pub(crate) type PatchFaults = Vec<PatchFault>;
 
 /// Decodes a file. Searches in the text are charged to `effort`.
-pub(crate) fn decode_file<'a>(edit: &FileEdit, bytes: &'a [u8], effort: &SearchBudget) -> Result<DecodedText<'a>, PatchFaults> {
-    let text = DecodedText::from_bytes(bytes).map_err(|fault| vec![PatchFault::for_path(edit, &edit.path, fault.to_string())])?;
+pub(crate) fn decode_file<'a>(
+    edit: &FileEdit,
+    bytes: &'a [u8],
+    effort: &SearchBudget,
+) -> Result<DecodedText<'a>, PatchFaults> {
+    let text = DecodedText::from_bytes(bytes)
+        .map_err(|fault| vec![PatchFault::for_path(edit, &edit.path, fault.to_string())])?;
     Ok(text.with_budget(effort))
 }
 
@@ -68,8 +75,8 @@ pub(crate) fn apply_hunks(
         return Ok((bytes.to_vec(), Vec::new()));
     }
     if turned.is_none() && !(is_sure && signed) {
-        let read =
-            reading::repair_hunks(&text, hunks, &placed).map_err(|misses| missed(edit, &text, hunks, misses))?;
+        let read = reading::repair_hunks(&text, hunks, &placed)
+            .map_err(|misses| missed(edit, &text, hunks, misses))?;
         if let Some((how, read)) = read {
             let (written, places) = apply_hunks(edit, bytes, &read, effort)?;
             return Ok((written, read_as(how, places)));
@@ -83,13 +90,16 @@ pub(crate) fn apply_hunks(
             if placed.iter().all(|placed| matches!(placed, HunkPlacement::Already(_))) {
                 return Ok((bytes.to_vec(), Vec::new()));
             }
-            apply_placed(&text, hunks, &placed, endings).map_err(|misses| missed(edit, &text, hunks, misses))?
+            apply_placed(&text, hunks, &placed, endings)
+                .map_err(|misses| missed(edit, &text, hunks, misses))?
         }
     };
     if effort.is_exhausted() {
         return Err(missed(edit, &text, hunks, vec![(0, PlacementMiss::BudgetExhausted)]));
     }
-    let written = text.encode(whole).map_err(|fault| vec![PatchFault::for_path(edit, &edit.path, fault.to_string())])?;
+    let written = text
+        .encode(whole)
+        .map_err(|fault| vec![PatchFault::for_path(edit, &edit.path, fault.to_string())])?;
     Ok((written, places))
 }
 
@@ -97,7 +107,9 @@ pub(crate) fn apply_hunks(
 fn read_as(how: reading::RepairKind, places: LandedHunks) -> LandedHunks {
     let mut read: LandedHunks = places
         .into_iter()
-        .flat_map(|(at, pass)| [Some((at, MatchPass::Read(how))), (pass == MatchPass::Header).then_some((at, pass))])
+        .flat_map(|(at, pass)| {
+            [Some((at, MatchPass::Read(how))), (pass == MatchPass::Header).then_some((at, pass))]
+        })
         .flatten()
         .collect();
     read.dedup();
@@ -113,7 +125,11 @@ fn endings(hunks: &[Hunk]) -> LineEndPolicy {
 
 /// Removes byte order marks from the hunks, since the mark belongs to the file. An error if a hunk changes nothing
 /// else.
-fn without_marks<'h>(edit: &FileEdit, text: &DecodedText<'_>, hunks: &'h [Hunk]) -> Result<Cow<'h, [Hunk]>, PatchFaults> {
+fn without_marks<'h>(
+    edit: &FileEdit,
+    text: &DecodedText<'_>,
+    hunks: &'h [Hunk],
+) -> Result<Cow<'h, [Hunk]>, PatchFaults> {
     let said = |hunk: &Hunk| hunk.old_lines().chain(hunk.new_lines()).any(|line| strip_bom(line) != line);
     if !hunks.iter().any(said) {
         return Ok(Cow::Borrowed(hunks));
@@ -126,7 +142,10 @@ fn without_marks<'h>(edit: &FileEdit, text: &DecodedText<'_>, hunks: &'h [Hunk])
             let (HunkLine::Keep(said) | HunkLine::Drop(said) | HunkLine::Add(said)) = line;
             *said = strip_bom(said).to_owned();
         }
-        if hunk.lines != was.lines && hunk.old_lines().eq(hunk.new_lines()) && !was.old_lines().eq(was.new_lines()) {
+        if hunk.lines != was.lines
+            && hunk.old_lines().eq(hunk.new_lines())
+            && !was.old_lines().eq(was.new_lines())
+        {
             let what = format!(
                 "is unchanged: the hunk at line {} of the patch changes its byte order mark alone; change that with a command",
                 hunk.line
@@ -181,16 +200,28 @@ fn ends(edit: &FileEdit, hunk: &Hunk) -> PatchFault {
 
 /// Returns hunks that seem applied in `text` but whose old lines appear in `after`. It is unclear which of the two is
 /// meant.
-fn revived(text: &DecodedText<'_>, after: &DecodedText<'_>, hunks: &[Hunk], placed: &[HunkPlacement]) -> Vec<(usize, PlacementMiss)> {
+fn revived(
+    text: &DecodedText<'_>,
+    after: &DecodedText<'_>,
+    hunks: &[Hunk],
+    placed: &[HunkPlacement],
+) -> Vec<(usize, PlacementMiss)> {
     let doubt = || "its new lines stand there, and its old lines are what another hunk makes".to_owned();
     let seem_done = hunks.iter().zip(placed).enumerate().filter_map(|(index, (hunk, placed))| match placed {
-        HunkPlacement::Already(at) if !is_exactly_present(text, hunk) && is_exactly_present(after, hunk) => Some((index, *at)),
+        HunkPlacement::Already(at) if !is_exactly_present(text, hunk) && is_exactly_present(after, hunk) => {
+            Some((index, *at))
+        }
         _ => None,
     });
     seem_done.map(|(index, at)| (index, PlacementMiss::Doubtful(at, doubt()))).collect()
 }
 
-fn missed(edit: &FileEdit, text: &DecodedText<'_>, hunks: &[Hunk], misses: Vec<(usize, PlacementMiss)>) -> PatchFaults {
+fn missed(
+    edit: &FileEdit,
+    text: &DecodedText<'_>,
+    hunks: &[Hunk],
+    misses: Vec<(usize, PlacementMiss)>,
+) -> PatchFaults {
     let fault = |(index, miss): (usize, PlacementMiss)| {
         let number = (hunks.len() > 1).then_some((index, hunks.len()));
         let mut fault = PatchFault::from_miss(edit, text, number, &hunks[index], &miss);
@@ -274,7 +305,8 @@ fn in_turn(text: &DecodedText<'_>, hunks: &[Hunk], endings: LineEndPolicy) -> Op
     let (mut text, mut places) = (text.clone(), Vec::new());
     for hunk in hunks {
         let placed = place_hunks(&text, std::slice::from_ref(hunk)).ok()?;
-        let (pass, landing) = placed.first().and_then(landing).filter(|(pass, _)| *pass <= MatchPass::Trailing)?;
+        let (pass, landing) =
+            placed.first().and_then(landing).filter(|(pass, _)| *pass <= MatchPass::Trailing)?;
         places.extend(overlooked(pass, landing));
         text = text.with_content(rewrite_text(&text, &[landing], endings));
     }

@@ -62,7 +62,8 @@ pub fn looks_like_secret_name(name: &str) -> bool {
 
 fn word_looks_so(word: &str) -> bool {
     let one = word.strip_suffix('S').unwrap_or(word);
-    let ends = |word: &str| ENDINGS.iter().any(|ending| word.ends_with(ending)) && !list_contains(HARMLESS, word);
+    let ends =
+        |word: &str| ENDINGS.iter().any(|ending| word.ends_with(ending)) && !list_contains(HARMLESS, word);
     // A tokenizer is harmless.
     let token = |after: &str| !after.starts_with("IZ") && !after.starts_with("IS");
     [word, one].into_iter().any(|word| list_contains(WORDS, word) || ends(word))

@@ -4,15 +4,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::evaluate::IntentEvaluation;
 use crate::host_files::host_file_on;
-use crate::judge::IntentEvaluation;
-use crate::lookup::{forbids_host, forbids_writing, rules_for_path};
-use crate::machine::UnknownMachine;
+use crate::machine_lookup::UnknownMachine;
+use crate::rule_lookup::{forbids_host, forbids_writing, rules_for_path};
 use crate::rules::{PathAccess, RuleDecision, RuleSet};
 use crate::{
-    CommandAnalysis, ApprovalPolicy, ApprovalStore, ApprovalReason, Confinement, Denial, Effect, Escalation, Grant, Grants,
-    HostPattern, HostFile, HostFileRole, Intent, MachineLookup, ApprovalCase, Permit, ApprovalQuestion, ReadScope, ApprovalRequirement, ReviewDecision,
-    SandboxPolicy, NotAskedReason, approval_requirement,
+    ApprovalCase, ApprovalPolicy, ApprovalQuestion, ApprovalReason, ApprovalRequirement, ApprovalStore,
+    CommandAnalysis, Confinement, Denial, Effect, Escalation, Grant, Grants, HostFile, HostFileRole,
+    HostPattern, Intent, MachineLookup, NotAskedReason, Permit, ReadScope, ReviewDecision, SandboxPolicy,
+    approval_requirement,
 };
 
 /// Maximum number of times that one call may ask for more after a denial.
@@ -130,7 +131,9 @@ impl Gate {
         }
         // The wider policy's writable roots must not carry over, nor the rules that let commands leave its sandbox.
         let confinement = Confinement { writable: Vec::new(), ..Confinement::clone(&self.confinement) };
-        inherited.with_confinement(confinement).with_rules(RuleSet::clone(&self.rules()).without_sandbox_exits())
+        inherited
+            .with_confinement(confinement)
+            .with_rules(RuleSet::clone(&self.rules()).without_sandbox_exits())
     }
 
     /// Creates a gate with the same bounds but without rules and approvals, for commands that this program starts
@@ -171,9 +174,9 @@ impl Gate {
     /// Decides about `intent` of `tool`.
     ///
     /// ```
-    /// use toolgate_policy::{DenyRead, Gate, Intent, Reach, Root, Verdict};
+    /// use toolgate_policy::{DenyRead, Gate, Intent, ReadScope, ReadRoot, Verdict};
     /// let deny = DenyRead::new(["**/.env"], None).unwrap();
-    /// let gate = Gate::read_only(Reach::new(vec![Root::new("/work")], deny));
+    /// let gate = Gate::read_only(ReadScope::new(vec![ReadRoot::new("/work")], deny));
     /// let reading = |path| gate.decide("read_file", &Intent::read(path));
     /// assert!(matches!(reading("/work/src/main.rs"), Verdict::Allow(_)));
     /// assert!(matches!(reading("/work/.env"), Verdict::Forbid(_)));
@@ -267,7 +270,8 @@ impl Gate {
         told: &[Denial],
         guessed: Option<&Denial>,
     ) -> Option<Box<ApprovalQuestion>> {
-        let asks = approval_requirement(self.approval, ApprovalCase::Refused) == ApprovalRequirement::NeedsApproval;
+        let asks =
+            approval_requirement(self.approval, ApprovalCase::Refused) == ApprovalRequirement::NeedsApproval;
         if !asks || permit.confinement().is_none() || permit.climbs() >= MAX_CLIMBS {
             return None;
         }
@@ -284,7 +288,9 @@ impl Gate {
         let pleads = intent.escalation == Escalation::Required;
         if more.is_empty() && (pleads || ungrantable && self.may_leave(told)) {
             more.insert(Grant::Unconfined);
-            why.extend(told.iter().map(|denial| ApprovalReason::Refused { denial: denial.clone(), guessed: false }));
+            why.extend(
+                told.iter().map(|denial| ApprovalReason::Refused { denial: denial.clone(), guessed: false }),
+            );
             why.extend(pleads.then_some(ApprovalReason::Leaves));
         }
         if more.is_empty() {
@@ -299,7 +305,7 @@ impl Gate {
             account,
             why,
             confinement: permit.confinement().cloned(),
-            proposal: crate::propose::propose_grant_rule(&more),
+            proposal: crate::propose_rule::propose_grant_rule(&more),
             grants,
             agents: Vec::new(),
             again: true,
@@ -320,8 +326,9 @@ impl Gate {
         if self.machine.standing(path) == path {
             return path.to_owned();
         }
-        let is_part =
-            |above: &&Path| self.host_file(above).is_some_and(|file| file.role == HostFileRole::Configuration);
+        let is_part = |above: &&Path| {
+            self.host_file(above).is_some_and(|file| file.role == HostFileRole::Configuration)
+        };
         path.ancestors().take_while(is_part).last().unwrap_or(path).to_owned()
     }
 
@@ -372,7 +379,8 @@ impl Gate {
     fn is_closed(&self, path: &Path) -> bool {
         let home = self.confinement.home.as_deref();
         self.confinement.read_only.iter().any(|closed| path.starts_with(closed))
-            && rules_for_path(&self.rules(), path, PathAccess::Write, home).all(|rule| rule.decision != RuleDecision::Ask)
+            && rules_for_path(&self.rules(), path, PathAccess::Write, home)
+                .all(|rule| rule.decision != RuleDecision::Ask)
     }
 
     /// Returns true if leaving the sandbox would lift every denial in `told` and no rule forbids it.

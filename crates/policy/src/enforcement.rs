@@ -183,21 +183,24 @@ impl Enforcement {
     /// says. It is one sentence without a full stop.
     ///
     /// ```
-    /// use toolgate_policy::{Enforcement, Gap};
+    /// use toolgate_policy::{Enforcement, EnforcementGap};
     /// assert_eq!(Enforcement::Full.warning(), None);
     /// // This refuses more than the policy does, not less.
-    /// assert_eq!(Enforcement::Partial(vec![Gap::Caches]).warning(), None);
-    /// assert!(Enforcement::Partial(vec![Gap::DenyRead]).warning().unwrap().contains("secrets"));
+    /// assert_eq!(Enforcement::Partial(vec![EnforcementGap::Caches]).warning(), None);
+    /// assert!(Enforcement::Partial(vec![EnforcementGap::DenyRead]).warning().unwrap().contains("secrets"));
     /// ```
     pub fn warning(&self) -> Option<String> {
         const MENDS: &str = "`toolgate doctor` says what mends it";
         match self {
-            Self::Full | Self::None { why: UnenforcedReason::FullAccess | UnenforcedReason::External } => None,
+            Self::Full | Self::None { why: UnenforcedReason::FullAccess | UnenforcedReason::External } => {
+                None
+            }
             Self::None { why: UnenforcedReason::Unable } => Some(format!(
                 "commands are NOT confined: this system can enforce nothing of what the policy says; {MENDS}"
             )),
             Self::Partial(gaps) => {
-                let weaker: Vec<&EnforcementGap> = WEAKENING.iter().filter(|gap| gaps.contains(gap)).collect();
+                let weaker: Vec<&EnforcementGap> =
+                    WEAKENING.iter().filter(|gap| gaps.contains(gap)).collect();
                 let named: Vec<&str> = weaker.iter().take(NAMED).map(|gap| gap.sentence()).collect();
                 let more = match weaker.len().saturating_sub(NAMED) {
                     0 => String::new(),

@@ -53,10 +53,10 @@ pub enum InheritScope {
 /// The keys of model providers are never passed on.
 ///
 /// ```
-/// use toolgate_policy::Environment;
+/// use toolgate_policy::EnvironmentPolicy;
 /// let host = ["PATH=/bin", "CI=1", "GITHUB_TOKEN=x"].map(|one| one.split_once('=').unwrap());
 /// let host = host.map(|(name, value)| (name.into(), value.into()));
-/// let environment = Environment { pass: vec!["CI".to_owned(), "GITHUB_*".to_owned()], ..Environment::default() };
+/// let environment = EnvironmentPolicy { pass: vec!["CI".to_owned(), "GITHUB_*".to_owned()], ..EnvironmentPolicy::default() };
 /// assert_eq!(environment.build(host).into_keys().collect::<Vec<_>>(), ["CI", "PATH"]);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -161,7 +161,8 @@ impl EnvironmentPolicy {
             InheritScope::None => false,
         };
         let asked = asked || self.pass.iter().any(|pattern| fits(pattern, name));
-        is_value(value) && (self.names(name) || asked && !is_withheld(name) && !looks_like_secret_value(value))
+        is_value(value)
+            && (self.names(name) || asked && !is_withheld(name) && !looks_like_secret_value(value))
     }
 
     /// Returns true if `pass` names the variable in full.

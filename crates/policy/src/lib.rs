@@ -3,72 +3,79 @@
 //!
 //! Everything here is a value or a pure function over values: this crate performs no I/O.
 
-mod account;
-mod approval;
+mod after_cd;
+mod approval_policy;
+mod approval_question;
+mod approval_store;
+mod combined_dangers;
+mod command_analysis;
 mod credentials;
+mod dataflow;
 mod decide;
 mod denial;
-mod deny;
-mod download;
-mod embedded;
-mod endless;
+mod deny_read;
+mod disguised_danger;
+mod download_then_run;
+mod effect_summary;
+mod embedded_code;
+mod endless_output;
 mod enforcement;
 mod environment;
+mod evaluate;
 mod expand;
-mod fed;
-mod glob;
+mod glob_limits;
 mod grant;
 mod home_names;
-mod host;
 mod host_files;
 mod host_names;
+mod host_pattern;
 mod intent;
-mod interpreter;
-mod judge;
+mod interpreter_args;
+mod invisible_chars;
 mod known;
-mod letters;
-mod lookup;
-mod machine;
-mod moved;
-mod path;
+mod machine_lookup;
+mod model_path;
 mod permit;
-mod propose;
-mod question;
-mod reach;
+mod propose_rule;
+mod read_scope;
+mod rule_lookup;
 pub mod rules;
 mod sandbox;
 pub mod shell;
-mod spelled;
-mod started;
-mod store;
-mod together;
-mod touches;
+mod xargs_pipeline;
 
-pub use account::{CommandAnalysis, ClassifiedCommand, AppliedRule, is_read_only_command};
-pub use approval::{ApprovalPolicy, ApprovalCase, ApprovalRequirement, approval_requirement};
+pub use approval_policy::{ApprovalCase, ApprovalPolicy, ApprovalRequirement, approval_requirement};
+pub use approval_question::{ApprovalQuestion, ApprovalReason, ReviewDecision, RuleProposal};
+pub use approval_store::{ApprovalKey, ApprovalStore};
+pub use command_analysis::{AppliedRule, ClassifiedCommand, CommandAnalysis, is_read_only_command};
 pub use credentials::looks_like_secret_name as is_secret_name;
 pub use decide::{Gate, MAX_CLIMBS, ReviewOutcome, Verdict};
-pub use denial::{Denial, ResourceExcess, NotAskedReason};
-pub use deny::{DEFAULT_DENY_READ, DenyRead, DenyReadFault};
+pub use denial::{Denial, NotAskedReason, ResourceExcess};
+pub use deny_read::{DEFAULT_DENY_READ, DenyRead, DenyReadFault};
+pub use effect_summary::EffectSummary;
 pub use enforcement::{Enforcement, EnforcementGap, MissingTier, UnenforcedReason};
-pub use environment::{EnvironmentPolicy, EnvironmentFault, InheritScope, imposed_variables};
-pub use glob::{glob_fault, count_wildcards};
+pub use environment::{EnvironmentFault, EnvironmentPolicy, InheritScope, imposed_variables};
+pub use glob_limits::{count_wildcards, glob_fault};
 pub use grant::{Grant, Grants};
 pub use home_names::{HOME_CONFIGURATION, HOME_LISTED};
-pub use host::{HostPattern, HostPatternFault, HostRules, is_public_address};
 pub use host_files::{HostFile, HostFileRole, MissingConfigAction, host_file_by_name};
 pub use host_names::{HOST_CONFIGURATION, NESTED_CONFIGURATION};
-pub use intent::{CommandLine, Effect, Escalation, ForeignToolCall, Intent, MemoryNote, ToolTrust, ProgramInput};
-pub use known::{CommandRisk, dangerous_variable, is_interpreter, classify_command, classify_words, rule_prefix};
-pub use letters::is_invisible;
-pub use machine::{MachineLookup, ResolvedProgram};
-pub use path::{ModelPathFault, normalize_path, resolve_path};
-pub use permit::Permit;
-pub use question::{ApprovalReason, RuleProposal, ApprovalQuestion, ReviewDecision};
-pub use reach::{ReadScope, ReadRoot};
-pub use rules::{RuleDecision, RuleLayer, MatchedRule, MatchedRules, RuleSubject, PolicyRule, RuleFault, RuleSet};
-pub use sandbox::{
-    MinimumTier, Confinement, ResourceLimits, NetworkPolicy, ClosedPath, SandboxPolicy, Tier, is_inside_configuration,
+pub use host_pattern::{HostPattern, HostPatternFault, HostRules, is_public_address};
+pub use intent::{
+    CommandLine, Effect, Escalation, ForeignToolCall, Intent, MemoryNote, ProgramInput, ToolTrust,
 };
-pub use store::{ApprovalStore, ApprovalKey};
-pub use touches::EffectSummary;
+pub use invisible_chars::is_invisible;
+pub use known::{
+    CommandRisk, classify_command, classify_words, dangerous_variable, is_interpreter, rule_prefix,
+};
+pub use machine_lookup::{MachineLookup, ResolvedProgram};
+pub use model_path::{ModelPathFault, normalize_path, resolve_path};
+pub use permit::Permit;
+pub use read_scope::{ReadRoot, ReadScope};
+pub use rules::{
+    MatchedRule, MatchedRules, PolicyRule, RuleDecision, RuleFault, RuleLayer, RuleSet, RuleSubject,
+};
+pub use sandbox::{
+    ClosedPath, Confinement, MinimumTier, NetworkPolicy, ResourceLimits, SandboxPolicy, Tier,
+    is_inside_configuration,
+};

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::host_files::host_file_on;
-use crate::machine::UnknownMachine;
-use crate::{Confinement, Denial, Grant, Grants, HostFile, HostFileRole, MachineLookup, ReadScope, SandboxPolicy};
+use crate::machine_lookup::UnknownMachine;
+use crate::{
+    Confinement, Denial, Grant, Grants, HostFile, HostFileRole, MachineLookup, ReadScope, SandboxPolicy,
+};
 
 /// Permits its holder exactly the reads, writes and commands that the call stated and the policy allows.
 ///
@@ -120,7 +122,9 @@ impl Permit {
             return Err(Denial::HostConfiguration { path: real.to_owned(), when });
         }
         match self.confinement() {
-            Some(confinement) if !confinement.may_write(real) => Err(confinement.closed_path_denial(real.to_owned())),
+            Some(confinement) if !confinement.may_write(real) => {
+                Err(confinement.closed_path_denial(real.to_owned()))
+            }
             _ => Ok(()),
         }
     }

@@ -116,7 +116,8 @@ fn passes_named_variables_and_patterns() {
         ("openai_Api_key", "x", &["openai_Api_key"], false),
         ("A=B", "x", &["A=B"], false),
     ] {
-        let environment = EnvironmentPolicy { inherit: InheritScope::None, pass: strings(pass), ..Default::default() };
+        let environment =
+            EnvironmentPolicy { inherit: InheritScope::None, pass: strings(pass), ..Default::default() };
         assert_eq!(gets(&environment, name, value), expected, "{name} {pass:?}");
     }
 }
@@ -144,7 +145,8 @@ fn a_name_must_be_text_and_a_value_need_not() {
 
 #[test]
 fn profile_exports_reach_commands_unless_withheld() {
-    let environment = EnvironmentPolicy { pass: strings(&["NPM_TOKEN", "GH_*"]), ..EnvironmentPolicy::default() };
+    let environment =
+        EnvironmentPolicy { pass: strings(&["NPM_TOKEN", "GH_*"]), ..EnvironmentPolicy::default() };
     for (name, expected) in [
         ("EDITOR", true),
         ("LD_LIBRARY_PATH", true),

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::fault::{RpcErrorCode, RpcFault};
-use crate::frames::{IncomingFrame, FrameRead, FrameWrite, MessageTransport, DisconnectProbe};
-use crate::message::{RequestId, MAX_MESSAGE, RpcMessage, InvalidMessage, encode_response};
+use crate::message::{InvalidMessage, MAX_MESSAGE, RequestId, RpcMessage, encode_response};
 use crate::peer::Peer;
+use crate::transport::{DisconnectProbe, FrameRead, FrameWrite, IncomingFrame, MessageTransport};
 
 /// Limits of one connection.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +81,11 @@ impl Default for CancelNotification {
 }
 
 /// Serves one connection until either side closes it.
-pub async fn serve_connection(host: Arc<dyn RpcHost>, mut frames: impl MessageTransport, limits: ConnectionLimits) {
+pub async fn serve_connection(
+    host: Arc<dyn RpcHost>,
+    mut frames: impl MessageTransport,
+    limits: ConnectionLimits,
+) {
     let probe = frames.probe();
     let (mut read, mut write) = frames.split();
     let peer = Peer::new(host.cancel_notification());
@@ -100,7 +104,8 @@ pub async fn serve_connection(host: Arc<dyn RpcHost>, mut frames: impl MessageTr
         }
         write.finish().await;
     };
-    let desk = MessageDispatcher { host: Arc::clone(&host), peer: peer.clone(), limits, open: Arc::default() };
+    let desk =
+        MessageDispatcher { host: Arc::clone(&host), peer: peer.clone(), limits, open: Arc::default() };
     let reading = async {
         // ends: with the connection
         loop {
@@ -197,7 +202,9 @@ impl MessageDispatcher {
         match RpcMessage::parse(bytes) {
             None => {}
             Some(Ok(RpcMessage::Request { id, method, params })) => self.request(id, method, params).await,
-            Some(Ok(RpcMessage::Notification { method, params })) => self.handle_notification(&method, params),
+            Some(Ok(RpcMessage::Notification { method, params })) => {
+                self.handle_notification(&method, params)
+            }
             Some(Ok(RpcMessage::Response { id, answer })) => {
                 // Late and duplicate answers are ignored.
                 let _nobody_waits = self.peer.complete_request(&id, answer);
@@ -312,7 +319,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::frames::LineTransport;
+    use crate::transport::LineTransport;
 
     /// A host that sends a request of its own before it answers, and records its notifications.
     #[derive(Default)]
@@ -348,7 +355,11 @@ mod tests {
     async fn exchange_lines(lines: &str) -> (Vec<String>, Vec<String>) {
         let (host, (ours, theirs)) = (Arc::<AskingHost>::default(), tokio::io::duplex(16));
         let (read, write) = tokio::io::split(theirs);
-        let serving = serve_connection(Arc::clone(&host) as Arc<dyn RpcHost>, LineTransport(read, write), ConnectionLimits::default());
+        let serving = serve_connection(
+            Arc::clone(&host) as Arc<dyn RpcHost>,
+            LineTransport(read, write),
+            ConnectionLimits::default(),
+        );
         let asking = async {
             let (mut from, mut to) = tokio::io::split(ours);
             to.write_all(lines.as_bytes()).await.unwrap();
@@ -372,7 +383,10 @@ mod tests {
     async fn half_closed_client_is_still_answered_but_cannot_be_asked() {
         let (said, told) = exchange_lines("{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":null}\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\"}\n").await;
         let answer: Value = serde_json::from_str(said.last().unwrap()).unwrap();
-        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(RpcErrorCode::Peer.number())));
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"]),
+            (&json!(7), &json!(RpcErrorCode::Peer.number()))
+        );
         assert_eq!(told, ["x {}", "silent true"]);
     }
 
@@ -392,7 +406,8 @@ mod tests {
         let (read, write) = tokio::io::split(theirs);
         let host = Arc::<AskingHost>::default();
         let limits = ConnectionLimits { stalled: Duration::from_millis(50), ..ConnectionLimits::default() };
-        let serving = serve_connection(Arc::clone(&host) as Arc<dyn RpcHost>, LineTransport(read, write), limits);
+        let serving =
+            serve_connection(Arc::clone(&host) as Arc<dyn RpcHost>, LineTransport(read, write), limits);
         let (_unread, mut to) = tokio::io::split(ours);
         let asking = async {
             // Sends more requests than it reads; the connection stays open.

@@ -7,21 +7,21 @@
 
 mod connection;
 mod fault;
-mod frames;
 mod message;
 mod methods;
 mod openrpc;
 mod outbox;
 mod peer;
 pub mod protocol;
+mod transport;
 
-pub use connection::{IncomingRequest, RpcHost, ConnectionLimits, CancelNotification, serve_connection};
+pub use connection::{CancelNotification, ConnectionLimits, IncomingRequest, RpcHost, serve_connection};
 pub use fault::{RpcErrorCode, RpcFault};
-pub use frames::{
-    IncomingFrame, FrameRead, FrameWrite, MessageTransport, HandshakeHeaders, LineReader, LineWriter, LineTransport, DisconnectProbe, ProbedTransport, WebSocketTransport,
-    WebSocketReader, WebSocketWriter,
-};
-pub use message::{RequestId, MAX_MESSAGE, RpcMessage};
+pub use message::{MAX_MESSAGE, RequestId, RpcMessage};
 pub use methods::{Call, Method, fitting, method, reply};
 pub use openrpc::openrpc_document;
 pub use peer::Peer;
+pub use transport::{
+    DisconnectProbe, FrameRead, FrameWrite, HandshakeHeaders, IncomingFrame, LineReader, LineTransport,
+    LineWriter, MessageTransport, ProbedTransport, WebSocketReader, WebSocketTransport, WebSocketWriter,
+};

@@ -64,9 +64,10 @@ impl RpcMessage {
         let wrong = |code: RpcErrorCode, why: String| InvalidMessage { id: None, fault: code.fault(why) };
         Some(match serde_json::from_slice::<Value>(bytes) {
             Ok(Value::Object(members)) => Self::from_members(members),
-            Ok(Value::Array(_)) => {
-                Err(wrong(RpcErrorCode::Request, "batches are not taken; send one message at a time".to_owned()))
-            }
+            Ok(Value::Array(_)) => Err(wrong(
+                RpcErrorCode::Request,
+                "batches are not taken; send one message at a time".to_owned(),
+            )),
             Ok(_) => Err(wrong(RpcErrorCode::Request, "a message is a JSON object".to_owned())),
             Err(error) => Err(wrong(RpcErrorCode::Parse, format!("it is no JSON: {error}"))),
         })
@@ -79,7 +80,8 @@ impl RpcMessage {
             Some(Value::Number(number)) => number.as_i64().map(|id| Some(RequestId::Number(id))).ok_or(()),
             Some(_) => Err(()),
         };
-        let wrong = |id: Option<RequestId>, why: &str| InvalidMessage { id, fault: RpcErrorCode::Request.fault(why) };
+        let wrong =
+            |id: Option<RequestId>, why: &str| InvalidMessage { id, fault: RpcErrorCode::Request.fault(why) };
         let Ok(id) = id else {
             return Err(wrong(None, "the `id` must be a whole number, or a text of at most 256 bytes"));
         };
@@ -94,7 +96,10 @@ impl RpcMessage {
         // Some clients write `null` for absent params.
         let params = members.remove("params").filter(|params| !params.is_null()).unwrap_or_else(|| json!({}));
         if !params.is_object() {
-            return Err(InvalidMessage { id, fault: RpcErrorCode::Params.fault("the `params` must be an object") });
+            return Err(InvalidMessage {
+                id,
+                fault: RpcErrorCode::Params.fault("the `params` must be an object"),
+            });
         }
         Ok(match id {
             Some(id) => Self::Request { id, method, params },
@@ -108,7 +113,8 @@ impl RpcMessage {
         let answer = match (members.remove("result"), members.remove("error")) {
             (Some(result), None) => Ok(result),
             (None, Some(error)) => Err(serde_json::from_value(error).unwrap_or_else(|_| {
-                RpcErrorCode::Peer.fault("it was refused, with an error that is none: it has no `code` and `message`")
+                RpcErrorCode::Peer
+                    .fault("it was refused, with an error that is none: it has no `code` and `message`")
             })),
             _ => return Err(wrong("an answer has either a `result` or an `error`")),
         };
@@ -161,7 +167,11 @@ mod tests {
             ("1", None, RpcErrorCode::Request),
             (r#"{"id":1,"method":"a"}"#, Some(RequestId::Number(1)), RpcErrorCode::Request),
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"a"}"#, None, RpcErrorCode::Request),
-            (r#"{"jsonrpc":"2.0","id":"x","method":1}"#, Some(RequestId::Text("x".to_owned())), RpcErrorCode::Request),
+            (
+                r#"{"jsonrpc":"2.0","id":"x","method":1}"#,
+                Some(RequestId::Text("x".to_owned())),
+                RpcErrorCode::Request,
+            ),
             (
                 r#"{"jsonrpc":"2.0","id":"x","method":"a","params":[]}"#,
                 Some(RequestId::Text("x".to_owned())),

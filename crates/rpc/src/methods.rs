@@ -91,12 +91,12 @@ macro_rules! calls {
 
         rows! {
             $(Server $name $about $variant($params) -> $result;)*
-            Client "approval/request" "Something has to be approved." ApprovalRequest(p::Ruling) -> p::Decision;
-            Client "user/ask" "The model wants to know something from the user." UserAsk(p::Question) -> p::Answer;
-            Client "tool/invoke" "A tool of the client's is called." ToolInvoke(p::Invocation) -> p::Invoked;
-            Told "session/event" "Something happened in a session that is followed." SessionEvent(p::EventParams) -> p::Empty;
-            Told "session/delta" "Something is happening; it will be told as an event when it is over." SessionDelta(p::Delta) -> p::Empty;
-            Told "$/cancel" "A request is taken back, by whoever made it." CancelRequest(p::Cancel) -> p::Empty;
+            Client "approval/request" "Something has to be approved." ApprovalRequest(p::ApprovalRequestParams) -> p::ApprovalRequestResult;
+            Client "user/ask" "The model wants to know something from the user." UserAsk(p::UserAskParams) -> p::UserAskResult;
+            Client "tool/invoke" "A tool of the client's is called." ToolInvoke(p::ToolInvokeParams) -> p::ToolInvokeResult;
+            Told "session/event" "Something happened in a session that is followed." SessionEvent(p::SessionEventParams) -> p::EmptyResult;
+            Told "session/delta" "Something is happening; it will be told as an event when it is over." SessionDelta(p::SessionDeltaParams) -> p::EmptyResult;
+            Told "$/cancel" "A request is taken back, by whoever made it." CancelRequest(p::CancelParams) -> p::EmptyResult;
         }
     };
 }
@@ -133,7 +133,8 @@ calls! {
 /// # Errors
 /// The error in `given`.
 pub fn reply<M: Method>(given: Result<M::Result, RpcFault>) -> Result<Value, RpcFault> {
-    serde_json::to_value(given?).map_err(|error| RpcErrorCode::Internal.fault(format!("`{}`: {error}", M::NAME)))
+    serde_json::to_value(given?)
+        .map_err(|error| RpcErrorCode::Internal.fault(format!("`{}`: {error}", M::NAME)))
 }
 
 /// Deserialises `params`.

@@ -86,7 +86,8 @@ impl Peer {
     /// # Errors
     /// If the peer returns an error, disconnects, or returns an invalid result.
     pub async fn call<M: Method>(&self, params: &M::Params) -> Result<M::Result, RpcFault> {
-        let params = serde_json::to_value(params).map_err(|error| RpcErrorCode::Internal.fault(error.to_string()))?;
+        let params =
+            serde_json::to_value(params).map_err(|error| RpcErrorCode::Internal.fault(error.to_string()))?;
         let answer = self.request(M::NAME, &params).await?;
         parse_value(answer).map_err(|why| {
             RpcErrorCode::Peer.fault(format!("the client's answer to `{}` cannot be read{why}", M::NAME))

@@ -1,22 +1,24 @@
 //! Shared test helpers. No shipped crate depends on this one.
 
-mod approver;
-mod bless;
+mod committed_file;
 mod install;
 pub mod node;
 mod not_run;
-mod places;
 pub mod python;
-mod session;
 mod signals;
-mod trials;
+mod test_approver;
+mod test_dirs;
+mod test_harness;
+mod tool_session;
 mod workspace;
 
-pub use approver::TestApprover;
-pub use bless::assert_committed;
+pub use committed_file::assert_committed;
 pub use not_run::not_run;
-pub use places::{WorldExecutableCopy, is_hidden_by_sandbox, visible_file, visible_base_dir, visible_tempdir};
-pub use session::ToolTestSession;
 pub use signals::restore_signals;
-pub use trials::{HarnessCase, SkipReason, run as run_trials, run_cases, run_cases_then};
+pub use test_approver::TestApprover;
+pub use test_dirs::{
+    WorldExecutableCopy, is_hidden_by_sandbox, visible_base_dir, visible_file, visible_tempdir,
+};
+pub use test_harness::{HarnessCase, SkipReason, run as run_trials, run_cases, run_cases_then};
+pub use tool_session::ToolTestSession;
 pub use workspace::TestWorkspace;

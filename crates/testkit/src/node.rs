@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::install::{run_or_panic, install_once, new_command};
+use crate::install::{install_once, new_command, run_or_panic};
 
 const PACKAGES: &str = include_str!("../node-packages.json");
 const CODEX: &str = r#"{"private": true, "dependencies": {"@openai/codex": "0.166.0"}}"#;

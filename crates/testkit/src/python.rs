@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 use std::thread;
 
-use crate::install::{run_or_panic, install_once, new_command};
+use crate::install::{install_once, new_command, run_or_panic};
 
 const REQUIREMENTS: &str = include_str!("../python-requirements.txt");
 const REQUIREMENTS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python-requirements.txt");

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::spelling::{restore_sent_names, rename_aliases};
+use crate::arg_aliases::{rename_aliases, restore_sent_names};
 use crate::{
-    AdditionalProperties, BadArguments, FreeformSpec, FunctionSpec, TextGrammar, JsonSchema, StrictMode, ToolPayload, ToolSpec,
-    replace_lone_surrogates,
+    AdditionalProperties, BadArguments, FreeformSpec, FunctionSpec, JsonSchema, StrictMode, TextGrammar,
+    ToolPayload, ToolSpec, replace_lone_surrogates,
 };
 
 /// Longer arguments, in bytes, are rejected.

@@ -8,8 +8,8 @@ use policy::{Intent, Permit};
 
 use crate::args::fault_as_sent;
 use crate::{
-    Args, Cx, JsonSchema, LengthBounds, WorkingDir, StrictMode, StrictFault, ToolCall, ToolError, ToolOutput, ToolPayload,
-    ToolSpec, JsonType,
+    Args, Cx, JsonSchema, JsonType, LengthBounds, StrictFault, StrictMode, ToolCall, ToolError, ToolOutput,
+    ToolPayload, ToolSpec, WorkingDir,
 };
 
 /// A tool: one type, one file.

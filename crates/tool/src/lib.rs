@@ -31,36 +31,38 @@
 //! assert_eq!(erase(Hello).unwrap().spec().name(), "hello");
 //! ```
 
+mod arg_aliases;
 mod args;
-mod call;
-mod cx;
+mod call_context;
 mod error;
-mod fit;
-mod foreign;
+mod foreign_tool;
 mod halt;
 mod handler;
+mod lone_surrogates;
 mod notice;
-mod output;
+mod sanitize_text;
 mod schema;
-mod spec;
-mod spelling;
-mod surrogates;
-mod text;
+mod tool_call;
+mod tool_output;
+mod tool_spec;
+mod truncate;
 
 pub use args::{Args, FreeformArgs, FreeformLanguage, MAX_ARGUMENT_BYTES};
-pub use call::{CallId, LocalShellCall, ToolCall, ToolPayload};
-pub use cx::{Cx, WorkingDir, StopFlag};
-pub use error::{BadArguments, ToolErrorKind, ToolError};
-pub use fit::{BYTES_PER_TOKEN, truncate_middle};
-pub use foreign::{ToolOutputFuture, ForeignBackend, ForeignToolSpec};
+pub use call_context::{Cx, StopFlag, WorkingDir};
+pub use error::{BadArguments, ToolError, ToolErrorKind};
+pub use foreign_tool::{ForeignBackend, ForeignToolSpec, ToolOutputFuture};
 pub use futures_util::future::BoxFuture;
 pub use halt::{GRACE, HaltReason};
-pub use handler::{AnyTool, CallAttempt, ToolJob, Lane, RequiredCapability, ShellForm, ToolHandler, ToolSource, erase};
-pub use notice::{NoticeListener, ToolNotice, OutputStream, PlanStep, StepStatus};
-pub use output::{OmittedSize, OutputFacts, OutputImage, OutputItem, ToolOutput, ProcessUsage};
-pub use schema::{
-    AdditionalProperties, NumericBounds, SchemaComposition, JsonSchema, LengthBounds, SchemaViolation, SchemaNotes, ObjectSchema, SchemaFault, StrictFault, JsonType,
-    ValueConstraints,
+pub use handler::{
+    AnyTool, CallAttempt, Lane, RequiredCapability, ShellForm, ToolHandler, ToolJob, ToolSource, erase,
 };
-pub use spec::{FreeformSpec, FunctionSpec, TextGrammar, StrictMode, ToolSpec};
-pub use surrogates::replace_lone_surrogates;
+pub use lone_surrogates::replace_lone_surrogates;
+pub use notice::{NoticeListener, OutputStream, PlanStep, StepStatus, ToolNotice};
+pub use schema::{
+    AdditionalProperties, JsonSchema, JsonType, LengthBounds, NumericBounds, ObjectSchema, SchemaComposition,
+    SchemaFault, SchemaNotes, SchemaViolation, StrictFault, ValueConstraints,
+};
+pub use tool_call::{CallId, LocalShellCall, ToolCall, ToolPayload};
+pub use tool_output::{OmittedSize, OutputFacts, OutputImage, OutputItem, ProcessUsage, ToolOutput};
+pub use tool_spec::{FreeformSpec, FunctionSpec, StrictMode, TextGrammar, ToolSpec};
+pub use truncate::{BYTES_PER_TOKEN, truncate_middle};

@@ -9,7 +9,11 @@ fn seen(schema: &Value) -> String {
     let schema = JsonSchema::from_foreign(schema, BUDGET).expect("the root is an object");
     let text = serde_json::to_string(&schema).expect("a schema is plain JSON");
     let again = serde_json::from_str(&text).expect("it was just written");
-    assert_eq!(JsonSchema::from_foreign(&again, BUDGET).as_ref(), Ok(&schema), "reading it again changes nothing");
+    assert_eq!(
+        JsonSchema::from_foreign(&again, BUDGET).as_ref(),
+        Ok(&schema),
+        "reading it again changes nothing"
+    );
     text
 }
 

@@ -12,26 +12,30 @@
 //!
 //! A tool of your own is one type: see `examples/my_first_tool.rs`.
 
-mod asking;
-mod build;
+mod approvals;
+mod builder;
 #[cfg(feature = "tools")]
-mod commands;
+mod command_sandbox;
+#[cfg(feature = "tools")]
+mod command_setup;
+#[cfg(feature = "mcp")]
+mod confined_server;
 #[cfg(feature = "tools")]
 mod hooks;
 #[cfg(feature = "tools")]
-mod own;
-#[cfg(feature = "mcp")]
-mod program;
-#[cfg(feature = "tools")]
-mod sandbox;
+mod internal_command;
 #[cfg(feature = "tools")]
 mod turn;
 
-pub use build::{BuildFault, ToolgateBuilder};
+pub use builder::{BuildFault, ToolgateBuilder};
+#[cfg(feature = "tools")]
+pub use command_sandbox::{CommandSandbox, ConfinedCommand, SandboxFault};
+#[cfg(feature = "mcp")]
+pub use confined_server::ConfinedServerProgram;
 pub use engine::{
-    AnsweredCall, ApplyPatchToolType, Approver, DuplicateCall, CallEvent, ModelFamily, Hook, HookResponse, HookDecision, OverflowStore,
-    CallLimits, ToolMetrics, CallObserver, PlannedCall, RegistryFault, Rulebook, ShellType, ToolCallRuntime, ToolRegistry,
-    ToolRouter, ToolStats, ToolsConfig, WebSearchMode,
+    AnsweredCall, ApplyPatchToolType, Approver, CallEvent, CallLimits, CallObserver, DuplicateCall, Hook,
+    HookDecision, HookResponse, ModelFamily, OverflowStore, PlannedCall, RegistryFault, Rulebook, ShellType,
+    ToolCallRuntime, ToolMetrics, ToolRegistry, ToolRouter, ToolStats, ToolsConfig, WebSearchMode,
 };
 /// File access: a tool opens files here with its permit.
 pub use exec::fs;
@@ -40,34 +44,33 @@ pub use exec::process::init;
 #[cfg(feature = "tools")]
 pub use exec::{session::SharedProcesses, shell::InstalledShell, spill::Spill};
 #[cfg(feature = "tools")]
-pub use hooks::{CommandHook, HookMoment, HookFailurePolicy};
+pub use hooks::{CommandHook, HookFailurePolicy, HookMoment};
+#[cfg(feature = "tools")]
+pub use internal_command::InternalCommand;
 /// MCP client and server.
 #[cfg(feature = "mcp")]
 pub use mcp;
-#[cfg(feature = "tools")]
-pub use own::InternalCommand;
 /// The edit engine: applies patches as models write them, all or nothing.
 #[cfg(feature = "tools")]
 pub use patch;
 pub use policy::{
-    CommandAnalysis, ApprovalPolicy, MinimumTier, ApprovalReason, CommandLine, Confinement, DEFAULT_DENY_READ, Denial, DenyRead,
-    Effect, Enforcement, EnvironmentPolicy, EnvironmentFault, Escalation, EnforcementGap, Gate, Grant, HostPattern, HostPatternFault, HostRules,
-    InheritScope, Intent, CommandRisk, ResourceLimits as CommandLimits, MachineLookup, NetworkPolicy, ClassifiedCommand, Permit, RuleProposal, ApprovalQuestion,
-    ReadScope, ReviewDecision, ReadRoot, SandboxPolicy, Tier, EffectSummary, Verdict, host_file_by_name, is_invisible,
-    is_inside_configuration, is_secret_name, rules, shell,
+    ApprovalPolicy, ApprovalQuestion, ApprovalReason, ClassifiedCommand, CommandAnalysis, CommandLine,
+    CommandRisk, Confinement, DEFAULT_DENY_READ, Denial, DenyRead, Effect, EffectSummary, Enforcement,
+    EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation, Gate, Grant, HostPattern,
+    HostPatternFault, HostRules, InheritScope, Intent, MachineLookup, MinimumTier, NetworkPolicy, Permit,
+    ReadRoot, ReadScope, ResourceLimits as CommandLimits, ReviewDecision, RuleProposal, SandboxPolicy, Tier,
+    Verdict, host_file_by_name, is_inside_configuration, is_invisible, is_secret_name, rules, shell,
 };
-#[cfg(feature = "mcp")]
-pub use program::ConfinedServerProgram;
-#[cfg(feature = "tools")]
-pub use sandbox::{ConfinedCommand, CommandSandbox, SandboxFault};
 pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    ToolOutputFuture, ForeignBackend, AnyTool, Args, CallAttempt, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallId, OmittedSize, Cx,
-    ToolErrorKind, OutputFacts, ForeignToolSpec, FreeformArgs, FreeformSpec, FunctionSpec, GRACE, TextGrammar, HaltReason, OutputImage, OutputItem, ToolJob,
-    JsonSchema, Lane, FreeformLanguage, NoticeListener, LocalShellCall, RequiredCapability, ToolNotice, OutputStream, WorkingDir, PlanStep, ShellForm,
-    StepStatus, StopFlag, StrictMode, ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSource,
-    ToolSpec, ProcessUsage, erase, fit, replace_lone_surrogates,
+    AnyTool, Args, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallAttempt, CallId, Cx, ForeignBackend,
+    ForeignToolSpec, FreeformArgs, FreeformLanguage, FreeformSpec, FunctionSpec, GRACE, HaltReason,
+    JsonSchema, Lane, LocalShellCall, NoticeListener, OmittedSize, OutputFacts, OutputImage, OutputItem,
+    OutputStream, PlanStep, ProcessUsage, RequiredCapability, ShellForm, StepStatus, StopFlag, StrictMode,
+    TextGrammar, ToolCall, ToolError, ToolErrorKind, ToolHandler, ToolJob, ToolNotice, ToolOutput,
+    ToolOutputFuture, ToolPayload, ToolSource, ToolSpec, WorkingDir, erase, replace_lone_surrogates,
+    truncate_middle,
 };
 #[cfg(feature = "tools")]
 pub use tools::{DEFAULT_SESSIONS, ImageSettings};

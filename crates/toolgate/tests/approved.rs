@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use policy::rules::{RuleLayer, RuleSet};
-use policy::{ApprovalPolicy, Grant, Grants, ApprovalQuestion, ReviewDecision, SandboxPolicy};
+use policy::{ApprovalPolicy, ApprovalQuestion, Grant, Grants, ReviewDecision, SandboxPolicy};
 use serde_json::{Value, json};
 use testkit::{TestApprover, trials};
 use tokio::runtime::Runtime;

@@ -9,7 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use policy::{Confinement, Denial, Enforcement, EnforcementGap, HostRules, ResourceLimits, NetworkPolicy, SandboxPolicy};
+use policy::{
+    Confinement, Denial, Enforcement, EnforcementGap, HostRules, NetworkPolicy, ResourceLimits, SandboxPolicy,
+};
 use serde_json::{Value, json};
 use testkit::trials;
 use tokio::runtime::Runtime;
@@ -263,7 +265,8 @@ fn a_connection_that_is_refused_has_a_name() {
     let script = "import socket; socket.create_connection(('192.0.2.7', 443), 5)";
     let answer = bench.call("shell", json!({ "command": ["python3", "-c", script] }));
     assert!(!answer.success);
-    let denial = Denial::MayNotConnect { target: "192.0.2.7:443".to_owned(), network: NetworkPolicy::Loopback };
+    let denial =
+        Denial::MayNotConnect { target: "192.0.2.7:443".to_owned(), network: NetworkPolicy::Loopback };
     assert_eq!(answer.facts.denials, std::slice::from_ref(&denial));
     assert!(
         answer.joined_text().contains(&format!("Refused by the sandbox: {denial}\n")),
@@ -300,8 +303,11 @@ fn a_host_is_reached_by_who_was_given_it() {
         bench.call("shell", json!({ "command": ["bash", "-c", script] }))
     };
     let given = ConfinedBench::with(Confinement { hosts: hosts.clone(), ..Confinement::default() });
-    let off =
-        ConfinedBench::with(Confinement { hosts: hosts.clone(), network: NetworkPolicy::Off, ..Confinement::default() });
+    let off = ConfinedBench::with(Confinement {
+        hosts: hosts.clone(),
+        network: NetworkPolicy::Off,
+        ..Confinement::default()
+    });
     for bench in [&given, &off] {
         assert!(ask(bench, first).joined_text().contains("hello"));
         assert!(!ask(bench, second).joined_text().contains("hello"), "it is forbidden");

@@ -172,7 +172,10 @@ fn a_patch_by_shell_is_asked_about_like_any_other() {
     let bench = EditBench::quiet();
     let answer = bench.sh(&heredoc.replace("cd src", "cd ../outside"));
     assert_eq!(answer.facts.error, Some(ToolErrorKind::Denied), "{}", answer.joined_text());
-    assert_eq!(bench.approver.take_questions().remove(0).grants, Grants::from([Grant::Write(bench.path("outside"))]));
+    assert_eq!(
+        bench.approver.take_questions().remove(0).grants,
+        Grants::from([Grant::Write(bench.path("outside"))])
+    );
     assert!(!bench.path("outside/new.txt").exists());
 }
 

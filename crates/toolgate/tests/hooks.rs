@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 use testkit::{TestWorkspace, trials};
 use tokio::runtime::Runtime;
 use toolgate::{
-    BuildFault, ToolgateBuilder, CallId, CancellationToken, CommandHook, ToolErrorKind, CallEvent, HookMoment, ToolNotice, CallObserver,
-    HookFailurePolicy, SandboxPolicy, ToolCall, ToolOutput, ToolPayload, Toolgate,
+    BuildFault, CallEvent, CallId, CallObserver, CancellationToken, CommandHook, HookFailurePolicy,
+    HookMoment, SandboxPolicy, ToolCall, ToolErrorKind, ToolNotice, ToolOutput, ToolPayload, Toolgate,
+    ToolgateBuilder,
 };
 
 trials![
@@ -180,8 +181,11 @@ fn patience(why: &str) -> Duration {
 fn a_failure_can_be_ignored_with_a_warning() {
     let bench = CommandHookBench::new();
     for (text, why) in failures() {
-        let hook =
-            CommandHook { on_failure: HookFailurePolicy::Ignore, timeout: patience(why), ..bench.before(text) };
+        let hook = CommandHook {
+            on_failure: HookFailurePolicy::Ignore,
+            timeout: patience(why),
+            ..bench.before(text)
+        };
         let warnings = Arc::new(WarningLog::default());
         let toolgate =
             bench.builder().observer(Arc::clone(&warnings) as Arc<_>).command_hook(hook).build().unwrap();
@@ -202,7 +206,8 @@ fn a_hook_reads_the_call_and_the_answer() {
     bench.read(hook);
     let events: Vec<Value> =
         bench.outside("heard").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let shown: Vec<String> = events.iter().map(|event| bench.workspace.normalize(&event.to_string())).collect();
+    let shown: Vec<String> =
+        events.iter().map(|event| bench.workspace.normalize(&event.to_string())).collect();
     insta::assert_snapshot!(shown.join("\n"), @r#"
     {"arguments":{"path":"a.txt"},"call_id":"call","cwd":"$DIR","effects":[{"read":"$DIR/a.txt"}],"escalation":false,"event":"before_call","justification":null,"tool":"read_file"}
     {"arguments":{"path":"a.txt"},"call_id":"call","cwd":"$DIR","effects":[{"read":"$DIR/a.txt"}],"error":null,"escalation":false,"event":"after_call","exit_code":null,"justification":null,"success":true,"text":"1| one","text_cut":false,"tool":"read_file"}

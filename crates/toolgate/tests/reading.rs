@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use testkit::TestWorkspace;
 use toolgate::fs::ConfinedFs;
-use toolgate::{Cx, Intent, Permit, WorkingDir, ToolError, ToolHandler, ToolOutput, Toolgate, json};
+use toolgate::{Cx, Intent, Permit, ToolError, ToolHandler, ToolOutput, Toolgate, WorkingDir, json};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
@@ -28,7 +28,8 @@ impl ToolHandler for FileSizeTool {
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.working_dir().resolve_path("path", &args.path)?;
-        let found = ConfinedFs::new(permit).lookup(&path).map_err(|fault| ToolError::io(fault.to_string()))?;
+        let found =
+            ConfinedFs::new(permit).lookup(&path).map_err(|fault| ToolError::io(fault.to_string()))?;
         Ok(ToolOutput::text(found.size().to_string()))
     }
 }

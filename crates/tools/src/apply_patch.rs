@@ -5,18 +5,18 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use patch::{FileChange, DiskTree, CommitMilestone, ParsedPatch, PatchPlan, CommitStep};
+use patch::{CommitMilestone, CommitStep, DiskTree, FileChange, ParsedPatch, PatchPlan};
 use policy::{Denial, Effect, Intent, Permit};
 use serde_json::json;
 use tool::{
-    AnyTool, CallAttempt, BoxFuture, Cx, FreeformSpec, TextGrammar, Lane, ToolNotice, WorkingDir, ToolCall, ToolError,
-    ToolOutput, ToolPayload, ToolSpec,
+    AnyTool, BoxFuture, CallAttempt, Cx, FreeformSpec, Lane, TextGrammar, ToolCall, ToolError, ToolNotice,
+    ToolOutput, ToolPayload, ToolSpec, WorkingDir,
 };
 
-use crate::door::private_tmp_hint;
-use crate::edits::EditTracker;
-use crate::git_directory::find_git_layout;
-use crate::own_files::PrivateFiles;
+use crate::edit_tracker::EditTracker;
+use crate::file_access::private_tmp_hint;
+use crate::git_layout::find_git_layout;
+use crate::private_files::PrivateFiles;
 use crate::write_file::{CalledAs, WRITE_FILE};
 
 const ABOUT: &str =
@@ -210,7 +210,8 @@ impl PatchWork {
                     let _ = write!(why, "\n`{path}` has changed since you read it; read it again");
                 }
                 // The file may exist on the host, where the author of the patch has seen it.
-                let unseen = patch.paths().find_map(|path| private_tmp_hint(permit.read_scope(), Path::new(path)));
+                let unseen =
+                    patch.paths().find_map(|path| private_tmp_hint(permit.read_scope(), Path::new(path)));
                 if let Some(unseen) = unseen {
                     let _ = write!(why, "\n{unseen}");
                 }
@@ -271,7 +272,10 @@ pub(crate) fn take_denial(denied: &SharedDenial) -> Option<Denial> {
 }
 
 /// Opens the tree that `permit` allows to change.
-pub(crate) fn open_writable_tree(place: &WorkingDir, permit: &Permit) -> Result<(DiskTree, SharedDenial), ToolError> {
+pub(crate) fn open_writable_tree(
+    place: &WorkingDir,
+    permit: &Permit,
+) -> Result<(DiskTree, SharedDenial), ToolError> {
     let judge = permit.clone();
     open(place, move |real| may_edit(&judge, real))
 }
@@ -326,7 +330,11 @@ struct PathSpelling {
 
 impl PathSpelling {
     /// Returns the patch with every path replaced by its real location, and the mapping back.
-    fn relocate(patch: &ParsedPatch, permit: &Permit, place: &WorkingDir) -> Result<(ParsedPatch, Self), ToolError> {
+    fn relocate(
+        patch: &ParsedPatch,
+        permit: &Permit,
+        place: &WorkingDir,
+    ) -> Result<(ParsedPatch, Self), ToolError> {
         let mut patch = patch.clone();
         let (mut fault, mut elsewhere) = (None, Vec::new());
         patch.rename_paths(|path| match place.resolve_path("input", path) {
@@ -396,7 +404,12 @@ fn report(plan: &PatchPlan, called_as: CalledAs, notes: &[String], told: &[Strin
     for line in notes {
         let _ = write!(text, "\n{line}");
     }
-    if plan.changes.iter().flat_map(|change| &change.landed).any(|(_, pass)| pass.ignored_difference().is_some()) {
+    if plan
+        .changes
+        .iter()
+        .flat_map(|change| &change.landed)
+        .any(|(_, pass)| pass.ignored_difference().is_some())
+    {
         text.push_str("\nLook whether what was overlooked is as you meant it.");
     }
     for sentence in told {

@@ -3,7 +3,7 @@
 use chardetng::EncodingDetector;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-use crate::lines::LineCut;
+use crate::line_window::LineCut;
 
 /// The number of bytes at the head of a file that decide its kind.
 pub(crate) const HEAD: usize = 8 << 10;
@@ -32,7 +32,9 @@ pub(crate) fn detect_content(head: &[u8]) -> ContentKind {
 }
 
 /// Returns the encoding of the lines of a window: UTF-8 if they are valid, else the best guess.
-pub(crate) fn guess_encoding<'a>(lines: impl Iterator<Item = (&'a [u8], LineCut)> + Clone) -> &'static Encoding {
+pub(crate) fn guess_encoding<'a>(
+    lines: impl Iterator<Item = (&'a [u8], LineCut)> + Clone,
+) -> &'static Encoding {
     // A truncated line may end inside a character.
     let is_utf8 = |(line, cut): (&[u8], LineCut)| match std::str::from_utf8(line) {
         Ok(_) => true,
@@ -82,7 +84,10 @@ mod tests {
         assert_eq!(name(b"Le caf\xe9 est tr\xe8s bon, d\xe9j\xe0 vu"), "windows-1252");
         let (japanese, _, _) = encoding_rs::SHIFT_JIS.encode("これは日本語のテキストです。漢字も含みます。");
         assert_eq!(name(&japanese), "Shift_JIS");
-        assert_eq!(decode_line(b"caf\xe9", guess_encoding([(&b"caf\xe9 d\xe9j\xe0"[..], LineCut::No)].into_iter())), "café");
+        assert_eq!(
+            decode_line(b"caf\xe9", guess_encoding([(&b"caf\xe9 d\xe9j\xe0"[..], LineCut::No)].into_iter())),
+            "café"
+        );
         let cut = &"漢字".as_bytes()[..5];
         assert_eq!(guess_encoding([(cut, LineCut::Yes)].into_iter()).name(), "UTF-8");
         assert_ne!(guess_encoding([(cut, LineCut::No)].into_iter()).name(), "UTF-8");

@@ -8,11 +8,12 @@ use exec::session::{Lifetime, TimeLimit};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, ToolJob, WorkingDir, ShellForm, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, ShellForm, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
 use crate::commands::{
-    CommandRunner, OutputStreamer, CommandEnding, ReportLabels, WaitResult, EscalationRequest, CommandReport, SandboxPermissions, WaitOptions, CommandRequest, wait_for_command,
-    end_command, spawn_error, reject_nul, resolve_workdir,
+    CommandEnding, CommandReport, CommandRequest, CommandRunner, EscalationRequest, OutputStreamer,
+    ReportLabels, SandboxPermissions, WaitOptions, WaitResult, end_command, reject_nul, resolve_workdir,
+    spawn_error, wait_for_command,
 };
 
 /// The default, shortest and longest wait in milliseconds.
@@ -159,9 +160,11 @@ impl ToolHandler for ExecCommand {
         if let Some(fault) = session.take_fault() {
             return Err(spawn_error(&fault));
         }
-        let report = CommandReport::new(&session, deltas, session.started_at(), args.max_output_tokens, cx).await;
+        let report =
+            CommandReport::new(&session, deltas, session.started_at(), args.max_output_tokens, cx).await;
         commands.refresh_profile_if_not_found(&report);
-        let ending = late.map_or_else(|| report.ending(outcome), |limit| CommandEnding::TimedOut(limit.after));
+        let ending =
+            late.map_or_else(|| report.ending(outcome), |limit| CommandEnding::TimedOut(limit.after));
         if matches!(ending, CommandEnding::Left | CommandEnding::Running | CommandEnding::Prompting) {
             commands.sessions.adopt_until(&session, pump, limit);
         }

@@ -5,18 +5,20 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use exec::fs::{ConfinedFs, WalkEntry, WalkControl, FileHandle, IgnoreFiles, FileKind, WalkOptions, WalkSummary};
+use exec::fs::{
+    ConfinedFs, FileHandle, FileKind, IgnoreFiles, WalkControl, WalkEntry, WalkOptions, WalkSummary,
+};
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Lane, WorkingDir, StopFlag, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, StopFlag, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
-use crate::door::{look_up, fs_error};
-use crate::grep_hits::{SearchHits, GrepOutputMode, HitOrder};
-use crate::grep_search::FileSearcher;
+use crate::file_access::{fs_error, look_up};
+use crate::grep_hits::{GrepOutputMode, HitOrder, SearchHits};
+use crate::grep_worker::FileSearcher;
 use crate::list_dir::{PathGlob, parse_glob};
 
 /// The default and the largest number of results.
@@ -152,7 +154,11 @@ impl CompiledSearch {
             .map_err(|fault| bad_pattern(&args.pattern, &fault))?;
         Ok(Self {
             matcher,
-            files: args.file_pattern.as_deref().map(|pattern| parse_glob("file_pattern", pattern)).transpose()?,
+            files: args
+                .file_pattern
+                .as_deref()
+                .map(|pattern| parse_glob("file_pattern", pattern))
+                .transpose()?,
             ignore: match args.include_ignored.unwrap_or(false) {
                 true => IgnoreFiles::Everything,
                 false => IgnoreFiles::Respect,

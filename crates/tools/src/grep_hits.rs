@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tool::ToolOutput;
 
 use crate::grep_files::CompiledSearch;
-use crate::words::{format_count, group_digits, format_path};
+use crate::text_format::{format_count, format_path, group_digits};
 
 /// Bytes of one line that are shown around its match.
 const LINE_BYTES: usize = 400;
@@ -149,7 +149,8 @@ impl SearchHits {
 
     fn remarks(&self, page: &HitPage, walked: &WalkSummary, limit: Duration) -> Vec<String> {
         let mut remarks = Vec::new();
-        let (matches, files) = (format_count(self.total_matches, "match"), format_count(self.total_files, "file"));
+        let (matches, files) =
+            (format_count(self.total_matches, "match"), format_count(self.total_files, "file"));
         let (in_all, results) = match self.mode {
             GrepOutputMode::Matches => (format!("{matches} in {files}"), self.total_matches),
             GrepOutputMode::Counts => (format!("{matches} in {files}"), self.total_files),

@@ -6,9 +6,12 @@ use std::time::Instant;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, ToolJob, WorkingDir, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
-use crate::commands::{CommandRunner, OutputStreamer, CommandEnding, ReportLabels, PLEA, EscalationRequest, CommandReport, SandboxPermissions, end_command};
+use crate::commands::{
+    CommandEnding, CommandReport, CommandRunner, EscalationRequest, OutputStreamer, PLEA, ReportLabels,
+    SandboxPermissions, end_command,
+};
 use crate::write_stdin::find_session;
 
 /// The `kill_session` tool.

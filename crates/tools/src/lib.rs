@@ -3,42 +3,42 @@
 //! The tools read files only through `exec::fs`, which opens nothing outside their permit.
 
 mod apply_patch;
-mod blocks;
+mod code_block;
 mod commands;
-mod console;
-mod door;
-mod edits;
+mod edit_tracker;
 mod encoding;
 mod exec_command;
-mod git_directory;
+mod file_access;
+mod git_layout;
 mod grep_files;
 mod grep_hits;
-mod grep_search;
+mod grep_worker;
+mod image_file;
 mod kill_session;
-mod lines;
+mod line_window;
 mod list_dir;
 mod list_sessions;
-mod numbered;
-mod own_files;
-mod picture;
+mod numbered_lines;
+mod private_files;
 mod programs;
 mod read_file;
-mod screen;
 mod shell;
 mod shell_command;
+mod terminal_screen;
+mod terminal_text;
+mod text_format;
 mod update_plan;
 mod view_image;
 #[cfg(test)]
 mod word_count;
-mod words;
 mod write_file;
 mod write_stdin;
 
 use std::sync::Arc;
 
 pub use commands::{CommandRunner, DEFAULT_SESSIONS};
-pub use edits::EditTracker;
-pub use picture::ImageSettings;
+pub use edit_tracker::EditTracker;
+pub use image_file::ImageSettings;
 pub use programs::program_tools;
 use tool::{AnyTool, StrictFault, erase};
 

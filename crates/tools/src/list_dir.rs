@@ -2,15 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use exec::fs::{ConfinedFs, WalkEntry, WalkControl, FileHandle, IgnoreFiles, FileKind, WalkOptions, WalkSummary};
+use exec::fs::{
+    ConfinedFs, FileHandle, FileKind, IgnoreFiles, WalkControl, WalkEntry, WalkOptions, WalkSummary,
+};
 use globset::{GlobBuilder, GlobMatcher};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Lane, WorkingDir, StopFlag, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, StopFlag, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
-use crate::door::{look_up, fs_error};
-use crate::words::{format_count, group_digits, format_path, format_utc};
+use crate::file_access::{fs_error, look_up};
+use crate::text_format::{format_count, format_path, format_utc, group_digits};
 
 /// The default and the largest number of entries.
 const DEFAULT_LIMIT: u32 = 200;
@@ -64,7 +66,8 @@ impl ToolHandler for ListDir {
             let (door, start) = look_up(&permit, &path)?;
             let offset = args.offset.unwrap_or(1);
             let limit = u64::from(args.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT));
-            let mut page = ListingPage { offset, limit, room, seen: 0, text: String::new(), shown: 0, full: false };
+            let mut page =
+                ListingPage { offset, limit, room, seen: 0, text: String::new(), shown: 0, full: false };
             let walked = page.fill(&door, &start, &args, pattern.as_ref(), stop)?;
             if offset > 1 && page.shown == 0 {
                 let why = format!("there are only {}", format_count(page.seen, "entry"));
@@ -111,8 +114,9 @@ pub(crate) fn parse_glob(argument: &str, pattern: &str) -> Result<PathGlob, Tool
         format!("**/{pattern}")
     };
     let glob = GlobBuilder::new(&anchored).literal_separator(true).build();
-    let bad =
-        |fault: globset::Error| ToolError::bad_argument(argument, format!("it is not a glob: {}", fault.kind()));
+    let bad = |fault: globset::Error| {
+        ToolError::bad_argument(argument, format!("it is not a glob: {}", fault.kind()))
+    };
     Ok(PathGlob { glob: glob.map_err(bad)?.compile_matcher(), directories })
 }
 
@@ -215,7 +219,11 @@ fn row(entry: &WalkEntry<'_>) -> String {
             let target: Option<PathBuf> = entry.link_target();
             format!("{name} -> {}", target.map_or_else(|| "?".to_owned(), |target| format_path(&target)))
         }
-        kind @ (FileKind::Fifo | FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice | FileKind::Other) => {
+        kind @ (FileKind::Fifo
+        | FileKind::Socket
+        | FileKind::CharDevice
+        | FileKind::BlockDevice
+        | FileKind::Other) => {
             format!("{name} ({kind})")
         }
     };

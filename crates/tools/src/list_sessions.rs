@@ -3,15 +3,15 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use exec::session::{ProcessExit, Lifetime, ProcessSession, SessionStage};
+use exec::session::{Lifetime, ProcessExit, ProcessSession, SessionStage};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tool::{Cx, ToolJob, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
-use crate::commands::{CommandRunner, PLEA, EscalationRequest, SandboxPermissions, signal_name};
-use crate::words::{format_count, format_path};
+use crate::commands::{CommandRunner, EscalationRequest, PLEA, SandboxPermissions, signal_name};
+use crate::text_format::{format_count, format_path};
 
 /// Characters of a command that are shown.
 const MAX_COMMAND: usize = 120;
@@ -65,8 +65,12 @@ fn state(session: &ProcessSession) -> String {
     }
     match session.stage() {
         SessionStage::Running => "running".to_owned(),
-        SessionStage::Leaving { exit, .. } => format!("exited with code {}, background processes run", exit.code()),
-        SessionStage::Over { exit: ProcessExit::Signal(signal), .. } => format!("ended by {}", signal_name(signal)),
+        SessionStage::Leaving { exit, .. } => {
+            format!("exited with code {}, background processes run", exit.code())
+        }
+        SessionStage::Over { exit: ProcessExit::Signal(signal), .. } => {
+            format!("ended by {}", signal_name(signal))
+        }
         SessionStage::Over { exit, .. } => format!("exited with code {}", exit.code()),
         SessionStage::Lost => "killed from outside".to_owned(),
     }

@@ -10,16 +10,16 @@ use exec::fs::{FileHandle, FileKind};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Lane, WorkingDir, StopFlag, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, StopFlag, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
-use crate::blocks::{self, BlockOptions, HeaderLines, SiblingLines};
-use crate::door::{look_up, read_error, fs_error};
-use crate::edits::EditTracker;
+use crate::code_block::{self, BlockOptions, HeaderLines, SiblingLines};
+use crate::edit_tracker::EditTracker;
 use crate::encoding::{self, ContentKind};
-use crate::lines::{self, LineRequest, LineWindow};
-use crate::numbered::{NumberedLines, RangeCoverage};
-use crate::picture::{self, ImageSettings};
-use crate::words::format_count;
+use crate::file_access::{fs_error, look_up, read_error};
+use crate::image_file::{self, ImageSettings};
+use crate::line_window::{self, LineRequest, LineWindow};
+use crate::numbered_lines::{NumberedLines, RangeCoverage};
+use crate::text_format::format_count;
 
 /// The default number of lines.
 const DEFAULT_LINES: u32 = 2000;
@@ -111,8 +111,8 @@ impl ToolHandler for ReadFile {
             let head = text.head()?;
             match encoding::detect_content(&head) {
                 // For a model without image support, an image is a binary file like any other.
-                ContentKind::Binary if pictures.seen && picture::is_image(&head) => {
-                    picture::load_image(&text.path, &text.found, pictures)
+                ContentKind::Binary if pictures.seen && image_file::is_image(&head) => {
+                    image_file::load_image(&text.path, &text.found, pictures)
                 }
                 ContentKind::Binary => Ok(ToolOutput::text(text.glimpse(&head))),
                 nature @ (ContentKind::Text | ContentKind::Utf16(_)) => {
@@ -191,7 +191,8 @@ impl TextFileReader<'_> {
         let before = (limit as u64).min(anchor - 1);
         // All lines around the anchor, as the block may be anywhere among them; their number and length are bounded.
         let (start, count) = (anchor - before, limit * 2 + 1);
-        let window = self.lines(LineRequest { start, count, line_bytes: LINE_BYTES, bytes: usize::MAX }, nature)?;
+        let window =
+            self.lines(LineRequest { start, count, line_bytes: LINE_BYTES, bytes: usize::MAX }, nature)?;
         let mut shown = self.number_lines(&window, (argument, anchor), nature)?;
         let at = usize::try_from(before).unwrap_or(usize::MAX);
         if at >= shown.lines.len() {
@@ -204,10 +205,14 @@ impl TextFileReader<'_> {
             } else {
                 SiblingLines::LeaveOut
             },
-            header: if wish.include_header.unwrap_or(true) { HeaderLines::Include } else { HeaderLines::LeaveOut },
+            header: if wish.include_header.unwrap_or(true) {
+                HeaderLines::Include
+            } else {
+                HeaderLines::LeaveOut
+            },
             limit,
         };
-        let range = blocks::find_block(&shown.lines, at, choice);
+        let range = code_block::find_block(&shown.lines, at, choice);
         shown.first += range.start as u64;
         shown.whole = if range.len() < limit { RangeCoverage::Yes } else { RangeCoverage::Cut };
         shown.lines = shown.lines[range].to_vec();
@@ -220,7 +225,7 @@ impl TextFileReader<'_> {
             Ok(0) => Err(ToolError::bad_argument("start_line", "lines are counted from 1")),
             Ok(line) => Ok(line),
             Err(_) => {
-                let total = lines::count_lines(&mut *self.reader(nature)?, self.stop);
+                let total = line_window::count_lines(&mut *self.reader(nature)?, self.stop);
                 let total = total.map_err(|fault| read_error(&self.path, &fault))?;
                 Ok((total + 1).saturating_sub(line.unsigned_abs()).max(1))
             }
@@ -232,7 +237,8 @@ impl TextFileReader<'_> {
     }
 
     fn lines(&self, ask: LineRequest, nature: ContentKind) -> Result<LineWindow, ToolError> {
-        lines::read_window(&mut *self.reader(nature)?, ask, self.stop).map_err(|fault| read_error(&self.path, &fault))
+        line_window::read_window(&mut *self.reader(nature)?, ask, self.stop)
+            .map_err(|fault| read_error(&self.path, &fault))
     }
 
     fn reader(&self, nature: ContentKind) -> Result<Box<dyn Read>, ToolError> {
@@ -245,7 +251,12 @@ impl TextFileReader<'_> {
 
     /// Decodes and numbers `window`. `asked` is the argument that named a line, and that line: an error names it if the
     /// line does not exist.
-    fn number_lines(&self, window: &LineWindow, asked: (&str, u64), nature: ContentKind) -> Result<NumberedLines, ToolError> {
+    fn number_lines(
+        &self,
+        window: &LineWindow,
+        asked: (&str, u64),
+        nature: ContentKind,
+    ) -> Result<NumberedLines, ToolError> {
         let (argument, line) = asked;
         let empty = window.lines.is_empty() && window.total == Some(0) && line == 1;
         if window.lines.is_empty() && !empty {

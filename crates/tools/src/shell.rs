@@ -8,10 +8,11 @@ use exec::session::Lifetime;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, ToolJob, WorkingDir, ShellForm, ToolError, ToolHandler, ToolOutput, JsonType};
+use tool::{Cx, JsonType, ShellForm, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
 use crate::commands::{
-    CommandArg, CommandRunner, EscalationRequest, SandboxPermissions, CommandRequest, with_env_vars, check_user, resolve_workdir,
+    CommandArg, CommandRequest, CommandRunner, EscalationRequest, SandboxPermissions, check_user,
+    resolve_workdir, with_env_vars,
 };
 
 /// The `shell` tool.

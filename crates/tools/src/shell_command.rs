@@ -7,9 +7,11 @@ use exec::session::Lifetime;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, ToolJob, WorkingDir, ShellForm, ToolError, ToolHandler, ToolOutput, JsonType};
+use tool::{Cx, JsonType, ShellForm, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
-use crate::commands::{CommandArg, CommandRunner, EscalationRequest, SandboxPermissions, CommandRequest, resolve_workdir};
+use crate::commands::{
+    CommandArg, CommandRequest, CommandRunner, EscalationRequest, SandboxPermissions, resolve_workdir,
+};
 
 /// The `shell_command` tool.
 pub(crate) struct ShellCommand(pub(crate) Arc<CommandRunner>);

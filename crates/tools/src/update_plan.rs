@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tool::{
-    BadArguments, Cx, ToolNotice, PlanStep, StepStatus, StrictMode, ToolError, ToolHandler, ToolOutput, ToolPayload,
-    ToolSpec,
+    BadArguments, Cx, PlanStep, StepStatus, StrictMode, ToolError, ToolHandler, ToolNotice, ToolOutput,
+    ToolPayload, ToolSpec,
 };
 
 /// A longer plan is rejected.

@@ -3,10 +3,10 @@
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Lane, RequiredCapability, WorkingDir, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, RequiredCapability, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
-use crate::door::look_up;
-use crate::picture::{self, ImageSettings};
+use crate::file_access::look_up;
+use crate::image_file::{self, ImageSettings};
 
 /// The `view_image` tool.
 pub(crate) struct ViewImage {
@@ -55,7 +55,7 @@ impl ToolHandler for ViewImage {
         let (permit, pictures) = (permit.clone(), self.pictures);
         cx.run_blocking(move |_| {
             let (_, found) = look_up(&permit, &path)?;
-            picture::load_image(&path, &found, pictures)
+            image_file::load_image(&path, &found, pictures)
         })
         .await
     }

@@ -5,9 +5,9 @@ use std::io::Read;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
-use crate::door::{look_up, read_error, fs_error};
+use crate::file_access::{fs_error, look_up, read_error};
 
 /// A longer file is not counted.
 const MAX_BYTES: u64 = 64 << 20;
@@ -52,7 +52,7 @@ impl ToolHandler for WordCount {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use testkit::{ToolTestSession, TestWorkspace};
+    use testkit::{TestWorkspace, ToolTestSession};
 
     use super::*;
 

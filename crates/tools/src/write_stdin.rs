@@ -8,12 +8,13 @@ use exec::session::{InputFault, ProcessSession, SessionStage};
 use policy::{Effect, Intent, Permit, ProgramInput};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, ToolJob, WorkingDir, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
 use crate::commands::{
-    CommandRunner, OutputStreamer, ReportLabels, WaitResult, PLEA, EscalationRequest, CommandReport, SandboxPermissions, WaitOptions, wait_for_command,
+    CommandReport, CommandRunner, EscalationRequest, OutputStreamer, PLEA, ReportLabels, SandboxPermissions,
+    WaitOptions, WaitResult, wait_for_command,
 };
-use crate::screen::render_screen;
+use crate::terminal_screen::render_screen;
 
 /// The default and longest wait in milliseconds after input; the default is also the shortest.
 const DEFAULT_YIELD: u64 = 250;
@@ -94,7 +95,11 @@ impl ToolHandler for WriteStdin {
         let until = Instant::now() + Duration::from_millis(wait);
         let wait = WaitOptions { until, prompts: true, leaves: false };
         // A screen request consumes no output, so it streams nothing.
-        let mut deltas = if args.screen == Some(true) { OutputStreamer::disabled() } else { OutputStreamer::for_session(&session, cx) };
+        let mut deltas = if args.screen == Some(true) {
+            OutputStreamer::disabled()
+        } else {
+            OutputStreamer::for_session(&session, cx)
+        };
         let outcome = match wait_for_command(&session, None, &mut deltas, wait, cx).await {
             // Ending the wait does not end the session.
             WaitResult::Halted(_) => WaitResult::Yielded,
@@ -167,7 +172,10 @@ fn type_in(session: &ProcessSession, chars: &str, args: &Args) -> Result<(), Too
                 InputFault::Closed => "start it with tty = true or stdin = true to type into it",
                 InputFault::Full { .. } => "wait until it reads, or end it with kill_session",
             };
-            ToolError::bad_argument("chars", format!("session {} cannot take it: {fault}; {hint}", session.id()))
+            ToolError::bad_argument(
+                "chars",
+                format!("session {} cannot take it: {fault}; {hint}", session.id()),
+            )
         })?;
     }
     if args.close == Some(true) {

@@ -6,11 +6,12 @@ use std::time::{Duration, SystemTime};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use testkit::{ToolTestSession, TestWorkspace};
+use testkit::{TestWorkspace, ToolTestSession};
 use toolgate_tools::ImageSettings;
 
 fn grep(workspace: &TestWorkspace, arguments: &Value) -> String {
-    let tools = toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
+    let tools =
+        toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
     workspace.normalize(&ToolTestSession::new(workspace, tools).call("grep_files", arguments).joined_text())
 }
 
@@ -20,7 +21,9 @@ fn tree() -> TestWorkspace {
     w.write_file("c.txt", "nothing\nFN loud\n")
         .write_file("target/d.rs", "fn ignored() {}\n")
         .write_file(".gitignore", "target\n");
-    w.write_file(".env", "fn secret() {}\n").write_file("bin", b"fn binary\0\n").write_file(".hidden.rs", "fn hidden() {}\n");
+    w.write_file(".env", "fn secret() {}\n")
+        .write_file("bin", b"fn binary\0\n")
+        .write_file(".hidden.rs", "fn hidden() {}\n");
     w.write_file(".git/x.rs", "fn git() {}\n").symlink("out", "../outside").symlink("link.rs", "a.rs");
     w
 }
@@ -150,7 +153,9 @@ fn context_stays_with_its_match_and_names_forge_no_lines() {
 #[test]
 fn the_ends_of_a_line_are_found_whatever_ends_it() {
     let w = TestWorkspace::new();
-    w.write_file("lf", "fn a() {\n\n}\n").write_file("crlf", "fn a() {\r\n\r\n}\r\n").write_file("open", "fn a() {\n\n}");
+    w.write_file("lf", "fn a() {\n\n}\n")
+        .write_file("crlf", "fn a() {\r\n\r\n}\r\n")
+        .write_file("open", "fn a() {\n\n}");
     for (pattern, matches) in [(r"\{$", 3), ("^$", 3), (r"^\}$", 3), ("^fn", 3), (r"\}", 3), (r"a\(\) .$", 3)]
     {
         let counts = grep(&w, &json!({ "pattern": pattern, "output_mode": "counts" }));
@@ -178,7 +183,10 @@ fn newest_first_when_asked() {
 #[test]
 fn odd_files_do_not_spoil_the_search() {
     let w = TestWorkspace::new();
-    w.write_file("utf16", "\u{feff}wörld hit\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
+    w.write_file(
+        "utf16",
+        "\u{feff}wörld hit\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>(),
+    );
     w.write_file("latin", b"caf\xe9 hit\n")
         .write_file("crlf", "hit\r\n")
         .write_file("long", format!("{}hit{}", "x".repeat(9000), "y".repeat(9000)));

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use testkit::{ToolTestSession, TestWorkspace};
+use testkit::{TestWorkspace, ToolTestSession};
 use toolgate_tools::ImageSettings;
 
 /// Returns the listing without its times.
 fn list(workspace: &TestWorkspace, arguments: &Value) -> String {
-    let tools = toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
+    let tools =
+        toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
     let text = ToolTestSession::new(workspace, tools).call("list_dir", arguments).joined_text();
     let timeless = |line: &str| match line.get(4..5) {
         Some("-") => line[16..].to_owned(),
@@ -21,8 +22,14 @@ fn list(workspace: &TestWorkspace, arguments: &Value) -> String {
 
 fn tree() -> TestWorkspace {
     let w = TestWorkspace::new();
-    w.write_file("b.txt", "12345").write_file("a/x.rs", "x").write_file("a/deep/y.rs", "y").write_file("target/out", "o");
-    w.write_file(".gitignore", "target/\n*.log\n").write_file("debug.log", "l").write_file(".hidden", "").write_file(".env", "K=1");
+    w.write_file("b.txt", "12345")
+        .write_file("a/x.rs", "x")
+        .write_file("a/deep/y.rs", "y")
+        .write_file("target/out", "o");
+    w.write_file(".gitignore", "target/\n*.log\n")
+        .write_file("debug.log", "l")
+        .write_file(".hidden", "")
+        .write_file(".env", "K=1");
     w.write_file(".git/config", "").symlink("out", "../outside").symlink("broken", "nowhere");
     rustix::fs::mkfifoat(rustix::fs::CWD, w.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
     w

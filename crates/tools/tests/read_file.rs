@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use testkit::{ToolTestSession, TestWorkspace};
+use testkit::{TestWorkspace, ToolTestSession};
 use tool::{ToolErrorKind, ToolOutput};
 use toolgate_tools::ImageSettings;
 
 fn output(workspace: &TestWorkspace, arguments: &Value) -> ToolOutput {
-    let tools = toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
+    let tools =
+        toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
     ToolTestSession::new(workspace, tools).call("read_file", arguments)
 }
 
@@ -79,7 +80,10 @@ fn unusual_encodings_and_binaries_are_reported() {
         .write_file("open", "a\nb")
         .write_file("bom", "\u{feff}a\n")
         .write_file("latin", b"caf\xe9\nd\xe9j\xe0 vu\n")
-        .write_file("utf16", "\u{feff}héllo\nwörld\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>())
+        .write_file(
+            "utf16",
+            "\u{feff}héllo\nwörld\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>(),
+        )
         .write_file("late-nul", format!("{}a\0b\n", "x\n".repeat(8192)))
         .write_file("program", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0")
         .write_file("archive.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03")
@@ -205,8 +209,12 @@ fn non_regular_file_is_reported_and_never_hangs() {
 fn nothing_outside_is_read() {
     let w = TestWorkspace::new();
     let secret = w.outside_dir().join("secret.txt");
-    w.write_file("inside.txt", "inside\n").write_file(".env", "KEY=SECRET\n").write_file("sub/.env", "KEY=SECRET\n");
-    w.symlink("absolute", &secret).symlink("relative", "../outside/secret.txt").symlink("parent", "../outside");
+    w.write_file("inside.txt", "inside\n")
+        .write_file(".env", "KEY=SECRET\n")
+        .write_file("sub/.env", "KEY=SECRET\n");
+    w.symlink("absolute", &secret)
+        .symlink("relative", "../outside/secret.txt")
+        .symlink("parent", "../outside");
     w.symlink("inner", w.path().join("inside.txt")).symlink("innocent", ".env");
     for (path, kind) in [
         (secret.to_str().unwrap(), ToolErrorKind::Forbidden),
@@ -231,7 +239,10 @@ fn nothing_outside_is_read() {
 #[test]
 fn indentation_mode_returns_the_enclosing_block() {
     let w = TestWorkspace::new();
-    w.write_file("a.rs", "use a;\n\n/// Doc.\nfn one() {\n    if x {\n        y();\n    }\n}\n\nfn two() {}\n");
+    w.write_file(
+        "a.rs",
+        "use a;\n\n/// Doc.\nfn one() {\n    if x {\n        y();\n    }\n}\n\nfn two() {}\n",
+    );
     let block = |more: Value| {
         read(&w, &json!({"path": "a.rs", "mode": "indentation", "start_line": 6, "indentation": more}))
     };
@@ -326,8 +337,9 @@ fn pictures_are_shown() {
 #[test]
 fn files_of_proc_are_read_though_they_have_no_size() {
     // A root of its own: /proc is outside every workspace.
-    use policy::{DenyRead, Gate, Intent, ReadScope, ReadRoot, Verdict};
-    let gate = Gate::read_only(ReadScope::new(vec![ReadRoot::new("/proc")], DenyRead::new([""; 0], None).unwrap()));
+    use policy::{DenyRead, Gate, Intent, ReadRoot, ReadScope, Verdict};
+    let gate =
+        Gate::read_only(ReadScope::new(vec![ReadRoot::new("/proc")], DenyRead::new([""; 0], None).unwrap()));
     let Verdict::Allow(permit) = gate.decide("read_file", &Intent::read("/proc/version")) else {
         panic!("allowed")
     };

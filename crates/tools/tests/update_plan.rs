@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::CallEvent;
 use insta::{assert_debug_snapshot, assert_snapshot};
 use serde_json::{Value, json};
-use testkit::{ToolTestSession, TestWorkspace};
+use testkit::{TestWorkspace, ToolTestSession};
 use tool::ToolNotice;
 use toolgate_tools::ImageSettings;
 

@@ -7,20 +7,25 @@ use std::sync::Arc;
 use image::{DynamicImage, ImageFormat};
 use insta::assert_snapshot;
 use serde_json::json;
-use testkit::{ToolTestSession, TestWorkspace};
+use testkit::{TestWorkspace, ToolTestSession};
 use tool::{OutputItem, ToolOutput};
 use toolgate_tools::ImageSettings;
 
 fn view(workspace: &TestWorkspace, path: &str) -> ToolOutput {
-    let tools = toolgate_tools::builtin_tools(ImageSettings { max_side: 100, seen: true }, &Arc::default(), &Arc::default())
-        .unwrap();
+    let tools = toolgate_tools::builtin_tools(
+        ImageSettings { max_side: 100, seen: true },
+        &Arc::default(),
+        &Arc::default(),
+    )
+    .unwrap();
     ToolTestSession::new(workspace, tools).call("view_image", &json!({ "path": path }))
 }
 
 fn viewed(arguments: &serde_json::Value) -> ToolOutput {
     let w = TestWorkspace::new();
     w.write_file("a.png", encoded(20, 10, ImageFormat::Png));
-    let tools = toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
+    let tools =
+        toolgate_tools::builtin_tools(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
     ToolTestSession::new(&w, tools).call("view_image", arguments)
 }
 
@@ -92,7 +97,10 @@ fn non_image_is_refused() {
     let w = TestWorkspace::new();
     let mut cut = encoded(20, 10, ImageFormat::Png);
     cut.truncate(cut.len() / 2);
-    w.write_file("text", "hello").write_file("empty", "").write_file("cut.png", cut).write_file("a.svg", "<svg xmlns='x'></svg>");
+    w.write_file("text", "hello")
+        .write_file("empty", "")
+        .write_file("cut.png", cut)
+        .write_file("a.svg", "<svg xmlns='x'></svg>");
     w.write_file("a.pdf", "%PDF-1.7").write_file("bmp", b"BM\x3a\0\0\0\0\0\0\0");
     assert_snapshot!(view_text(&w, "text"), @"`$DIR/text` is not a PNG, JPEG, GIF or WebP picture (of no known kind)");
     assert_snapshot!(view_text(&w, "empty"), @"`$DIR/empty` is not a PNG, JPEG, GIF or WebP picture (empty)");
@@ -107,7 +115,8 @@ fn non_image_is_refused() {
 #[test]
 fn bombs_are_refused_without_being_decoded() {
     let w = TestWorkspace::new();
-    w.write_file("wide.png", png_claiming(30_000, 30_000)).write_file("endless.png", png_claiming(u32::MAX >> 1, 1));
+    w.write_file("wide.png", png_claiming(30_000, 30_000))
+        .write_file("endless.png", png_claiming(u32::MAX >> 1, 1));
     w.write_file("huge.png", encoded(1, 1, ImageFormat::Png));
     std::fs::File::options().write(true).open(w.path().join("huge.png")).unwrap().set_len(1 << 30).unwrap();
     assert_snapshot!(view_text(&w, "wide.png"), @"`$DIR/wide.png` is 30000x30000 pixels, too large to decode; 50,000,000 pixels and 32,768 on a side are the most");

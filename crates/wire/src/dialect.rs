@@ -7,7 +7,7 @@ use serde_json::Value;
 use tool::{ToolCall, ToolOutput, ToolSpec};
 
 use crate::write::{anthropic, chat, responses};
-use crate::{CallReader, ApiCompat};
+use crate::{ApiCompat, CallReader};
 
 /// A model API that this crate reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -44,7 +44,12 @@ mod tests {
     #[test]
     fn every_api_has_its_path_and_headers() {
         let told = Dialect::ALL.map(|dialect| {
-            format!("{} {:?} {:?}", dialect.endpoint_path(), dialect.request_headers(Some("k")), dialect.request_headers(None))
+            format!(
+                "{} {:?} {:?}",
+                dialect.endpoint_path(),
+                dialect.request_headers(Some("k")),
+                dialect.request_headers(None)
+            )
         });
         insta::assert_snapshot!(told.join("\n"), @r#"
         responses [("authorization", "Bearer k")] []

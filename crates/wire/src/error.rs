@@ -1,7 +1,7 @@
 //! Errors of model APIs: classifies them, reads the retry delay, and words a message with advice.
 
 mod code;
-mod plain;
+mod sanitize;
 
 use std::time::Duration;
 
@@ -52,7 +52,9 @@ impl Dialect {
     pub fn http_error(self, status: u16, retry_after: Option<&str>, body: &str) -> ModelError {
         let mut account = match serde_json::from_str::<Value>(body) {
             Ok(json) => ServerErrorReport::from_json(&json),
-            Err(_) => ServerErrorReport { text: plain::describe_body(body), ..ServerErrorReport::default() },
+            Err(_) => {
+                ServerErrorReport { text: sanitize::describe_body(body), ..ServerErrorReport::default() }
+            }
         };
         account.status = Some(status);
         account.wait = retry_after.and_then(seconds).or(account.wait);
@@ -122,9 +124,9 @@ impl ServerErrorReport {
             status.as_deref().into_iter().chain(self.words.first().map(String::as_str)).collect();
         let marks = match marks.join(", ").as_str() {
             "" => String::new(),
-            marks => format!(" ({})", plain::sanitize_line(marks, plain::MARKS)),
+            marks => format!(" ({})", sanitize::sanitize_line(marks, sanitize::MARKS)),
         };
-        let text = plain::sanitize_line(&self.text, plain::TEXT);
+        let text = sanitize::sanitize_line(&self.text, sanitize::TEXT);
         let text = match text.trim_end_matches(['.', ' ']) {
             "" => String::new(),
             text => format!(": {text}"),

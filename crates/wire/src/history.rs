@@ -5,7 +5,7 @@ use tool::{CallId, OutputImage, ToolCall, ToolOutput};
 
 use crate::dialect::with_sorted_keys;
 use crate::write::{anthropic, chat, responses};
-use crate::{Dialect, AssistantTurn};
+use crate::{AssistantTurn, Dialect};
 
 /// The answer to a call that was never answered.
 const UNANSWERED: &str =

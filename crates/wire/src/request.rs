@@ -9,7 +9,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use crate::Dialect;
-use crate::entry::{SerializedItem, ItemFragment};
+use crate::serialized_item::{ItemFragment, SerializedItem};
 
 /// Default output limit for the API that requires one. Every Claude 4 model accepts it.
 const MAX_TOKENS: u64 = 32_000;
@@ -139,9 +139,11 @@ fn push_wholes(body: &mut String, entries: &[SerializedItem]) {
 
 /// Merges the entries of one user message into one message, results first.
 fn push_messages(body: &mut String, entries: &[SerializedItem]) {
-    let runs: Vec<&[SerializedItem]> =
-        entries.chunk_by(|one, next| one.fragment() != ItemFragment::Whole && next.fragment() != ItemFragment::Whole).collect();
-    let is_user = |run: &[SerializedItem]| run.first().is_some_and(|entry| entry.fragment() != ItemFragment::Whole);
+    let runs: Vec<&[SerializedItem]> = entries
+        .chunk_by(|one, next| one.fragment() != ItemFragment::Whole && next.fragment() != ItemFragment::Whole)
+        .collect();
+    let is_user =
+        |run: &[SerializedItem]| run.first().is_some_and(|entry| entry.fragment() != ItemFragment::Whole);
     let users = runs.iter().filter(|run| is_user(run)).count();
     let mut user = 0;
     for (at, run) in runs.iter().enumerate() {

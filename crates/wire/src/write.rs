@@ -1,7 +1,7 @@
 //! Shared writers of all dialects: schemas, freeform tools wrapped as functions, text and images.
 
 pub(crate) mod anthropic;
-pub(crate) mod call;
+pub(crate) mod call_fields;
 pub(crate) mod chat;
 pub(crate) mod mcp;
 pub(crate) mod responses;
@@ -9,9 +9,9 @@ pub(crate) mod responses;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tool::{FreeformSpec, FunctionSpec, OutputImage, OutputItem, JsonSchema, ToolOutput, ToolSpec};
+use tool::{FreeformSpec, FunctionSpec, JsonSchema, OutputImage, OutputItem, ToolOutput, ToolSpec};
 
-use crate::{IntegerSpelling, ApiCompat};
+use crate::{ApiCompat, IntegerSpelling};
 
 /// Stands for an empty tool output, because APIs reject blank text.
 const NO_OUTPUT: &str = "(no output)";

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tool::{LocalShellCall, ToolCall, ToolPayload};
-use toolgate_wire::{Dialect, FreeformDeclaration, IntegerSpelling, ParsedCall, ApiCompat};
+use toolgate_wire::{ApiCompat, Dialect, FreeformDeclaration, IntegerSpelling, ParsedCall};
 
 /// Asserts that `json` survives a round trip through `T`, which would lose an unknown field.
 fn survives<T: DeserializeOwned + Serialize>(json: &Value) {
@@ -119,7 +119,10 @@ fn stream_events_are_read() {
     let event =
         json!({"type": "response.output_item.done", "output_index": 0, "sequence_number": 3, "item": item});
     let event: ResponseStreamEvent = serde_json::from_value(event).unwrap();
-    assert_eq!(read(Dialect::Responses, &event), [ParsedCall::Call(ToolCall::function("call_1", "read", "{}"))]);
+    assert_eq!(
+        read(Dialect::Responses, &event),
+        [ParsedCall::Call(ToolCall::function("call_1", "read", "{}"))]
+    );
 }
 
 #[test]

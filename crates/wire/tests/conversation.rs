@@ -12,7 +12,9 @@ use proptest::sample::select;
 use proptest::{prop_assert, prop_assert_eq};
 use serde_json::{Value, json};
 use tool::{CallId, OutputImage, ToolOutput};
-use toolgate_wire::{Dialect, ResponseEnd, SerializedItem, ModelStreamEvent, ReasoningMode, ModelRequest, AssistantTurn};
+use toolgate_wire::{
+    AssistantTurn, Dialect, ModelRequest, ModelStreamEvent, ReasoningMode, ResponseEnd, SerializedItem,
+};
 
 /// One turn: the model's output, the tool outputs in order of arrival, and an optional user message.
 #[derive(Debug, Clone)]
@@ -125,7 +127,10 @@ fn steps(dialect: Dialect, item: &Value) -> Vec<HistoryStep> {
         Dialect::Chat if item["role"] == "tool" => vec![HistoryStep::Answer(text(item, "tool_call_id"))],
         Dialect::Chat => {
             let calls = item["tool_calls"].as_array().into_iter().flatten();
-            [HistoryStep::Bar].into_iter().chain(calls.map(|call| HistoryStep::Call(text(call, "id")))).collect()
+            [HistoryStep::Bar]
+                .into_iter()
+                .chain(calls.map(|call| HistoryStep::Call(text(call, "id"))))
+                .collect()
         }
         Dialect::Anthropic => {
             let bar = (item["role"] == "assistant").then_some(HistoryStep::Bar);
@@ -176,7 +181,11 @@ fn id(heard: &ModelStreamEvent) -> Option<CallId> {
     match heard {
         ModelStreamEvent::Call(call) => Some(call.id.clone()),
         ModelStreamEvent::Fault(fault) => fault.id().cloned(),
-        ModelStreamEvent::Text(_) | ModelStreamEvent::Thought(_) | ModelStreamEvent::Hosted { .. } | ModelStreamEvent::Usage(_) | ModelStreamEvent::End(_) => None,
+        ModelStreamEvent::Text(_)
+        | ModelStreamEvent::Thought(_)
+        | ModelStreamEvent::Hosted { .. }
+        | ModelStreamEvent::Usage(_)
+        | ModelStreamEvent::End(_) => None,
     }
 }
 
@@ -238,9 +247,12 @@ fn a_response_without_end_is_ended() {
     ];
     for (dialect, event) in events {
         let mut listener = dialect.stream_decoder();
-        let ended =
-            (0..70).find_map(|_| listener.push(&event).pop().filter(|heard| matches!(heard, ModelStreamEvent::End(_))));
-        let Some(ModelStreamEvent::End(ResponseEnd::Failed(error))) = ended else { panic!("{dialect}: {ended:?}") };
+        let ended = (0..70).find_map(|_| {
+            listener.push(&event).pop().filter(|heard| matches!(heard, ModelStreamEvent::End(_)))
+        });
+        let Some(ModelStreamEvent::End(ResponseEnd::Failed(error))) = ended else {
+            panic!("{dialect}: {ended:?}")
+        };
         assert_eq!(
             error.to_string(),
             "the model's response is longer than 67108864 bytes; ask for less, or limit its output"
@@ -252,7 +264,8 @@ fn a_response_without_end_is_ended() {
 fn a_response_of_too_many_calls_is_ended_and_runs_none_twice() {
     let mut listener = Dialect::Responses.stream_decoder();
     let call = |at: usize| json!({"type": "response.output_item.done", "item": {"type": "function_call", "call_id": format!("c{at}"), "name": "t", "arguments": "{}"}});
-    let heard: Vec<ModelStreamEvent> = (0..5000).chain(0..5000).flat_map(|at| listener.push(&call(at))).collect();
+    let heard: Vec<ModelStreamEvent> =
+        (0..5000).chain(0..5000).flat_map(|at| listener.push(&call(at))).collect();
     let ids: Vec<CallId> = heard.iter().filter_map(id).collect();
     assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len());
     assert!(matches!(heard.last(), Some(ModelStreamEvent::End(ResponseEnd::Failed(_)))));

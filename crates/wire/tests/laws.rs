@@ -4,7 +4,7 @@ mod hostile;
 
 use std::collections::BTreeSet;
 
-use hostile::hostile;
+use hostile::hostile_json;
 use proptest::prelude::{ProptestConfig, Strategy, proptest};
 use proptest::{collection::vec, prop_assert, prop_assert_eq};
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn any_json_is_read_and_no_id_comes_twice(stream in vec(hostile(), 0..12)) {
+    fn any_json_is_read_and_no_id_comes_twice(stream in vec(hostile_json(), 0..12)) {
         for dialect in Dialect::ALL {
             let readings = read(dialect.call_reader(), &stream);
             let ids: Vec<String> = readings.iter().filter_map(id).collect();
@@ -190,7 +190,9 @@ fn too_many_open_calls_are_faults() {
         let mut reader = dialect.call_reader();
         let early: Vec<ParsedCall> = (0..1030).flat_map(|at| reader.push(&start(dialect, at))).collect();
         assert_eq!(early.len(), 6, "{dialect}");
-        assert!(early.iter().all(|reading| matches!(reading, ParsedCall::Fault(fault) if fault.id().is_some())));
+        assert!(
+            early.iter().all(|reading| matches!(reading, ParsedCall::Fault(fault) if fault.id().is_some()))
+        );
         assert_eq!(reader.finish().len(), 1024, "{dialect}");
     }
 }

@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use samples::{calls, outputs, specs};
 use serde_json::{Value, json};
 use tool::{ToolCall, ToolOutput, ToolSpec};
-use toolgate_wire::{Dialect, ResponseEnd, ModelStreamEvent, ParsedCall, ApiCompat};
+use toolgate_wire::{ApiCompat, Dialect, ModelStreamEvent, ParsedCall, ResponseEnd};
 
 #[test]
 fn real_clients_take_what_we_write_and_we_read_what_they_stream() {
@@ -61,7 +61,7 @@ fn ours() -> Value {
             (dialect.tools(&specs, &ApiCompat::default()), dialect.answers(pairs.iter().copied()));
         (
             dialect.to_string(),
-            json!({ "tools": tools, "answers": answers, "request": talk::request(dialect) }),
+            json!({ "tools": tools, "answers": answers, "request": talk::sample_request(dialect) }),
         )
     };
     Value::Object(Dialect::ALL.into_iter().map(of).collect())
@@ -95,7 +95,11 @@ fn listen(dialect: Dialect, told: &Value) -> Vec<ParsedCall> {
     let calls = heard.into_iter().filter_map(|heard| match heard {
         ModelStreamEvent::Call(call) => Some(ParsedCall::Call(call)),
         ModelStreamEvent::Fault(fault) => Some(ParsedCall::Fault(fault)),
-        ModelStreamEvent::Text(_) | ModelStreamEvent::Thought(_) | ModelStreamEvent::Hosted { .. } | ModelStreamEvent::Usage(_) | ModelStreamEvent::End(_) => None,
+        ModelStreamEvent::Text(_)
+        | ModelStreamEvent::Thought(_)
+        | ModelStreamEvent::Hosted { .. }
+        | ModelStreamEvent::Usage(_)
+        | ModelStreamEvent::End(_) => None,
     });
     calls.collect()
 }

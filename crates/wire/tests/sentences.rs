@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use policy::Denial;
 use serde_json::json;
-use tool::{BadArguments, ToolErrorKind, OutputFacts, SchemaViolation, ToolCall, ToolError, ToolOutput};
+use tool::{BadArguments, OutputFacts, SchemaViolation, ToolCall, ToolError, ToolErrorKind, ToolOutput};
 use toolgate_wire::Dialect;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sentences.jsonl");
@@ -134,7 +134,10 @@ fn denials() -> Vec<Denial> {
             path: "/w/a.sql".into(),
             rule: "the rule at rules.toml:3 asks about it".to_owned(),
         },
-        Denial::MayNotConnect { target: "192.0.2.1:443".to_owned(), network: policy::NetworkPolicy::Loopback },
+        Denial::MayNotConnect {
+            target: "192.0.2.1:443".to_owned(),
+            network: policy::NetworkPolicy::Loopback,
+        },
         Denial::MayNotReach { name: "@name".to_owned() },
         Denial::HostConfiguration { path: "/w/AGENTS.md".into(), when: "start an agent here".to_owned() },
         Denial::ByRule {

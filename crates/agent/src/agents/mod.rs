@@ -3,10 +3,10 @@
 //! [`SessionAgents`] tracks the agents that one session started; the [`SubagentFactory`] creates their sessions. All agents of one
 //! root share a limit on concurrent requests, and end with the session that started them.
 
-mod budget;
-mod child;
-mod diff;
-mod status;
+mod agent_status;
+mod request_limit;
+mod subagent;
+mod worktree_diff;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 use tool::BoxFuture;
 
 use crate::AgentSession;
-pub use budget::RequestLimit;
-pub(crate) use child::Subagent;
-pub use diff::WorktreeDiff;
-pub(crate) use diff::insert_changes;
-pub use status::AgentStatus;
+pub use agent_status::AgentStatus;
+pub use request_limit::RequestLimit;
+pub(crate) use subagent::Subagent;
+pub use worktree_diff::WorktreeDiff;
+pub(crate) use worktree_diff::insert_changes;
 
 /// Limits on the number of agents.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! `web_search`: searches with a provider that the user has configured, for models whose API has no search.
 
-mod endpoint;
-mod hits;
+mod search_endpoint;
+mod search_hits;
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use policy::{Effect, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tool::{BoxFuture, Cx, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput, ToolPayload};
+use tool::{BoxFuture, Cx, Lane, ToolError, ToolHandler, ToolOutput, ToolPayload, WorkingDir};
 
-pub use endpoint::SearchEndpoint;
-pub use hits::{SearchHit, parse_search_hits};
+pub use search_endpoint::SearchEndpoint;
+pub use search_hits::{SearchHit, parse_search_hits};
 
 /// Default and maximum number of results.
 const USUAL: u32 = 5;

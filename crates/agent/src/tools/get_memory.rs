@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
-use crate::memory::{MemoryStore, MemoryScope, is_valid_name};
+use crate::memory_store::{MemoryScope, MemoryStore, is_valid_name};
 
 /// The `get_memory` tool.
 pub struct GetMemory(pub Arc<MemoryStore>);

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
-use crate::memory::{MemoryStore, MemoryScope};
+use crate::memory_store::{MemoryScope, MemoryStore};
 
 /// The `list_memories` tool.
 pub struct ListMemories(pub Arc<MemoryStore>);

@@ -18,7 +18,7 @@ pub use get_memory::GetMemory;
 pub use list_agents::ListAgents;
 pub use list_memories::ListMemories;
 pub use remember::Remember;
-pub use request_user_input::{UserQuestion, UserPrompter, RequestUserInput};
+pub use request_user_input::{RequestUserInput, UserPrompter, UserQuestion};
 pub use resume_agent::ResumeAgent;
 pub use send_input::SendInput;
 pub use spawn_agent::SpawnAgent;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use policy::{Effect, Intent, Permit, MemoryNote};
+use policy::{Effect, Intent, MemoryNote, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
-use crate::memory::{LONGEST, MemoryStore, MemoryScope, is_valid_name};
+use crate::memory_store::{LONGEST, MemoryScope, MemoryStore, is_valid_name};
 
 /// The `remember` tool.
 pub struct Remember(pub Arc<MemoryStore>);

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 
-use super::list_agents::{find_agent, agent_status_output};
-use crate::agents::{SessionAgents, AgentStatus};
+use super::list_agents::{agent_status_output, find_agent};
+use crate::agents::{AgentStatus, SessionAgents};
 
 /// The `resume_agent` tool.
 pub struct ResumeAgent(pub Arc<SessionAgents>);
@@ -29,7 +29,9 @@ impl ToolHandler for ResumeAgent {
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         let child = find_agent(&self.0, "id", &args.id)?;
         let closed = matches!(child.status(), AgentStatus::Shutdown | AgentStatus::Errored(_));
-        let Some(session) = child.session_id().filter(|_| closed) else { return Ok(agent_status_output(&child)) };
+        let Some(session) = child.session_id().filter(|_| closed) else {
+            return Ok(agent_status_output(&child));
+        };
         let failure =
             |why: String| Ok(ToolOutput::failure(format!("the agent `{}` cannot go on: {why}", args.id)));
         if child.status() != AgentStatus::Shutdown {

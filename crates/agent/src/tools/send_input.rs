@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 
-use super::list_agents::{find_agent, agent_status_output};
+use super::list_agents::{agent_status_output, find_agent};
 use crate::agents::SessionAgents;
 
 /// The `send_input` tool.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 
-use crate::agents::{SessionAgents, AgentRestrictions, AgentTask, AgentWorkspace};
+use crate::agents::{AgentRestrictions, AgentTask, AgentWorkspace, SessionAgents};
 
 /// The `spawn_agent` tool.
 pub struct SpawnAgent(pub Arc<SessionAgents>);

@@ -35,7 +35,10 @@ pub(crate) fn median_times<const N: usize>(rounds: usize, works: [&mut dyn FnMut
 }
 
 /// Returns median and 99th percentile of each piece of work.
-pub(crate) fn time_spreads<const N: usize>(rounds: usize, mut works: [&mut dyn FnMut(); N]) -> [TimingSpread; N] {
+pub(crate) fn time_spreads<const N: usize>(
+    rounds: usize,
+    mut works: [&mut dyn FnMut(); N],
+) -> [TimingSpread; N] {
     works.iter_mut().for_each(|work| work());
     let mut times = [const { Vec::new() }; N];
     for round in 0..rounds {

@@ -1,8 +1,11 @@
 //! Describes an approval question for terminals and programs: choices, reasons, command classes and confinement.
 
 use serde::{Deserialize, Serialize};
-use toolgate::rules::{RuleDecision, PolicyRule};
-use toolgate::{CommandLine, Confinement, Effect, Grant, CommandRisk, NetworkPolicy, ClassifiedCommand, ApprovalQuestion, SandboxPolicy};
+use toolgate::rules::{PolicyRule, RuleDecision};
+use toolgate::{
+    ApprovalQuestion, ClassifiedCommand, CommandLine, CommandRisk, Confinement, Effect, Grant, NetworkPolicy,
+    SandboxPolicy,
+};
 
 /// The lifetime of a session in which the user is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +63,14 @@ pub(crate) fn approval_choices(question: &ApprovalQuestion) -> Vec<ApprovalChoic
         ApprovalChoice::Always => question.proposal.is_some(),
         ApprovalChoice::Once | ApprovalChoice::No | ApprovalChoice::Note | ApprovalChoice::Stop => true,
     };
-    let all = [ApprovalChoice::Once, ApprovalChoice::Session, ApprovalChoice::Always, ApprovalChoice::No, ApprovalChoice::Note, ApprovalChoice::Stop];
+    let all = [
+        ApprovalChoice::Once,
+        ApprovalChoice::Session,
+        ApprovalChoice::Always,
+        ApprovalChoice::No,
+        ApprovalChoice::Note,
+        ApprovalChoice::Stop,
+    ];
     all.into_iter().filter(makes_sense).collect()
 }
 
@@ -226,7 +236,9 @@ fn confined(question: &ApprovalQuestion, confinement: &Confinement) -> String {
     let network = confinement.network.as_str();
     let talks = match (confinement.network, &hosts[..]) {
         (NetworkPolicy::On, _) | (NetworkPolicy::Off | NetworkPolicy::Loopback, []) => network.to_owned(),
-        (NetworkPolicy::Off | NetworkPolicy::Loopback, hosts) => format!("{network}, and {}", hosts.join(", ")),
+        (NetworkPolicy::Off | NetworkPolicy::Loopback, hosts) => {
+            format!("{network}, and {}", hosts.join(", "))
+        }
     };
     format!("{}: {writes}; network: {talks}", question.sandbox().as_str())
 }

@@ -6,7 +6,7 @@ use toolgate::{ApprovalQuestion, ReviewDecision};
 
 use super::describe::{ApprovalChoice, PromptScope, approval_choices};
 use super::render::{self, ScreenSize};
-use crate::screen::escape_invisible;
+use crate::terminal_output::escape_invisible;
 
 /// The longest note, in bytes.
 const MAX_NOTE: usize = 2000;
@@ -79,7 +79,12 @@ impl ApprovalDialogue {
     }
 
     /// Builds a dialogue about a question that was asked by another process.
-    pub(crate) fn new(choices: Vec<ApprovalChoice>, scope: PromptScope, rule: Option<String>, width: usize) -> Self {
+    pub(crate) fn new(
+        choices: Vec<ApprovalChoice>,
+        scope: PromptScope,
+        rule: Option<String>,
+        width: usize,
+    ) -> Self {
         Self { choices, scope, rule, width, stage: DialogueStage::Choosing }
     }
 
@@ -128,11 +133,14 @@ impl ApprovalDialogue {
     fn choose(&mut self, input: &[u8]) -> DialogueOutcome {
         let &[byte] = input else { return DialogueOutcome::Nothing };
         let key = char::from(byte.to_ascii_lowercase());
-        let is_meant = |choice: &&ApprovalChoice| choice.terminal_key(self.scope).is_some_and(|(meant, _)| meant == key);
+        let is_meant =
+            |choice: &&ApprovalChoice| choice.terminal_key(self.scope).is_some_and(|(meant, _)| meant == key);
         let Some(choice) = self.choices.iter().find(is_meant) else { return DialogueOutcome::Nothing };
         match choice {
             ApprovalChoice::Once => DialogueOutcome::Decided(ApprovalAnswer::Once, "yes, once"),
-            ApprovalChoice::Session => DialogueOutcome::Decided(ApprovalAnswer::Session, "yes, for this session"),
+            ApprovalChoice::Session => {
+                DialogueOutcome::Decided(ApprovalAnswer::Session, "yes, for this session")
+            }
             ApprovalChoice::Always => match self.rule.clone() {
                 Some(shown) => {
                     self.stage = DialogueStage::Confirming;

@@ -5,14 +5,16 @@
 
 mod describe;
 mod dialogue;
-mod page;
 mod render;
 mod terminal;
 #[cfg(test)]
 pub(crate) mod tests;
+mod text_box;
 
-pub(crate) use describe::{ApprovalChoice, PromptScope, approval_choices, command_classes, confinement_summary, shell_script};
-pub(crate) use dialogue::{ApprovalDialogue, ApprovalAnswer};
-pub(crate) use page::quote_lines;
+pub(crate) use describe::{
+    ApprovalChoice, PromptScope, approval_choices, command_classes, confinement_summary, shell_script,
+};
+pub(crate) use dialogue::{ApprovalAnswer, ApprovalDialogue};
 pub(crate) use render::{ScreenSize, render_plain, render_question as page, render_rule as rule_page};
 pub(crate) use terminal::{TerminalApprover, terminal_lock};
+pub(crate) use text_box::quote_lines;

@@ -2,11 +2,15 @@
 
 use anstyle::{AnsiColor, Style};
 use toolgate::shell::{ScriptRedirect, ScriptWord};
-use toolgate::{CommandAnalysis, ApprovalReason, CommandLine, Effect, RuleProposal, ApprovalQuestion, is_invisible};
+use toolgate::{
+    ApprovalQuestion, ApprovalReason, CommandAnalysis, CommandLine, Effect, RuleProposal, is_invisible,
+};
 
-use super::describe::{PromptScope, approval_choices, command_classes, confinement_summary, shell_script, question_reasons};
-use super::page::TextBox;
-use crate::screen::{FAINT, NAME};
+use super::describe::{
+    PromptScope, approval_choices, command_classes, confinement_summary, question_reasons, shell_script,
+};
+use super::text_box::TextBox;
+use crate::terminal_output::{FAINT, NAME};
 
 /// Commands that are listed at most; those that need attention are always listed. The full command is shown in any
 /// case.
@@ -30,7 +34,8 @@ pub(crate) struct ScreenSize {
 pub(crate) fn render_question(question: &ApprovalQuestion, size: ScreenSize, scope: PromptScope) -> String {
     let mut page = body(question, size.width);
     remarks(&mut page, question, size);
-    for (key, label) in approval_choices(question).into_iter().filter_map(|choice| choice.terminal_key(scope)) {
+    for (key, label) in approval_choices(question).into_iter().filter_map(|choice| choice.terminal_key(scope))
+    {
         page.push_field(&key.to_string(), &[label.to_owned()], PLAIN);
     }
     page.to_text()
@@ -126,7 +131,10 @@ fn proposed(page: &mut TextBox, question: &ApprovalQuestion) {
     page.push_line("The model proposes to allow from now on every command that begins with:", PLAIN);
     page.push_quote(&words.join(" "), |_| PLAIN);
     if !question.proposal.as_ref().is_some_and(|proposal| proposal.of_model) {
-        page.push_line("That rule is not offered: it would allow too much, or does not fit the command.", PLAIN);
+        page.push_line(
+            "That rule is not offered: it would allow too much, or does not fit the command.",
+            PLAIN,
+        );
     }
 }
 
@@ -238,9 +246,10 @@ fn unknown(account: &CommandAnalysis) -> Vec<&str> {
     let commands = account.parts.iter().map(|part| &part.command);
     let words = commands.flat_map(|command| {
         let redirects = command.redirects.iter().filter_map(|redirect| match redirect {
-            ScriptRedirect::Read(to) | ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => {
-                Some(to)
-            }
+            ScriptRedirect::Read(to)
+            | ScriptRedirect::Write(to)
+            | ScriptRedirect::Append(to)
+            | ScriptRedirect::ReadWrite(to) => Some(to),
             // The whole text would become one mark.
             ScriptRedirect::Text(_) => None,
         });
@@ -274,7 +283,11 @@ fn parts(page: &mut TextBox, question: &ApprovalQuestion) {
         shown += 1;
     }
     if more > 0 {
-        page.push_field("", &[format!("… and {more} more, as shown: only reading, ordinary or allowed")], FAINT);
+        page.push_field(
+            "",
+            &[format!("… and {more} more, as shown: only reading, ordinary or allowed")],
+            FAINT,
+        );
     }
     if let Some(account) = &question.account {
         let unclear = account.undecided.iter().map(|doubt| format!("{}: {}", doubt.why, doubt.text));
@@ -315,7 +328,10 @@ fn remarks(page: &mut TextBox, question: &ApprovalQuestion, size: ScreenSize) {
         page.push_blank();
     }
     if height.saturating_add(10) > size.height {
-        page.push_line(&format!("The question is {height} lines long: scroll up to see where it begins."), FAINT);
+        page.push_line(
+            &format!("The question is {height} lines long: scroll up to see where it begins."),
+            FAINT,
+        );
     }
 }
 

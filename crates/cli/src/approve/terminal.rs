@@ -14,10 +14,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::termios::{self, OptionalActions, QueueSelector, Termios};
 use tokio::sync::oneshot;
-use toolgate::{Approver, BoxFuture, CallId, ApprovalQuestion, ReviewDecision};
+use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
 
 use super::describe::PromptScope;
-use super::dialogue::{ApprovalDialogue, DialogueOutcome, ApprovalAnswer};
+use super::dialogue::{ApprovalAnswer, ApprovalDialogue, DialogueOutcome};
 use super::render::{self, ScreenSize};
 
 /// The keyboard must be idle this long before a key counts, so that type-ahead cannot answer a question.
@@ -57,13 +57,19 @@ impl TerminalApprover {
 
     async fn answer(&self, question: &ApprovalQuestion) -> io::Result<ReviewDecision> {
         let size = Self::size()?;
-        let said =
-            self.hold_dialogue(render::render_question(question, size, PromptScope::Call), ApprovalDialogue::for_question(question, size));
+        let said = self.hold_dialogue(
+            render::render_question(question, size, PromptScope::Call),
+            ApprovalDialogue::for_question(question, size),
+        );
         Ok(said.await?.into_decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))
     }
 
     /// Shows `text` and waits for the answer. Dropping the future restores the terminal.
-    pub(crate) async fn hold_dialogue(&self, text: String, dialogue: ApprovalDialogue) -> io::Result<ApprovalAnswer> {
+    pub(crate) async fn hold_dialogue(
+        &self,
+        text: String,
+        dialogue: ApprovalDialogue,
+    ) -> io::Result<ApprovalAnswer> {
         let _owner = terminal_lock().lock_owned().await;
         let _asking = AskingFlag::on(&self.asks);
         let terminal = open()?;
@@ -182,7 +188,9 @@ impl DialogueThread {
             match self.wait(Some(QUIET))? {
                 TerminalInput::Bytes(bytes) => {
                     // Only Ctrl-C counts.
-                    if let DialogueOutcome::Decided(said @ ApprovalAnswer::Stop, words) = dialogue.handle_input(&keep_stop(&bytes)) {
+                    if let DialogueOutcome::Decided(said @ ApprovalAnswer::Stop, words) =
+                        dialogue.handle_input(&keep_stop(&bytes))
+                    {
                         writeln!(out, "{words}")?;
                         return Ok(said);
                     }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use policy::{ForeignToolCall, MachineLookup, ResolvedProgram, MemoryNote, ToolTrust};
+use policy::{ForeignToolCall, MachineLookup, MemoryNote, ResolvedProgram, ToolTrust};
 use toolgate::{
-    ApprovalPolicy, Confinement, Denial, DenyRead, Effect, Escalation, Gate, Intent, NetworkPolicy, ApprovalQuestion,
-    ReadScope, ReviewDecision, ReadRoot, SandboxPolicy, Verdict,
+    ApprovalPolicy, ApprovalQuestion, Confinement, Denial, DenyRead, Effect, Escalation, Gate, Intent,
+    NetworkPolicy, ReadRoot, ReadScope, ReviewDecision, SandboxPolicy, Verdict,
 };
 
 use super::describe::PromptScope;
@@ -212,7 +212,8 @@ fn refused_path_is_offered_as_a_grant() {
 
 #[test]
 fn refused_host_is_offered_as_a_grant() {
-    let denial = Denial::MayNotConnect { target: "crates.io:443".to_owned(), network: NetworkPolicy::Loopback };
+    let denial =
+        Denial::MayNotConnect { target: "crates.io:443".to_owned(), network: NetworkPolicy::Loopback };
     assert_snapshot!(rendered(&again(&script_intent("cargo fetch"), denial)), @"
 
     Toolgate asks: may shell_command do this?
@@ -273,7 +274,8 @@ fn patch_is_shown_in_full() {
 fn server_tool_is_shown_with_its_arguments() {
     let (server, tool, definition) = ("git".to_owned(), "push".to_owned(), "d".to_owned());
     let foreign = ForeignToolCall { server, tool, definition, trust: ToolTrust::Unknown };
-    let mut question = question_for(ApprovalPolicy::OnRequest, &Intent::from_effects(vec![Effect::Foreign(foreign)]));
+    let mut question =
+        question_for(ApprovalPolicy::OnRequest, &Intent::from_effects(vec![Effect::Foreign(foreign)]));
     question.intent.diff = Some("{\n  \"force\": true\n}".to_owned());
     assert_snapshot!(rendered(&question), @r#"
 
@@ -377,7 +379,8 @@ fn long_texts_are_not_repeated_in_the_list_of_commands() {
     let lines: String = (0..30).map(|n| format!("echo \\\"{n}\\\"\n")).collect();
     let long = "y".repeat(121);
     let text = format!("python3 -c \"{lines}\"\nmake {long}\nmake $'\\x61{long}'\n{}", "true\n".repeat(30));
-    let text = rendered(&question_for(ApprovalPolicy::OnRequest, &script_intent(&format!("{text}rm -rf x\n"))));
+    let text =
+        rendered(&question_for(ApprovalPolicy::OnRequest, &script_intent(&format!("{text}rm -rf x\n"))));
     let (_, runs) = text.split_once("runs").unwrap();
     let runs = runs.split_once("writes").unwrap().0.replace("            reads     true\n", "");
     assert_snapshot!(runs, @"
@@ -413,7 +416,10 @@ fn proposed_rule_is_shown_with_examples() {
 fn what_the_model_proposes_is_shown_as_its_proposal_and_offered_only_if_it_is_careful() {
     let proposing = |words: &[&str]| {
         let words = words.iter().map(|&word| word.to_owned()).collect();
-        question_for(ApprovalPolicy::Untrusted, &script_intent("cargo test --all").with_prefix_rule(Some(words)))
+        question_for(
+            ApprovalPolicy::Untrusted,
+            &script_intent("cargo test --all").with_prefix_rule(Some(words)),
+        )
     };
     let careful = proposing(&["cargo", "test", "--all"]);
     assert!(rendered(&careful).contains(

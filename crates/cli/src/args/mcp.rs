@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{WorkspaceArgs, McpServerCommand};
+use super::{McpServerCommand, WorkspaceArgs};
 
 /// Give these tools to another agent, as a server of the Model Context Protocol; or use those of other servers
 ///
@@ -107,7 +107,11 @@ mod tests {
             ("example.org:80", None),
             ("", None),
         ] {
-            assert_eq!(parse_listen_address(text).ok().map(|found| found.to_string()).as_deref(), expected, "{text}");
+            assert_eq!(
+                parse_listen_address(text).ok().map(|found| found.to_string()).as_deref(),
+                expected,
+                "{text}"
+            );
         }
         for (text, expected) in [
             ("build.example.org", Some("build.example.org")),

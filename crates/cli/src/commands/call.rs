@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use toolgate::mcp::{self, McpClientDeps};
 use toolgate::{
-    Approver, CallId, CancellationToken, ToolErrorKind, CallEvent, OutputItem, Lane, ToolNotice, CallObserver, ToolCall,
-    ToolHandler, ToolOutput, Toolgate, ProcessUsage,
+    Approver, CallEvent, CallId, CallObserver, CancellationToken, Lane, OutputItem, ProcessUsage, ToolCall,
+    ToolErrorKind, ToolHandler, ToolNotice, ToolOutput, Toolgate,
 };
 
 use crate::approve::TerminalApprover;
 use crate::args::{CallArgs, OutputFormat};
+use crate::cli_fault::{CliFault, INTERRUPTED, TERMINATED, USAGE};
 use crate::compose::compose;
 use crate::config::UserDirs;
-use crate::elicit::TerminalElicitor;
-use crate::fault::{CliFault, INTERRUPTED, TERMINATED, USAGE};
-use crate::screen;
-use crate::servers::{self, ServerNotices};
-use crate::turns::TurnDiffRecorder;
+use crate::mcp_servers::{self, ServerNotices};
+use crate::terminal_elicitation::TerminalElicitor;
+use crate::terminal_output;
+use crate::turn_diff_store::TurnDiffRecorder;
 
 /// The prefix of server tools.
 const OF_SERVERS: &str = "mcp__";
@@ -45,7 +45,11 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
         let wanted = wanted.configured(|name| composed.has_server(name));
         if wanted != WantedServers::None {
             let elicit = person.as_ref().and_then(|_| TerminalElicitor::detect());
-            let means = McpClientDeps { watch: Some(Arc::new(ServerNotices::Wrong)), elicit, ..McpClientDeps::default() };
+            let means = McpClientDeps {
+                watch: Some(Arc::new(ServerNotices::Wrong)),
+                elicit,
+                ..McpClientDeps::default()
+            };
             (composed, servers) = composed.start_servers(means, |server| wanted.is(server))?;
         }
         let toolgate = composed.build()?;
@@ -54,16 +58,17 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
             servers.wait_until_settled(None).await;
         }
         let mut turns = turns(&toolgate, &call)?;
-        let asks = || TerminalElicitor::is_asking() || person.as_ref().is_some_and(|person| person.is_asking());
+        let asks =
+            || TerminalElicitor::is_asking() || person.as_ref().is_some_and(|person| person.is_asking());
         let answered = answered(&toolgate, call, &args.name, (&asks, &said)).await?;
         if let Some(turns) = &mut turns {
             turns.end_turn();
         }
-        servers::close_servers(servers).await;
+        mcp_servers::close_servers(servers).await;
         Ok(answered)
     })?;
     match args.output {
-        OutputFormat::Json => screen::print_text(&as_json(&args.name, &output).to_string())?,
+        OutputFormat::Json => terminal_output::print_text(&as_json(&args.name, &output).to_string())?,
         OutputFormat::Text => print(&output)?,
     }
     Ok(if ended { ExitCode::from(TERMINATED) } else { code(&output) })
@@ -162,7 +167,7 @@ async fn answered(
     let cancel = CancellationToken::new();
     let answer = toolgate.router().dispatch(call, cancel.clone());
     tokio::pin!(answer);
-    let mut progress = screen::ProgressLine::new(name);
+    let mut progress = terminal_output::ProgressLine::new(name);
     // ends: with the answer, which Ctrl-C and SIGTERM hasten
     let output = loop {
         tokio::select! {
@@ -172,7 +177,7 @@ async fn answered(
                 ended = true;
                 cancel.cancel();
             }
-            () = tokio::time::sleep(screen::ProgressLine::EVERY) => if !asks() {
+            () = tokio::time::sleep(terminal_output::ProgressLine::EVERY) => if !asks() {
                 match said.last() {
                     Some(text) => progress.show(&text),
                     None => progress.tick(),
@@ -181,7 +186,9 @@ async fn answered(
         }
     };
     if toolgate.open_session_count() > 0 {
-        screen::print_hint("what still ran was ended with this call; `toolgate pipe` keeps sessions between calls");
+        terminal_output::print_hint(
+            "what still ran was ended with this call; `toolgate pipe` keeps sessions between calls",
+        );
     }
     toolgate.close().await;
     Ok((output, ended))
@@ -223,15 +230,15 @@ pub(super) fn read_file_or_stdin(file: &Path) -> Result<String, CliFault> {
 /// without output goes to standard error.
 fn print(output: &ToolOutput) -> Result<(), CliFault> {
     if output.facts.error.is_some() && output.facts.usage.is_none() {
-        screen::print_error(&output.joined_text());
+        terminal_output::print_error(&output.joined_text());
         return Ok(());
     }
     for item in &output.items {
         match item {
-            OutputItem::Text(text) => screen::print_text(text)?,
+            OutputItem::Text(text) => terminal_output::print_text(text)?,
             OutputItem::Image(image) => {
                 let about = format!("[{}, {} bytes; --output json has them]", image.mime, image.bytes.len());
-                screen::print_text(&about)?;
+                terminal_output::print_text(&about)?;
             }
         }
     }

@@ -6,17 +6,20 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::args::ConfigArgs;
+use crate::cli_fault::CliFault;
 use crate::compose::working_directory;
-use crate::config::{self, UserDirs, CandidateState, ConfigRow, RowValue, SettingSource};
-use crate::fault::CliFault;
-use crate::screen::{self, FAINT, NAME};
+use crate::config::{self, CandidateState, ConfigRow, RowValue, SettingSource, UserDirs};
+use crate::terminal_output::{self, FAINT, NAME};
 
 pub(crate) fn run(args: &ConfigArgs) -> Result<ExitCode, CliFault> {
     let config = config::load(&working_directory(&args.place)?, &UserDirs::from_env()?, &args.place)?;
     let rows = config.rows();
     if args.json {
         let settings: Vec<Value> = rows.iter().flat_map(ConfigRow::to_json).collect();
-        screen::print_text(&format!("{:#}", json!({ "settings": settings, "files": config.looked_for })))?;
+        terminal_output::print_text(&format!(
+            "{:#}",
+            json!({ "settings": settings, "files": config.looked_for })
+        ))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text: String = rows.iter().map(printed).collect();
@@ -27,9 +30,10 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<ExitCode, CliFault> {
             CandidateState::NotYours => "left alone: it is somebody else's",
         };
         let path = file.path.to_string_lossy();
-        let _infallible = writeln!(text, "{FAINT}# {}: {found}{FAINT:#}", screen::escape_invisible(&path));
+        let _infallible =
+            writeln!(text, "{FAINT}# {}: {found}{FAINT:#}", terminal_output::escape_invisible(&path));
     }
-    screen::print_styled(&text)?;
+    terminal_output::print_styled(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -42,9 +46,11 @@ pub(in crate::commands) fn to_toml(value: &Value) -> String {
 
 /// Formats the row as TOML, valid in a configuration file.
 fn printed(ConfigRow { key, value }: &ConfigRow) -> String {
-    let safe = |value: &Value| screen::escape_invisible(&to_toml(value)).into_owned();
-    let key = screen::escape_invisible(key);
-    let from = |source: &SettingSource| format!("{FAINT}# {}{FAINT:#}", screen::escape_invisible(&source.to_string()));
+    let safe = |value: &Value| terminal_output::escape_invisible(&to_toml(value)).into_owned();
+    let key = terminal_output::escape_invisible(key);
+    let from = |source: &SettingSource| {
+        format!("{FAINT}# {}{FAINT:#}", terminal_output::escape_invisible(&source.to_string()))
+    };
     match value {
         RowValue::Unset => format!("{FAINT}# {key} is not set{FAINT:#}\n"),
         RowValue::One(value, source) => format!("{NAME}{key}{NAME:#} = {}  {}\n", safe(value), from(source)),

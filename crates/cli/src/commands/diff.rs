@@ -5,25 +5,27 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::args::DiffArgs;
+use crate::cli_fault::CliFault;
 use crate::config::UserDirs;
-use crate::fault::CliFault;
-use crate::{screen, turns};
+use crate::{terminal_output, turn_diff_store};
 
 pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CliFault> {
     let directory = args.cwd.clone().unwrap_or_else(|| ".".into());
     let directory = exec::fs::canonicalize(&directory)
         .map_err(|fault| CliFault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?;
     let state = UserDirs::from_env()?.state;
-    let last = state.map(|state| turns::last_diff(&state, &directory)).transpose()?.flatten();
+    let last = state.map(|state| turn_diff_store::last_diff(&state, &directory)).transpose()?.flatten();
     if args.json {
         let all = json!({"cwd": directory.display().to_string(), "unified_diff": last});
-        screen::print_text(&all.to_string())?;
+        terminal_output::print_text(&all.to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
     match last {
-        Some(diff) if diff.is_empty() => screen::print_hint("the last turn in this directory changed nothing"),
+        Some(diff) if diff.is_empty() => {
+            terminal_output::print_hint("the last turn in this directory changed nothing")
+        }
         Some(diff) => super::patch::print_diff(&diff)?,
-        None => screen::print_hint("no turn has changed anything in this directory yet"),
+        None => terminal_output::print_hint("no turn has changed anything in this directory yet"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use exec::sandbox::Scratch;
 use serde_json::json;
-use toolgate::{BuildFault, EnforcementGap, CommandSandbox};
+use toolgate::{BuildFault, CommandSandbox, EnforcementGap};
 
 use crate::args::DoctorArgs;
-use crate::fault::CliFault;
-use crate::screen::{self, FAINT, NAME};
+use crate::cli_fault::CliFault;
+use crate::terminal_output::{self, FAINT, NAME};
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliFault> {
     // Checked first and reported separately: without a scratch directory nothing can be started.
@@ -29,39 +29,50 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliFault> {
             })
             .collect();
         let private = json!({ "path": scratch.base_directory(), "taken": scratch.foreign_base() });
-        screen::print_text(&json!({ "full": full, "tiers": tiers, "fix": fix, "private": private }).to_string())?;
+        terminal_output::print_text(
+            &json!({ "full": full, "tiers": tiers, "fix": fix, "private": private }).to_string(),
+        )?;
         return Ok(code);
     }
     for able in &able {
         let name = able.tier.as_str();
         match &able.outcome {
             Ok(gaps) if gaps.is_empty() => {
-                screen::print_styled(&format!("{NAME}{name:<11}{NAME:#} works: everything is enforced\n"))?;
+                terminal_output::print_styled(&format!(
+                    "{NAME}{name:<11}{NAME:#} works: everything is enforced\n"
+                ))?;
             }
             Ok(gaps) => {
-                screen::print_styled(&format!("{NAME}{name:<11}{NAME:#} works, but:\n"))?;
+                terminal_output::print_styled(&format!("{NAME}{name:<11}{NAME:#} works, but:\n"))?;
                 for gap in gaps {
-                    screen::print_styled(&format!("{FAINT}            {}{FAINT:#}\n", EnforcementGap::sentence(*gap)))?;
+                    terminal_output::print_styled(&format!(
+                        "{FAINT}            {}{FAINT:#}\n",
+                        EnforcementGap::sentence(*gap)
+                    ))?;
                 }
             }
-            Err(why) => screen::print_styled(&format!(
+            Err(why) => terminal_output::print_styled(&format!(
                 "{NAME}{name:<11}{NAME:#} does not work: {}\n",
-                screen::escape_invisible(why)
+                terminal_output::escape_invisible(why)
             ))?,
         }
     }
-    let private = screen::escape_invisible(&scratch.base_directory().display().to_string()).into_owned();
-    screen::print_styled(&format!(
+    let private =
+        terminal_output::escape_invisible(&scratch.base_directory().display().to_string()).into_owned();
+    terminal_output::print_styled(&format!(
         "{NAME}{:<11}{NAME:#} `{private}` holds the private `/tmp` of each session\n",
         "temporary"
     ))?;
     if let Some(taken) = scratch.foreign_base() {
         let taken = taken.display().to_string();
         let why = "is not a directory of yours alone, so another one is used";
-        screen::print_styled(&format!("{FAINT}            `{}` {why}{FAINT:#}\n", screen::escape_invisible(&taken)))?;
+        terminal_output::print_styled(&format!(
+            "{FAINT}            `{}` {why}{FAINT:#}\n",
+            terminal_output::escape_invisible(&taken)
+        ))?;
     }
     if let Some(fix) = fix {
-        screen::print_hint(&format!("what mends it: {fix}"));
+        terminal_output::print_hint(&format!("what mends it: {fix}"));
     }
     Ok(code)
 }

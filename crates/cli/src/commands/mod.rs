@@ -26,7 +26,7 @@ use std::future::Future;
 
 use tokio::runtime::Builder;
 
-use crate::fault::CliFault;
+use crate::cli_fault::CliFault;
 
 /// Runs `work` on a multi-threaded async runtime.
 fn block_on<T>(work: impl Future<Output = Result<T, CliFault>>) -> Result<T, CliFault> {
@@ -34,7 +34,9 @@ fn block_on<T>(work: impl Future<Output = Result<T, CliFault>>) -> Result<T, Cli
 }
 
 /// Runs `work` on a single-threaded async runtime. For one task, this saves the start-up time of threads.
-pub(crate) fn block_on_current_thread<T>(work: impl Future<Output = Result<T, CliFault>>) -> Result<T, CliFault> {
+pub(crate) fn block_on_current_thread<T>(
+    work: impl Future<Output = Result<T, CliFault>>,
+) -> Result<T, CliFault> {
     block_in(Builder::new_current_thread(), work)
 }
 

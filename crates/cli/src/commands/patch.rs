@@ -11,15 +11,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use anstyle::{AnsiColor, Style};
-use exec::machine::ThisMachine;
+use exec::this_machine::ThisMachine;
 use serde_json::json;
-use toolgate::patch::{self, DiskTree, PatchTextFormat, CommitMilestone, RecoveryOutcome, MatchPass, PatchPlan, RecoveredCommit};
+use toolgate::patch::{
+    self, CommitMilestone, DiskTree, MatchPass, PatchPlan, PatchTextFormat, RecoveredCommit, RecoveryOutcome,
+};
 use toolgate::{MachineLookup, host_file_by_name};
 
 use crate::args::{self, PatchFormat};
+use crate::cli_fault::CliFault;
 use crate::config::UserDirs;
-use crate::fault::CliFault;
-use crate::{screen, turns};
+use crate::{terminal_output, turn_diff_store};
 
 /// Maximum size of a patch in bytes.
 const LONGEST: u64 = 64 << 20;
@@ -47,9 +49,9 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
         mended(&records)?;
     }
     let tally = PatchProgress::default();
-    let mut progress = screen::ProgressLine::new("patch");
+    let mut progress = terminal_output::ProgressLine::new("patch");
     let tick = || progress.show(&tally.to_string());
-    let done = screen::with_ticks(screen::ProgressLine::EVERY, tick, || {
+    let done = terminal_output::with_ticks(terminal_output::ProgressLine::EVERY, tick, || {
         let plan = PatchPlan::build(&parsed, &disk).map_err(|failure| failure.to_string())?;
         let steps = plan.commit_steps();
         tally.all.store(steps.len(), Relaxed);
@@ -65,13 +67,13 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
         Err(why) => {
             let refused = refuse(args, &why);
             if let Some(hint) = seen_from_top(&root, &parsed).filter(|_| !args.json) {
-                screen::print_hint(&hint);
+                terminal_output::print_hint(&hint);
             }
             return refused;
         }
     };
     if !args.dry_run {
-        turns::save_diff(state()?.as_path(), &root, &plan.diff());
+        turn_diff_store::save_diff(state()?.as_path(), &root, &plan.diff());
     }
     print_result(args, &plan)?;
     if !args.json {
@@ -88,7 +90,7 @@ fn taking_effect(root: &Path, plan: &PatchPlan) {
     for change in plan.listed_changes() {
         let file = host_file_by_name(Path::new(&change.path));
         if let Some(file) = file.or_else(|| machine.host_file(&root.join(&change.path))) {
-            screen::print_hint(&file.describe_change(&change.path));
+            terminal_output::print_hint(&file.describe_change(&change.path));
         }
     }
 }
@@ -115,7 +117,9 @@ fn mended(records: &Path) -> Result<(), CliFault> {
     for RecoveredCommit { files, outcome, record } in patch::recover(records).map_err(unusable)? {
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let what = match outcome {
-            RecoveryOutcome::Back => format!("an edit was stopped half-way; it was taken back: {}", names.join(", ")),
+            RecoveryOutcome::Back => {
+                format!("an edit was stopped half-way; it was taken back: {}", names.join(", "))
+            }
             RecoveryOutcome::Forward => {
                 format!("an edit was stopped half-way; it was finished: {}", names.join(", "))
             }
@@ -123,7 +127,7 @@ fn mended(records: &Path) -> Result<(), CliFault> {
                 format!("the record `{}` of an edit was left as it is: {why}", record.display())
             }
         };
-        screen::print_hint(&what);
+        terminal_output::print_hint(&what);
     }
     Ok(())
 }
@@ -190,11 +194,12 @@ fn text(args: &args::PatchArgs) -> Result<String, CliFault> {
             #[expect(clippy::disallowed_methods, reason = "the user names the file on the command line")]
             let opened =
                 std::fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
-            opened.map_err(|fault| CliFault::usage(format!("`{}` cannot be read: {fault}", path.display())))?;
+            opened
+                .map_err(|fault| CliFault::usage(format!("`{}` cannot be read: {fault}", path.display())))?;
         }
         _ => {
             if std::io::stdin().is_terminal() {
-                screen::print_hint("reading the patch from the terminal; end it with Ctrl-D");
+                terminal_output::print_hint("reading the patch from the terminal; end it with Ctrl-D");
             }
             std::io::stdin().take(LONGEST + 1).read_to_end(&mut bytes)?;
         }
@@ -224,9 +229,9 @@ fn state() -> Result<PathBuf, CliFault> {
 
 fn refuse(args: &args::PatchArgs, why: &str) -> Result<ExitCode, CliFault> {
     if args.json {
-        screen::print_text(&json!({"applied": false, "error": why}).to_string())?;
+        terminal_output::print_text(&json!({"applied": false, "error": why}).to_string())?;
     } else {
-        screen::print_error(&format!("nothing was changed: {why}"));
+        terminal_output::print_error(&format!("nothing was changed: {why}"));
     }
     Ok(ExitCode::FAILURE)
 }
@@ -244,7 +249,7 @@ fn print_result(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), CliFault
         let files: Vec<_> = plan.listed_changes().map(file).collect();
         let diff = args.dry_run.then(|| plan.diff());
         let all = json!({"applied": !args.dry_run, "changes": files, "already": plan.already, "diff": diff});
-        return Ok(screen::print_text(&all.to_string())?);
+        return Ok(terminal_output::print_text(&all.to_string())?);
     }
     if args.dry_run {
         let diff = plan.diff();
@@ -252,17 +257,17 @@ fn print_result(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), CliFault
             print_diff(&diff)?;
         }
         for path in &plan.already {
-            screen::print_hint(&format!("{path} is as the patch wants it already"));
+            terminal_output::print_hint(&format!("{path} is as the patch wants it already"));
         }
         return Ok(());
     }
-    Ok(screen::print_text(&plan.to_string())?)
+    Ok(terminal_output::print_text(&plan.to_string())?)
 }
 
 /// Prints a diff, with colours on a terminal.
 pub(crate) fn print_diff(diff: &str) -> std::io::Result<()> {
     if !std::io::stdout().is_terminal() {
-        return screen::print_text(diff);
+        return terminal_output::print_text(diff);
     }
     let mut out = String::with_capacity(diff.len() * 2);
     for line in diff.lines() {
@@ -274,9 +279,9 @@ pub(crate) fn print_diff(diff: &str) -> std::io::Result<()> {
             [b' ', ..] => Style::new(),
             _ => Style::new().bold(),
         };
-        let _ = writeln!(out, "{style}{}{style:#}", screen::escape_invisible(line));
+        let _ = writeln!(out, "{style}{}{style:#}", terminal_output::escape_invisible(line));
     }
-    screen::print_styled(&out)
+    terminal_output::print_styled(&out)
 }
 
 #[cfg(test)]

@@ -6,18 +6,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use exec::process::{ConfinementReport, PtySize, SpawnFault, LaunchStep};
-use exec::session::{Pump, ProcessSession, SessionStage, OutputStreaming};
+use exec::process::{ConfinementReport, LaunchStep, PtySize, SpawnFault};
+use exec::session::{OutputStreaming, ProcessSession, Pump, SessionStage};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
-use toolgate::{Denial, CommandSandbox, SandboxFault};
+use toolgate::{CommandSandbox, Denial, SandboxFault};
 
 use crate::args::SandboxArgs;
+use crate::cli_fault::{CliFault, UNCONFINED};
 use crate::compose::compose_with;
 use crate::config::{self, SettingSource};
-use crate::fault::{CliFault, UNCONFINED};
-use crate::loud;
-use crate::screen;
+use crate::confinement_warnings;
+use crate::terminal_output;
 
 /// Exit statuses by shell convention: the program cannot be executed, or is not found.
 const NOT_EXECUTABLE: u8 = 126;
@@ -50,7 +50,9 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
             }
         }
         match sandbox.enforcement(&args.argv).await {
-            Ok(enforcement) => enforcement.warning().iter().for_each(|text| loud::warn_once(text)),
+            Ok(enforcement) => {
+                enforcement.warning().iter().for_each(|text| confinement_warnings::warn_once(text))
+            }
             Err(fault) => return Ok(refused(&fault)),
         }
         let all_terminals = std::io::stdin().is_terminal()
@@ -70,13 +72,13 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
         for denial in session.denials() {
             match denial {
                 // Without the message, the exit status 137 would be the only information.
-                Denial::Ended { .. } => screen::print_error(&denial.to_string()),
-                _ if explain => screen::print_hint(&format!("refused: {denial}")),
+                Denial::Ended { .. } => terminal_output::print_error(&denial.to_string()),
+                _ if explain => terminal_output::print_hint(&format!("refused: {denial}")),
                 _ => {}
             }
         }
         for note in session.land() {
-            screen::print_hint(&note);
+            terminal_output::print_hint(&note);
         }
         drop::<CommandSandbox>(sandbox);
         Ok(code)
@@ -91,12 +93,14 @@ fn stdio() -> Result<[OwnedFd; 3], CliFault> {
 
 /// Prints the fault, and returns its exit status.
 fn refused(fault: &SandboxFault) -> ExitCode {
-    screen::print_error(&fault.to_string());
+    terminal_output::print_error(&fault.to_string());
     ExitCode::from(match fault {
-        SandboxFault::Spawn(SpawnFault::Refused { step: LaunchStep::Exec, errno, .. }) => match errno.kind() {
-            std::io::ErrorKind::NotFound => NOT_FOUND,
-            _ => NOT_EXECUTABLE,
-        },
+        SandboxFault::Spawn(SpawnFault::Refused { step: LaunchStep::Exec, errno, .. }) => {
+            match errno.kind() {
+                std::io::ErrorKind::NotFound => NOT_FOUND,
+                _ => NOT_EXECUTABLE,
+            }
+        }
         _ => UNCONFINED,
     })
 }
@@ -111,7 +115,7 @@ fn outcome(session: &ProcessSession) -> ExitCode {
             ExitCode::from(u8::try_from(exit.code() & 0xff).unwrap_or(u8::MAX))
         }
         SessionStage::Running | SessionStage::Lost => {
-            screen::print_error("the command was lost: its keeper was killed");
+            terminal_output::print_error("the command was lost: its keeper was killed");
             ExitCode::from(UNCONFINED)
         }
     }
@@ -214,9 +218,12 @@ fn show(streaming: &OutputStreaming) -> std::io::Result<()> {
 }
 
 fn print(explained: &ConfinementReport) {
-    screen::print_stderr(&format!("layers: {}", explained.tier.as_str()));
-    screen::print_stderr(&format!("enforced: {}", explained.enforcement));
+    terminal_output::print_stderr(&format!("layers: {}", explained.tier.as_str()));
+    terminal_output::print_stderr(&format!("enforced: {}", explained.enforcement));
     for (path, what) in &explained.places {
-        screen::print_stderr(&format!("  {what:<24} {}", screen::escape_invisible(&path.to_string_lossy())));
+        terminal_output::print_stderr(&format!(
+            "  {what:<24} {}",
+            terminal_output::escape_invisible(&path.to_string_lossy())
+        ));
     }
 }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use toolgate::wire::Dialect;
 
 use crate::args::ScriptServerArgs;
-use crate::fault::CliFault;
-use crate::screen;
+use crate::cli_fault::CliFault;
+use crate::terminal_output;
 
 pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
     let turns = read_script(&args.file)?;
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
     let log = Arc::new(Mutex::new(log));
     super::block_on(async {
         let server = Server::bind(args.port, ScriptedBackend::new(Dialect::Responses, turns)).await?;
-        screen::print_text(&format!("http://{}/v1", server.local_addr()?))?;
+        terminal_output::print_text(&format!("http://{}/v1", server.local_addr()?))?;
         let heard = move |path: &str, body: &str| {
             if let Some(file) = log.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
                 let body: Value = serde_json::from_str(body).unwrap_or_default();
@@ -42,5 +42,6 @@ pub(crate) fn read_script(file: &Path) -> Result<Vec<ScriptedTurn>, CliFault> {
 
 fn appended(file: &Path) -> Result<std::fs::File, CliFault> {
     let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
-    opened.map_err(|error| CliFault::usage(format!("the log `{}` cannot be written: {error}", file.display())))
+    opened
+        .map_err(|error| CliFault::usage(format!("the log `{}` cannot be written: {error}", file.display())))
 }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate::mcp::{self, McpClientDeps};
-use toolgate::wire::{Dialect, ApiCompat, mcp_tools};
+use toolgate::wire::{ApiCompat, Dialect, mcp_tools};
 use toolgate::{JsonSchema, ToolCall, ToolSpec, Toolgate};
 
-use super::call::{needs_servers, may_belong_to_server};
+use super::call::{may_belong_to_server, needs_servers};
 use crate::args::{ToolsArgs, ToolsWire};
+use crate::cli_fault::CliFault;
 use crate::compose::{ToolFormApi, compose};
-use crate::fault::CliFault;
-use crate::screen::{self, FAINT, NAME, to_one_line, escape_invisible};
-use crate::servers::{self, ServerNotices};
+use crate::mcp_servers::{self, ServerNotices};
+use crate::terminal_output::{self, FAINT, NAME, escape_invisible, to_one_line};
 
 pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, CliFault> {
     let wire = args.wire.unwrap_or(ToolsWire::Responses);
@@ -31,17 +31,17 @@ pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, CliFault> {
             super::servers::wait_until_settled(servers).await;
         }
         let chosen = chosen(&toolgate, args);
-        servers::close_servers(servers).await;
+        mcp_servers::close_servers(servers).await;
         chosen
     })?;
     let specs: Vec<&ToolSpec> = specs.iter().collect();
     if args.wire.is_none() && !args.json {
-        screen::print_styled(&if args.name.is_some() { manual(&specs) } else { list(&specs) })?;
+        terminal_output::print_styled(&if args.name.is_some() { manual(&specs) } else { list(&specs) })?;
         return Ok(ExitCode::SUCCESS);
     }
     let json = written(&specs, wire, &style);
     let text = if args.json { json.to_string() } else { format!("{json:#}") };
-    screen::print_text(&text)?;
+    terminal_output::print_text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

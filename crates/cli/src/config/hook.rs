@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toolgate::{CommandHook, EnvironmentPolicy, rules};
 
-use super::file::ConfigFile;
-use super::{UserDirs, SourcedValue};
-use crate::fault::CliFault;
+use super::config_file::ConfigFile;
+use super::{SourcedValue, UserDirs};
+use crate::cli_fault::CliFault;
 
 const MAX_HOOKS: usize = 64;
 const MAX_NAME: usize = 64;
@@ -96,7 +96,8 @@ impl HookTable {
             }
         }
         for name in &self.pass {
-            let environment = EnvironmentPolicy { pass: vec![name.get_ref().clone()], ..EnvironmentPolicy::default() };
+            let environment =
+                EnvironmentPolicy { pass: vec![name.get_ref().clone()], ..EnvironmentPolicy::default() };
             environment.check().map_err(|fault| file.fault_at(&name.span(), &fault.to_string()))?;
         }
         file.check_range("timeout_ms", self.timeout_ms.as_ref(), TIMEOUT_MS)
@@ -105,7 +106,8 @@ impl HookTable {
     /// Returns the hooks of `file`. Unnamed hooks that would share a name get their position in the file appended.
     pub(super) fn settings(file: &ConfigFile, dirs: &UserDirs) -> Vec<SourcedValue<HookSetting>> {
         let hooks = &file.content.hook;
-        let mut settings: Vec<SourcedValue<HookSetting>> = hooks.iter().map(|hook| hook.setting(file, dirs)).collect();
+        let mut settings: Vec<SourcedValue<HookSetting>> =
+            hooks.iter().map(|hook| hook.setting(file, dirs)).collect();
         let names: Vec<String> = settings.iter().map(|setting| setting.value.name.clone()).collect();
         for (at, (hook, setting)) in hooks.iter().zip(&mut settings).enumerate() {
             let same = names.iter().filter(|name| **name == names[at]).count();

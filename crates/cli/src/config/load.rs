@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toolgate::HostPattern;
 
-use super::file::{ConfigFile, ConfinementTable, ConfigTables, ConfigSymlinks};
-use super::forms::ModelTable;
+use super::config_file::{ConfigFile, ConfigSymlinks, ConfigTables, ConfinementTable};
 use super::hook::HookTable;
-use super::search::WebSearchKey;
-use super::server::ServerTable;
+use super::mcp_server::ServerTable;
+use super::tool_forms::ModelTable;
+use super::web_search::WebSearchKey;
 use super::{
-    ApprovalMode, Config, CandidateState, EnvInheritance, ConfigCandidate, NO_SOCKET, NetworkMode, SandboxMode, SourcedValue, SettingSource, ConfinementTier,
-    HostedSearchMode, is_socket,
+    ApprovalMode, CandidateState, Config, ConfigCandidate, ConfinementTier, EnvInheritance, HostedSearchMode,
+    NO_SOCKET, NetworkMode, SandboxMode, SettingSource, SourcedValue, is_socket,
 };
 use crate::args::{ConfinementArgs, WorkspaceArgs};
-use crate::fault::CliFault;
+use crate::cli_fault::CliFault;
 
 /// The project's file.
 pub(crate) const PROJECT_FILE: &str = "toolgate.toml";
@@ -94,7 +94,8 @@ pub(crate) fn load(cwd: &Path, dirs: &UserDirs, flags: &WorkspaceArgs) -> Result
 
 /// Returns the path of the user's file, whether or not it exists.
 pub(crate) fn user_config_path(dirs: &UserDirs) -> Result<PathBuf, CliFault> {
-    let missing = || CliFault::usage("there is no home to keep a configuration in; set HOME or TOOLGATE_HOME");
+    let missing =
+        || CliFault::usage("there is no home to keep a configuration in; set HOME or TOOLGATE_HOME");
     let directory = dirs.config.as_ref().ok_or_else(missing)?;
     let there =
         USER_FILES.iter().map(|name| directory.join(name)).find(|path| path.symlink_metadata().is_ok());
@@ -112,8 +113,10 @@ fn user_file(dirs: &UserDirs, looked_for: &mut Vec<ConfigCandidate>) -> Result<O
             let both = format!("`{}` holds both `{one}` and `{other}`; keep one", directory.display());
             return Err(CliFault::usage(both));
         }
-        looked_for
-            .push(ConfigCandidate { path, found: if file.is_some() { CandidateState::Read } else { CandidateState::NotThere } });
+        looked_for.push(ConfigCandidate {
+            path,
+            found: if file.is_some() { CandidateState::Read } else { CandidateState::NotThere },
+        });
         found = file.or(found);
     }
     Ok(found)
@@ -245,7 +248,9 @@ impl super::ConfinementSettings {
 impl Config {
     /// Applies the confinement flags.
     fn flags(&mut self, cwd: &Path, flags: &ConfinementArgs) -> Result<(), CliFault> {
-        let at = |flag| move |path: &PathBuf| SourcedValue { value: cwd.join(path), source: SettingSource::Flag(flag) };
+        let at = |flag| {
+            move |path: &PathBuf| SourcedValue { value: cwd.join(path), source: SettingSource::Flag(flag) }
+        };
         let ours = &mut self.confinement;
         ours.writable.extend(flags.writable.iter().map(at("--writable")));
         ours.read_only.extend(flags.read_only.iter().map(at("--read-only")));
@@ -262,7 +267,8 @@ impl Config {
         if ours.require.source == SettingSource::BuiltIn && ours.tier.value < ours.require.value {
             ours.require = ours.tier.clone();
         }
-        let host = |host: &HostPattern| SourcedValue { value: host.clone(), source: SettingSource::Flag("--host") };
+        let host =
+            |host: &HostPattern| SourcedValue { value: host.clone(), source: SettingSource::Flag("--host") };
         ours.hosts.extend(flags.host.iter().map(host));
         for name in &flags.unix_socket {
             if !is_socket(name) {

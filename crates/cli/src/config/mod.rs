@@ -2,14 +2,14 @@
 //!
 //! A project's file comes with the project and is untrusted. It may narrow what tools can do, never widen it.
 
-mod file;
-mod forms;
+mod config_file;
 mod hook;
+mod listing;
 mod load;
-mod rows;
-mod rules;
-mod search;
-mod server;
+mod mcp_server;
+mod rule_files;
+mod tool_forms;
+mod web_search;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -19,12 +19,12 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use toolgate::HostPattern;
 
-pub(crate) use forms::ToolForms;
-pub(crate) use load::{UserDirs, PROJECT_FILE, load, user_config_path};
-pub(crate) use rows::{ConfigRow, RowValue};
-pub(crate) use rules::{USER as USER_RULES, rule_files};
-pub(crate) use search::{SearchApproval, WebSearchTable};
-pub(crate) use server::{ServerApproval, ServerSetting, ServerTable, is_name as is_server_name};
+pub(crate) use listing::{ConfigRow, RowValue};
+pub(crate) use load::{PROJECT_FILE, UserDirs, load, user_config_path};
+pub(crate) use mcp_server::{ServerApproval, ServerSetting, ServerTable, is_name as is_server_name};
+pub(crate) use rule_files::{USER as USER_RULES, rule_files};
+pub(crate) use tool_forms::ToolForms;
+pub(crate) use web_search::{SearchApproval, WebSearchTable};
 
 /// Every key with an example, as `toolgate config --help` and docs/configuration.md show it.
 pub(crate) const EXAMPLE: &str = include_str!("example.toml");
@@ -77,7 +77,7 @@ pub(crate) struct Config {
     pub(crate) sandbox: SourcedValue<SandboxMode>,
     pub(crate) approval: SourcedValue<ApprovalMode>,
     pub(crate) tools: ToolSettings,
-    pub(crate) models: Vec<SourcedValue<forms::ModelSetting>>,
+    pub(crate) models: Vec<SourcedValue<tool_forms::ModelSetting>>,
     pub(crate) files: FileSettings,
     pub(crate) commands: CommandSettings,
     pub(crate) confinement: ConfinementSettings,
@@ -95,8 +95,8 @@ pub(crate) struct ToolSettings {
     pub(crate) only: Vec<SourcedValue<Vec<String>>>,
     pub(crate) without: Vec<SourcedValue<String>>,
     pub(crate) web_search: SourcedValue<HostedSearchMode>,
-    pub(crate) shell_type: SourcedValue<Option<forms::ShellName>>,
-    pub(crate) apply_patch_tool_type: SourcedValue<Option<forms::PatchForm>>,
+    pub(crate) shell_type: SourcedValue<Option<tool_forms::ShellName>>,
+    pub(crate) apply_patch_tool_type: SourcedValue<Option<tool_forms::PatchForm>>,
     pub(crate) use_experimental_streamable_shell_tool: SourcedValue<Option<bool>>,
     /// The user's own web search.
     pub(crate) search: Option<SourcedValue<WebSearchTable>>,

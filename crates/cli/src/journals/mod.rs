@@ -1,12 +1,12 @@
 //! Session journals for the commands that read them: finds a session, builds its timeline and computes waiting times.
 
-pub(crate) mod amount;
-mod clock;
-pub(crate) mod excerpt;
-pub(crate) mod spans;
-pub(crate) mod story;
-mod tell;
-pub(crate) mod which;
+pub(crate) mod format_amount;
+pub(crate) mod resolve_session;
+mod session_clock;
+pub(crate) mod timeline;
+mod timeline_builder;
+pub(crate) mod truncate;
+pub(crate) mod wait_spans;
 
 #[cfg(test)]
-pub(crate) mod sample;
+pub(crate) mod sample_session;

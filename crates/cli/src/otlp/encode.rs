@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::histogram::{OtlpHistogram, HistogramPoint};
-use super::read::SessionTrace;
-use super::span::{SpanAttribute, AttributeValue, TraceSpan, SpanWork};
+use super::histogram::{HistogramPoint, OtlpHistogram};
+use super::span::{AttributeValue, SpanAttribute, SpanWork, TraceSpan};
+use super::trace_builder::SessionTrace;
 
 /// Numbers of OTLP's enumerations.
 const INTERNAL: u8 = 1;

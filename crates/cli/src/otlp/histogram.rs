@@ -1,6 +1,6 @@
 //! Histograms of tokens and durations, as the OpenTelemetry GenAI conventions define them.
 
-use super::span::{SpanAttribute, TraceSpan, SpanWork, operation_attribute};
+use super::span::{SpanAttribute, SpanWork, TraceSpan, operation_attribute};
 
 /// The bucket bounds of the conventions.
 const TOKENS: [f64; 14] = [

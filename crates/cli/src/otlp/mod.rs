@@ -3,10 +3,10 @@
 //! Prompts, arguments and answers are not sent.
 
 mod encode;
+mod exporter_settings;
 mod histogram;
-mod read;
-mod settings;
 mod span;
+mod trace_builder;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,11 +15,11 @@ use std::time::Duration;
 use agent::OtlpCollector;
 use serde_json::Value;
 
-use self::read::SessionTrace;
-use self::settings::ExporterSettings;
-use crate::fault::CliFault;
-use crate::journals::which::ResolvedSession;
-use crate::screen::{self, FAINT};
+use self::exporter_settings::ExporterSettings;
+use self::trace_builder::SessionTrace;
+use crate::cli_fault::CliFault;
+use crate::journals::resolve_session::ResolvedSession;
+use crate::terminal_output::{self, FAINT};
 
 /// Spans in one request: a few hundred kilobytes, where collectors accept megabytes.
 const BATCH: usize = 1000;
@@ -38,9 +38,9 @@ pub(crate) fn export_session(meant: &ResolvedSession, url: &str) -> Result<ExitC
         let unsent = |why| CliFault::failed(format!("the session was not sent to {host}: {why}"));
         send(&collector, &settings.service, &trace).await.map_err(unsent)
     })?;
-    screen::print_text(&format!("sent {} spans of {} to {host}", trace.spans.len(), trace.session))?;
+    terminal_output::print_text(&format!("sent {} spans of {} to {host}", trace.spans.len(), trace.session))?;
     Ok(trace.cut.map_or(ExitCode::SUCCESS, |why| {
-        screen::print_error(&format!("`{}` was sent only in part: {why}", meant.name));
+        terminal_output::print_error(&format!("`{}` was sent only in part: {why}", meant.name));
         ExitCode::FAILURE
     }))
 }
@@ -55,8 +55,10 @@ pub(crate) async fn report_session(journal: &Path) {
     let late = || Err(format!("it took longer than {} s", LAST_MOMENT.as_secs()));
     let sent = tokio::time::timeout(LAST_MOMENT, reported(&settings, journal.to_owned())).await;
     if let Err(why) = sent.unwrap_or_else(|_| late()) {
-        let why = screen::to_one_line(&why);
-        screen::print_stderr(&format!("{FAINT}the session was not sent to the collector: {why}{FAINT:#}"));
+        let why = terminal_output::to_one_line(&why);
+        terminal_output::print_stderr(&format!(
+            "{FAINT}the session was not sent to the collector: {why}{FAINT:#}"
+        ));
     }
 }
 
@@ -97,7 +99,10 @@ fn taken(answer: &str) -> Result<(), String> {
         0 => Ok(()),
         rejected => {
             let why = partial["errorMessage"].as_str().unwrap_or("it does not say why");
-            Err(format!("it did not take {rejected} of them: {}", crate::journals::excerpt::truncate_name(why)))
+            Err(format!(
+                "it did not take {rejected} of them: {}",
+                crate::journals::truncate::truncate_name(why)
+            ))
         }
     }
 }

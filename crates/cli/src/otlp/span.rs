@@ -2,7 +2,7 @@
 
 use journal::RecordedVerdict;
 
-use crate::journals::story::RequestUsage;
+use crate::journals::timeline::RequestUsage;
 
 /// The line number of the session's own span: journal lines begin with one.
 pub(super) const WHOLE: u64 = 0;
@@ -181,7 +181,10 @@ fn requested(model: &TraceModel, usage: &RequestUsage) -> Vec<SpanAttribute> {
     ];
     // Zero means that the provider reports no count.
     known.extend(
-        counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name, AttributeValue::Count(count))),
+        counts
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| (name, AttributeValue::Count(count))),
     );
     known
 }

@@ -1,35 +1,36 @@
 //! Assembles a session from tools, model and journal, for every command that has sessions.
 
-mod book;
-mod claim;
-pub(crate) mod model;
-pub(crate) mod nursery;
-mod project;
-pub(crate) mod words;
+pub(crate) mod choose_model;
+pub(crate) mod last_message;
+mod open_journal;
+mod project_instructions;
+pub(crate) mod subagents;
 mod worktree;
-mod worktrees;
+mod worktree_lock;
+mod worktree_pool;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent::{
-    AgentFault, SessionAgents, TurnChangesFn, CloseAgent, ContextMeter, GetContextRemaining, GetMemory, SessionHandle, TurnLimits,
-    ListAgents, ListMemories, MemoryStore, UserPrompter, BaselineReady, JournalRecorder, Remember, RequestUserInput, ResumeAgent,
-    SendInput, AgentSession, AgentSessionSetup, SpawnAgent, WaitForAgents, SessionObserver,
+    AgentFault, AgentSession, AgentSessionSetup, BaselineReady, CloseAgent, ContextMeter,
+    GetContextRemaining, GetMemory, JournalRecorder, ListAgents, ListMemories, MemoryStore, Remember,
+    RequestUserInput, ResumeAgent, SendInput, SessionAgents, SessionHandle, SessionObserver, SpawnAgent,
+    TurnChangesFn, TurnLimits, UserPrompter, WaitForAgents,
 };
 use journal::SessionId;
 use toolgate::mcp::{McpClientDeps, McpServers};
-use toolgate::{Hook, CallObserver, ToolHandler, Toolgate};
+use toolgate::{CallObserver, Hook, ToolHandler, Toolgate};
 
+use crate::cli_fault::CliFault;
 use crate::compose::ComposedTools;
 use crate::config::UserDirs;
-use crate::fault::CliFault;
-use crate::servers;
-use crate::turns::TurnDiffRecorder;
-pub(crate) use book::close_journal;
-use book::{SessionHeader, OpenJournal};
-pub(crate) use model::ChosenModel;
-pub(crate) use worktrees::WorktreePool;
+use crate::mcp_servers;
+use crate::turn_diff_store::TurnDiffRecorder;
+pub(crate) use choose_model::ChosenModel;
+pub(crate) use open_journal::close_journal;
+use open_journal::{OpenJournal, SessionHeader};
+pub(crate) use worktree_pool::WorktreePool;
 
 /// The parts of a session.
 pub(crate) struct SessionSpec {
@@ -78,7 +79,7 @@ impl AssembledSession {
             agents.close_all().await;
         }
         toolgate.close().await;
-        servers::close_servers(servers).await;
+        mcp_servers::close_servers(servers).await;
     }
 
     /// Returns a handle to control the session while it works.
@@ -101,7 +102,8 @@ pub(crate) fn assemble(wanted: SessionSpec) -> Result<AssembledSession, CliFault
 }
 
 fn put_together(wanted: SessionSpec, book: OpenJournal) -> Result<AssembledSession, CliFault> {
-    let SessionSpec { composed, dirs, model, limits, instructions, watch, person, means, agents, .. } = wanted;
+    let SessionSpec { composed, dirs, model, limits, instructions, watch, person, means, agents, .. } =
+        wanted;
     let gauge = Arc::<ContextMeter>::default();
     let composed = match &model {
         Some(chosen) => {
@@ -121,7 +123,7 @@ fn put_together(wanted: SessionSpec, book: OpenJournal) -> Result<AssembledSessi
     let session = model.map(|chosen| {
         let (changed, ready) = changes(&toolgate, dirs.state.as_deref());
         let place = toolgate.router().working_dir();
-        let mut told = project::model_instructions(toolgate.router().gate(), &place.cwd);
+        let mut told = project_instructions::model_instructions(toolgate.router().gate(), &place.cwd);
         told.extend(instructions.iter().map(|more| format!("\n\n{more}")));
         let setup = AgentSessionSetup {
             router: toolgate.router().clone(),
@@ -151,8 +153,14 @@ pub(crate) fn journal_fault(fault: journal::JournalFault) -> CliFault {
 }
 
 /// Names of the tools that manage other agents.
-const AGENT_TOOLS: [&str; 6] =
-    [SpawnAgent::NAME, SendInput::NAME, ResumeAgent::NAME, WaitForAgents::NAME, CloseAgent::NAME, ListAgents::NAME];
+const AGENT_TOOLS: [&str; 6] = [
+    SpawnAgent::NAME,
+    SendInput::NAME,
+    ResumeAgent::NAME,
+    WaitForAgents::NAME,
+    CloseAgent::NAME,
+    ListAgents::NAME,
+];
 
 /// Adds the tools that manage other agents.
 fn with_agents(composed: ComposedTools, agents: &Arc<SessionAgents>) -> ComposedTools {
@@ -172,7 +180,8 @@ fn with_own_tools(
     gauge: &Arc<ContextMeter>,
     state: Option<&Path>,
 ) -> ComposedTools {
-    let composed = composed.with_tool(RequestUserInput(person)).with_tool(GetContextRemaining(Arc::clone(gauge)));
+    let composed =
+        composed.with_tool(RequestUserInput(person)).with_tool(GetContextRemaining(Arc::clone(gauge)));
     let Some(state) = state else { return composed };
     let memories = Arc::new(MemoryStore::new(state, composed.cwd()));
     composed

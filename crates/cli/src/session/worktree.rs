@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agent::WorktreeDiff;
-use exec::errand::OneShotOutput;
-use toolgate::{Gate, Intent, InternalCommand, SharedProcesses, SandboxPolicy, Spill, Verdict};
+use exec::run_to_end::OneShotOutput;
+use toolgate::{Gate, Intent, InternalCommand, SandboxPolicy, SharedProcesses, Spill, Verdict};
 
-use super::claim::WorktreeLock;
+use super::worktree_lock::WorktreeLock;
 
 /// Time limit of a git command.
 const TIME: Duration = Duration::from_secs(60);
@@ -76,7 +76,8 @@ impl Worktree {
         // Uncommitted changes are left out: a commit of them would expose files that may not be read.
         let base = git.run(cwd, &["rev-parse", "HEAD"]).await;
         let base = base.map_err(|_| "the repository has no commit yet".to_owned())?;
-        let claim = WorktreeLock::acquire(&of, at).map_err(|error| format!("a worktree cannot be made: {error}"))?;
+        let claim =
+            WorktreeLock::acquire(&of, at).map_err(|error| format!("a worktree cannot be made: {error}"))?;
         let place = claim.path().to_string_lossy().into_owned();
         let cwd = claim.path().join(below);
         let (is_open, looking) = (AtomicBool::new(true), tokio::sync::Mutex::default());
@@ -223,7 +224,12 @@ pub(super) struct GitRunner {
 }
 
 impl GitRunner {
-    fn own<'a>(&'a self, argv: &'a [&'a str], env: &'a [(String, String)], directory: &'a Path) -> InternalCommand<'a> {
+    fn own<'a>(
+        &'a self,
+        argv: &'a [&'a str],
+        env: &'a [(String, String)],
+        directory: &'a Path,
+    ) -> InternalCommand<'a> {
         InternalCommand { argv, env, directory, at_most: TIME, output: MOST, but_from: &self.but_from }
     }
 
@@ -231,7 +237,8 @@ impl GitRunner {
     /// an agent wrote.
     async fn run(&self, directory: &Path, args: &[&str]) -> Result<String, String> {
         let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
-        let said = stdout_or_error(self.own(&argv, &settings(), directory).run_unconfined(&self.processes).await?)?;
+        let said =
+            stdout_or_error(self.own(&argv, &settings(), directory).run_unconfined(&self.processes).await?)?;
         Ok(String::from_utf8_lossy(&said).trim_end_matches('\n').to_owned())
     }
 

@@ -10,7 +10,7 @@ mod editor;
 use std::fs;
 use std::path::Path;
 
-use editor::{AcpFixture, call_item, patch_item, message_item};
+use editor::{AcpFixture, call_item, message_item, patch_item};
 use serde_json::{Value, json};
 use testkit::python;
 
@@ -82,7 +82,10 @@ fn a_patch_is_a_diff_of_whole_files() {
 
 #[test]
 fn a_patch_shows_nothing_of_a_file_that_may_not_be_read() {
-    let desk = AcpFixture::with_turns(&[patch_item("*** Update File: .env\n@@\n-KEY=hidden\n+KEY=other\n"), message_item("done")]);
+    let desk = AcpFixture::with_turns(&[
+        patch_item("*** Update File: .env\n@@\n-KEY=hidden\n+KEY=other\n"),
+        message_item("done"),
+    ]);
     desk.workspace.write_file(".env", "PASSWORD=do-not-tell\nKEY=hidden\n");
     let mut editor = desk.start_editor(&[]);
     let session = desk.new_session(&mut editor);
@@ -95,20 +98,28 @@ fn a_patch_shows_nothing_of_a_file_that_may_not_be_read() {
 #[test]
 fn a_shell_that_is_not_offered_can_be_called() {
     let item = json!({"type": "local_shell_call", "action": {"command": ["echo", "by another name"]}});
-    let desk = AcpFixture::with_turns(&[json!([item]), call_item("shell", &json!({"command": ["echo", "x"]})), message_item("done")]);
+    let desk = AcpFixture::with_turns(&[
+        json!([item]),
+        call_item("shell", &json!({"command": ["echo", "x"]})),
+        message_item("done"),
+    ]);
     let mut editor = desk.start_editor(&[]);
     let session = desk.new_session(&mut editor);
     let id = editor.send_prompt(&session, "go");
     assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");
-    let done =
-        editor.updates_of_kind("tool_call_update").into_iter().filter(|update| update["status"] == "completed").count();
+    let done = editor
+        .updates_of_kind("tool_call_update")
+        .into_iter()
+        .filter(|update| update["status"] == "completed")
+        .count();
     assert_eq!(done, 2);
 }
 
 #[test]
 fn a_patch_through_a_shell_is_a_diff_too() {
     let script = "apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\nEOF\n";
-    let desk = AcpFixture::with_turns(&[call_item("exec_command", &json!({"cmd": script})), message_item("done")]);
+    let desk =
+        AcpFixture::with_turns(&[call_item("exec_command", &json!({"cmd": script})), message_item("done")]);
     desk.workspace.write_file("a.txt", "one\n");
     let mut editor = desk.start_editor(&[]);
     let session = desk.new_session(&mut editor);
@@ -122,8 +133,10 @@ fn a_patch_through_a_shell_is_a_diff_too() {
 #[test]
 fn a_command_is_seen_while_it_runs() {
     let script = "echo first; while [ ! -e go ]; do sleep 0.05; done; echo second";
-    let desk =
-        AcpFixture::with_turns(&[call_item("exec_command", &json!({"cmd": script, "yield_time_ms": 30000})), message_item("done")]);
+    let desk = AcpFixture::with_turns(&[
+        call_item("exec_command", &json!({"cmd": script, "yield_time_ms": 30000})),
+        message_item("done"),
+    ]);
     let mut editor = desk.start_editor(&[]);
     let session = desk.new_session(&mut editor);
     let id = editor.send_prompt(&session, "go");
@@ -152,7 +165,8 @@ fn editor_answers_approve_or_reject_a_call() {
     let asked = editor.answer_question(&selected(REJECT));
     assert_eq!(asked["sessionId"], session.as_str());
     assert_eq!(asked["toolCall"]["toolCallId"], editor.updates_of_kind("tool_call")[0]["toolCallId"]);
-    let diff = json!({"type": "diff", "path": desk.file_path("a.txt"), "oldText": "one\n", "newText": "two\n"});
+    let diff =
+        json!({"type": "diff", "path": desk.file_path("a.txt"), "oldText": "one\n", "newText": "two\n"});
     let content = asked["toolCall"]["content"].as_array().unwrap();
     assert!(content.contains(&diff), "{content:?}");
     let kinds: Vec<&Value> =
@@ -191,7 +205,11 @@ fn unoffered_answer_is_a_rejection() {
 #[test]
 fn a_turn_is_cancelled_while_a_command_runs_and_while_somebody_is_asked() {
     let long = call_item("exec_command", &json!({"cmd": "echo up; sleep 600", "yield_time_ms": 30000}));
-    let desk = AcpFixture::with_turns(&[long, call_item("exec_command", &json!({"cmd": "touch made"})), message_item("done")]);
+    let desk = AcpFixture::with_turns(&[
+        long,
+        call_item("exec_command", &json!({"cmd": "touch made"})),
+        message_item("done"),
+    ]);
     let mut editor = desk.start_editor(&[]);
     let session = desk.new_session(&mut editor);
     let id = editor.send_prompt(&session, "go");
@@ -214,7 +232,10 @@ fn a_turn_is_cancelled_while_a_command_runs_and_while_somebody_is_asked() {
 
 #[test]
 fn modes_only_tighten_and_hold_from_the_next_call_on() {
-    let desk = AcpFixture::with_turns(&[call_item("exec_command", &json!({"cmd": "touch made"})), message_item("done")]);
+    let desk = AcpFixture::with_turns(&[
+        call_item("exec_command", &json!({"cmd": "touch made"})),
+        message_item("done"),
+    ]);
     let mut editor = desk.start_editor(&[]);
     let answer = editor.request("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": []}));
     let modes = &answer["result"]["modes"];
@@ -281,13 +302,17 @@ fn a_session_is_loaded_with_all_that_was_said() {
 
 #[test]
 fn servers_of_the_editor_are_servers_of_the_session() {
-    let desk = AcpFixture::with_turns(&[call_item("mcp__My-tools__read_file", &json!({"path": "a.txt"})), message_item("done")]);
+    let desk = AcpFixture::with_turns(&[
+        call_item("mcp__My-tools__read_file", &json!({"path": "a.txt"})),
+        message_item("done"),
+    ]);
     desk.workspace.write_file("a.txt", "from the server\n");
     let mut editor = desk.start_editor(&[]);
     // A confined server can reach it there, wherever the checkout lies.
     let toolgate = testkit::WorldExecutableCopy::new(env!("CARGO_BIN_EXE_toolgate"));
     let server = json!({"name": "My tools", "command": toolgate.path(), "args": ["mcp"], "env": []});
-    let answer = editor.request("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": [server]}));
+    let answer =
+        editor.request("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": [server]}));
     let session = answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}"));
     let id = editor.send_prompt(session, "go");
     assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");

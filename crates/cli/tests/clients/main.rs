@@ -30,7 +30,8 @@ fn here(name: &str) -> std::path::PathBuf {
 
 /// Returns the output of a Node program, which must succeed.
 fn of_node(arguments: &[&Path], more: &[&str], home: &Path) -> String {
-    let ran = Command::new(node::node_binary()).args(arguments).args(more).env("HOME", home).output().unwrap();
+    let ran =
+        Command::new(node::node_binary()).args(arguments).args(more).env("HOME", home).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success(), "{out}\n{err}");
     out.into_owned()

@@ -23,7 +23,7 @@ mod admin;
 mod descriptors;
 mod environment;
 mod git;
-mod git_ways;
+mod git_indirections;
 mod hosts;
 mod lifetime;
 mod metadata;
@@ -50,7 +50,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static AttackCase> {
         mounts::CASES,
         roots::CASES,
         git::CASES,
-        git_ways::CASES,
+        git_indirections::CASES,
         network::CASES,
         hosts::CASES,
         unix::CASES,
@@ -83,13 +83,17 @@ pub(crate) fn check() -> Result<(), String> {
 
 const HOLDS: ExpectedOutcome = ExpectedOutcome::Holds;
 const PATHLESS: ExpectedOutcome = ExpectedOutcome::Gap("a filter of system calls knows no paths");
-const NO_NAMESPACES: ExpectedOutcome = ExpectedOutcome::Gap("without namespaces the host's processes and IPC are in sight");
+const NO_NAMESPACES: ExpectedOutcome =
+    ExpectedOutcome::Gap("without namespaces the host's processes and IPC are in sight");
 
 /// A path decides: namespaces and Landlock hold it.
 const PATHS: [ExpectedOutcome; 3] = [HOLDS, HOLDS, PATHLESS];
 /// Landlock does not mediate metadata changes.
-const META: [ExpectedOutcome; 3] =
-    [HOLDS, ExpectedOutcome::Gap("Landlock does not see changes of modes, owners, times and attributes"), PATHLESS];
+const META: [ExpectedOutcome; 3] = [
+    HOLDS,
+    ExpectedOutcome::Gap("Landlock does not see changes of modes, owners, times and attributes"),
+    PATHLESS,
+];
 /// Landlock only ever adds rights below a directory.
 const INNER: [ExpectedOutcome; 3] =
     [HOLDS, ExpectedOutcome::Gap("Landlock cannot take away what lies in a writable directory"), PATHLESS];

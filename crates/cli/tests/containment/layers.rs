@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use crate::suite::case::host;
-use crate::suite::run::{sandbox_argv, run_script, run_unconfined};
+use crate::suite::run::{run_script, run_unconfined, sandbox_argv};
 use crate::suite::tier::CaseTier;
 use crate::suite::world::{CaseUser, CaseWorld};
 
@@ -69,7 +69,11 @@ fn status(tier: CaseTier, user: CaseUser, field: &str, should: &str) -> Result<(
 
 /// Only a process with capabilities can remove them from the set; without capabilities the set grants nothing.
 fn bounding(tier: CaseTier, user: CaseUser) -> Result<(), String> {
-    if tier == CaseTier::Namespaces || user == CaseUser::Root { status(tier, user, "CapBnd", NONE) } else { Ok(()) }
+    if tier == CaseTier::Namespaces || user == CaseUser::Root {
+        status(tier, user, "CapBnd", NONE)
+    } else {
+        Ok(())
+    }
 }
 
 fn namespace(user: CaseUser, name: &str) -> Result<(), String> {
@@ -85,7 +89,11 @@ fn namespace(user: CaseUser, name: &str) -> Result<(), String> {
 fn descriptors(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     // The shell that lists them has its own descriptor of the directory.
     same(
-        &sandbox_output(tier, user, "for f in /proc/self/fd/*; do [ -e $f ] && echo ${f##*/}; done | tr '\\n' ' '")?,
+        &sandbox_output(
+            tier,
+            user,
+            "for f in /proc/self/fd/*; do [ -e $f ] && echo ${f##*/}; done | tr '\\n' ' '",
+        )?,
         "0 1 2",
     )
 }
@@ -112,8 +120,10 @@ fn no_i386(tier: CaseTier, user: CaseUser) -> Result<(), String> {
 
 /// A process can be in 16 Landlock domains: if it can enter fewer, it was in some already.
 fn landlocked(tier: CaseTier, user: CaseUser) -> Result<(), String> {
-    let unconfined =
-        run_unconfined(user, &format!("{} probe domains", crate::suite::world::shared_ground().probe.display()));
+    let unconfined = run_unconfined(
+        user,
+        &format!("{} probe domains", crate::suite::world::shared_ground().probe.display()),
+    );
     same(unconfined.trim(), "16")?;
     let text = sandbox_output(tier, user, "$P domains")?;
     if text.parse::<u32>().is_ok_and(|count| count < 16) { Ok(()) } else { Err(text) }

@@ -71,8 +71,10 @@ pub(crate) fn print() {
     if notes.len() < FEW {
         return;
     }
-    let columns: Vec<MatrixColumn> =
-        CaseTier::ALL.iter().flat_map(|&tier| CaseUser::all().iter().map(move |&user| (tier, user))).collect();
+    let columns: Vec<MatrixColumn> = CaseTier::ALL
+        .iter()
+        .flat_map(|&tier| CaseUser::all().iter().map(move |&user| (tier, user)))
+        .collect();
     let head: String = columns
         .iter()
         .map(|(tier, user)| format!("{:<12}", format!("{}:{}", &tier.name()[..4], user.name())))

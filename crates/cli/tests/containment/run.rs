@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::suite::case::{AttackCase, RunEnd, BreachSign};
+use crate::suite::case::{AttackCase, BreachSign, RunEnd};
 use crate::suite::tier::CaseTier;
 use crate::suite::watch::HostStateWatch;
 use crate::suite::world::{CaseUser, CaseWorld, shared_ground};
@@ -124,7 +124,11 @@ impl CaseWorld {
             let _dead = kill_process(Pid::from_child(&child), signal);
         }
         let status = wait(&mut child);
-        CaseRun { output: rest_of(read), code: status.and_then(|status| status.code()), hung: status.is_none() }
+        CaseRun {
+            output: rest_of(read),
+            code: status.and_then(|status| status.code()),
+            hung: status.is_none(),
+        }
     }
 
     /// Waits for a process that holds `ws/lock`, or for the end of the one that should.

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::suite::case::{AttackCase, RunEnd, BreachSign};
+use crate::suite::case::{AttackCase, BreachSign, RunEnd};
 use crate::suite::world::CaseWorld;
 
 /// Names in a workspace that are never written.

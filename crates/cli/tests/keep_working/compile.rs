@@ -1,6 +1,6 @@
 //! Workloads of compilers and debuggers; some need programs that may not be installed.
 
-use crate::workload::{NO_SYSV, SHARED_TMP, WorkloadUsers, Workload};
+use crate::workload::{NO_SYSV, SHARED_TMP, Workload, WorkloadUsers};
 
 pub(crate) const ALL: &[Workload] = &[
     Workload::new("make_in_parallel", &["make -j4 -s", "touch a3; make -j4 -s; make -s -n | wc -l"])

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use testkit::{WorldExecutableCopy, SkipReason};
+use testkit::{SkipReason, WorldExecutableCopy};
 
-use crate::process::{TestProgram, ProgramUser, is_root};
-use crate::shelf::FixtureCache;
-use crate::workload::{WorkloadUsers, Workload};
+use crate::fixture_cache::FixtureCache;
+use crate::process::{ProgramUser, TestProgram, is_root};
+use crate::workload::{Workload, WorkloadUsers};
 
 /// Returns the program under test; `TOOLGATE` overrides it.
 pub(crate) fn toolgate_binary() -> String {
@@ -49,7 +49,11 @@ struct UserTools {
 impl TestMachine {
     pub(crate) fn probe(workloads: &[Workload]) -> Self {
         let shelf = FixtureCache::open();
-        let users = if is_root() { vec![ProgramUser::Oneself, ProgramUser::Nobody] } else { vec![ProgramUser::Oneself] };
+        let users = if is_root() {
+            vec![ProgramUser::Oneself, ProgramUser::Nobody]
+        } else {
+            vec![ProgramUser::Oneself]
+        };
         let standing = |user: &ProgramUser| (*user, UserTools::new(*user, &shelf, workloads));
         let users = users.iter().map(standing).collect();
         Self { shelf, room: room(), users }
@@ -72,7 +76,9 @@ impl TestMachine {
         let item = needs.shelf.iter().find_map(|item| self.shelf.missing_reason(item));
         let wrong_user = match needs.who {
             WorkloadUsers::Everybody => None,
-            WorkloadUsers::Oneself => (user != ProgramUser::Oneself).then_some("only for whoever runs the tests"),
+            WorkloadUsers::Oneself => {
+                (user != ProgramUser::Oneself).then_some("only for whoever runs the tests")
+            }
             WorkloadUsers::NotRoot => user.is_root().then_some("not for root"),
         };
         let program = program.map(|name| format!("`{name}` is not installed for {}", user.name()));

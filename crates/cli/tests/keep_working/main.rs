@@ -9,9 +9,9 @@
     reason = "tests may unwrap, start real programs and look at real files"
 )]
 
-mod bench;
 mod cargo;
 mod compile;
+mod fixture_cache;
 mod git;
 mod git_places;
 mod machine;
@@ -21,10 +21,10 @@ mod places;
 mod process;
 mod python;
 mod sharing;
-mod shelf;
 mod shell;
 mod streams;
 mod system;
+mod trial;
 mod workload;
 
 use std::panic::AssertUnwindSafe;
@@ -32,9 +32,9 @@ use std::sync::Arc;
 
 use testkit::{HarnessCase, SkipReason};
 
-use bench::TrialTier;
 use machine::TestMachine;
 use process::ProgramUser;
+use trial::TrialTier;
 use workload::Workload;
 
 fn main() {
@@ -72,7 +72,7 @@ fn case(machine: &Arc<TestMachine>, workload: Workload, tier: TrialTier, user: P
         skip: unexpected.or_else(|| machine.skip_reason(&workload, user)),
         // Hundreds of real programs have races of their own: a failure is retried once, and a second failure counts.
         test: Box::new(move || {
-            let prove = || bench::prove_workload(&machine, &workload, tier, user);
+            let prove = || trial::prove_workload(&machine, &workload, tier, user);
             if std::panic::catch_unwind(AssertUnwindSafe(prove)).is_err() {
                 prove();
             }

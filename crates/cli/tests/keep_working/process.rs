@@ -130,7 +130,8 @@ impl TestProgram {
 
     /// Returns the shell command that runs it again.
     pub(crate) fn to_shell_line(&self) -> String {
-        let mut words = vec!["cd".to_owned(), shell_quote(&self.directory.to_string_lossy()), "&&".to_owned()];
+        let mut words =
+            vec!["cd".to_owned(), shell_quote(&self.directory.to_string_lossy()), "&&".to_owned()];
         if self.user == ProgramUser::Nobody {
             words.push("setpriv --reuid 65534 --regid 65534 --clear-groups --".to_owned());
         }
@@ -173,7 +174,10 @@ impl RunningProgram {
     }
 
     /// Returns the output of one of the pipes.
-    fn pipe_output(&mut self, pipe: fn(&mut Self) -> &mut Option<JoinHandle<String>>) -> Result<String, String> {
+    fn pipe_output(
+        &mut self,
+        pipe: fn(&mut Self) -> &mut Option<JoinHandle<String>>,
+    ) -> Result<String, String> {
         let Some(thread) = pipe(self).take() else { return Ok(String::new()) };
         let began = Instant::now();
         while !thread.is_finished() {

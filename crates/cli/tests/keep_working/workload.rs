@@ -124,7 +124,12 @@ impl Workload {
                 status: 0,
                 output: OutputCheck::Any,
             },
-            needs: WorkloadNeeds { programs: &[], shelf: &[], namespaces: None, who: WorkloadUsers::Everybody },
+            needs: WorkloadNeeds {
+                programs: &[],
+                shelf: &[],
+                namespaces: None,
+                who: WorkloadUsers::Everybody,
+            },
         }
     }
 

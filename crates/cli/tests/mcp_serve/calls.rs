@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::process::{PATIENCE, McpFixture, count_processes, stateless_meta, result_text};
+use crate::server_process::{McpFixture, PATIENCE, count_processes, result_text, stateless_meta};
 
 #[test]
 fn the_older_era_lists_and_calls() {
@@ -43,7 +43,8 @@ fn the_stateless_era_needs_no_greeting() {
 #[test]
 fn hints_say_what_a_tool_may_do() {
     let world = McpFixture::new();
-    let list = world.serve_initialized(&[], &json!({})).ask("tools/list", &json!({}))["result"]["tools"].clone();
+    let list =
+        world.serve_initialized(&[], &json!({})).ask("tools/list", &json!({}))["result"]["tools"].clone();
     let hint = |name: &str, hint: &str| {
         let tool = list.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
         tool["annotations"][hint].as_bool().unwrap()

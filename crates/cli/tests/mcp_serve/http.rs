@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::process::{PATIENCE, McpFixture, stateless_meta, file_mode, result_text};
+use crate::server_process::{McpFixture, PATIENCE, file_mode, result_text, stateless_meta};
 
 const TOKEN: &str = "a-canary-that-nobody-should-read-anywhere-0123456789";
 
@@ -283,7 +283,8 @@ fn unsafe_http_flags_are_refused() {
 #[test]
 fn beyond_this_machine_it_answers_to_the_names_it_was_given() {
     let world = McpFixture::new();
-    let server = McpHttpServer::start(&world, &["--token-env", "TOKEN", "--allow-remote", "build.example.org"]);
+    let server =
+        McpHttpServer::start(&world, &["--token-env", "TOKEN", "--allow-remote", "build.example.org"]);
     for (host, expected) in [("build.example.org", 200), ("other.example.org", 403)] {
         assert_eq!(server.post(&read(), &[("host", host)]).0, expected, "{host}");
     }
@@ -350,10 +351,10 @@ fn a_client_that_hangs_up_gives_its_call_up() {
     .unwrap();
     let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("begun")));
-    assert!(crate::process::count_processes(&marker) > 0);
+    assert!(crate::server_process::count_processes(&marker) > 0);
     drop(lines);
     let until = std::time::Instant::now() + PATIENCE;
-    while crate::process::count_processes(&marker) > 0 {
+    while crate::server_process::count_processes(&marker) > 0 {
         assert!(std::time::Instant::now() < until, "the command is still there");
         std::thread::yield_now();
     }

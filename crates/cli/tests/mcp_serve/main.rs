@@ -5,8 +5,8 @@
     reason = "tests start real programs, look at real files, and may unwrap"
 )]
 
-mod asking;
+mod approve_terminal;
 mod calls;
+mod client_approval;
 mod http;
-mod process;
-mod terminal;
+mod server_process;

@@ -25,7 +25,10 @@ fn repository() -> PatchFixture {
     let shell = PatchFixture::new();
     shell
         .w
-        .write_file("src/lib.rs", "fn one() {}\n\nfn two() {}\n\nfn three() {}\n\nfn four() {}\n\nfn five() {}\n")
+        .write_file(
+            "src/lib.rs",
+            "fn one() {}\n\nfn two() {}\n\nfn three() {}\n\nfn four() {}\n\nfn five() {}\n",
+        )
         .write_file("run.sh", "#!/bin/sh\n")
         .write_file("old name.txt", "a\nb\nc\nd\ne\nf\n")
         .write_file("gone.txt", "x\n")

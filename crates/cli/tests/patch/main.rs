@@ -6,10 +6,10 @@
 )]
 
 mod git;
-mod nobody;
-mod stopped;
+mod killed;
 #[path = "../support/mod.rs"]
 mod support;
+mod unprivileged;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -18,13 +18,13 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use support::{Home, Ran};
+use support::{CommandRun, TestHome};
 use testkit::TestWorkspace;
 
 const CHANGE: &str = "*** Begin Patch\n*** Update File: a.txt\n one\n-two\n+2\n*** End Patch\n";
 
 struct PatchFixture {
-    home: Home,
+    home: TestHome,
     w: TestWorkspace,
 }
 
@@ -32,19 +32,19 @@ impl PatchFixture {
     fn new() -> Self {
         let w = TestWorkspace::new();
         w.write_file("a.txt", "one\ntwo\n");
-        Self { home: Home::new(), w }
+        Self { home: TestHome::new(), w }
     }
 
-    fn fed(&self, args: &[&str], stdin: &str) -> Ran {
+    fn fed(&self, args: &[&str], stdin: &str) -> CommandRun {
         let ran = self.home.run(&self.w.path(), &[&["patch"], args].concat(), stdin);
         let home = self.home.path().to_str().unwrap();
         let normal = |text: &str| self.w.normalize(text).replace(home, "$HOME");
-        Ran { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
+        CommandRun { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
     }
 
     /// Runs the command, and formats exit code, stdout and stderr as one text.
     fn transcript(&self, args: &[&str], stdin: &str) -> String {
-        let Ran { code, out, err } = self.fed(args, stdin);
+        let CommandRun { code, out, err } = self.fed(args, stdin);
         format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
     }
 

@@ -12,14 +12,14 @@
     reason = "tests start real programs, and may unwrap"
 )]
 
-mod dice;
-mod drive;
-mod found;
-mod judge;
+mod driver;
 mod model;
-mod ops;
+mod operations;
 mod paths;
 mod policy;
+mod random;
+mod regressions;
+mod round;
 mod shrink;
 mod snapshot;
 mod tree;
@@ -32,8 +32,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dice::FuzzRandom;
-use judge::{FuzzCase, FuzzFinding, OperationSource, FuzzTally};
+use random::FuzzRandom;
+use round::{FuzzCase, FuzzFinding, FuzzTally, OperationSource};
 
 /// About ten seconds.
 const ROUNDS: u64 = 60;
@@ -43,11 +43,11 @@ const NOBODY: u32 = 65534;
 
 #[test]
 fn the_sandbox_does_what_its_model_says() {
-    if drive::python_interpreter().is_none() {
+    if driver::python_interpreter().is_none() {
         testkit::not_run("the_sandbox_does_what_its_model_says", "there is no python3 for everybody");
         return;
     }
-    let _copy = drive::world_runnable_copy();
+    let _copy = driver::world_runnable_copy();
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let seed = number("TOOLGATE_FUZZ_SEED");
     let rounds = number("TOOLGATE_FUZZ_ROUNDS").unwrap_or(if seed.is_some() { 1 } else { ROUNDS });
@@ -66,7 +66,7 @@ fn the_sandbox_does_what_its_model_says() {
         let count = 20 + dice.below(41);
         let mut case = FuzzCase { tree, policy, ops: Vec::new(), user };
         let played = with_place(&place, |place| {
-            judge::run_round(&mut case, OperationSource::Random(&mut dice, count), place, &mut tally)
+            round::run_round(&mut case, OperationSource::Random(&mut dice, count), place, &mut tally)
         });
         let Err(finding) = played else { continue };
         seeds.entry(finding.kind.clone()).or_default().push(seed);
@@ -84,15 +84,15 @@ fn the_sandbox_does_what_its_model_says() {
 
 #[test]
 fn regression_cases_hold() {
-    if drive::python_interpreter().is_none() {
+    if driver::python_interpreter().is_none() {
         testkit::not_run("what_was_found_stays_mended", "there is no python3 for everybody");
         return;
     }
-    let _copy = drive::world_runnable_copy();
+    let _copy = driver::world_runnable_copy();
     let place = place();
     let mut found = Vec::new();
     for user in users() {
-        for (name, case) in found::regression_cases(*user) {
+        for (name, case) in regressions::regression_cases(*user) {
             if let Err(finding) = shrink::replay_case(&case, &place) {
                 found.push(format!("{name} ({user:?}): {}: {}", finding.kind, finding.what));
             }
@@ -136,7 +136,7 @@ fn can_be_nobody() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     let place = tempfile::tempdir_in(place()).unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let mut probe = Command::new(drive::toolgate_binary());
+    let mut probe = Command::new(driver::toolgate_binary());
     probe.arg("--version").uid(NOBODY).gid(NOBODY).current_dir("/");
     let mut look = Command::new("ls");
     look.arg(place.path()).uid(NOBODY).gid(NOBODY).current_dir("/");

@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
-use crate::ops::FileOperation;
-use crate::paths::{PathKind, ResolvedPath, is_below, join, path_kind, parent, resolve};
-use crate::policy::{DeniedRead, GLOBS, FuzzPolicy};
+use crate::operations::FileOperation;
+use crate::paths::{PathKind, ResolvedPath, is_below, join, parent, path_kind, resolve};
+use crate::policy::{DeniedRead, FuzzPolicy, GLOBS};
 use crate::snapshot::TreeSnapshot;
 
 /// Names that are protected in every writable root.
@@ -247,7 +247,8 @@ impl PolicyModel {
 
     fn judge_one(&self, op: &FileOperation, base: &Path, way: &ResolvedPath) -> ModelVerdict {
         // The content of such a directory may differ from the host's view.
-        let unsure = way.through.iter().any(|path| matches!(self.zone(path), AccessZone::Layer | AccessZone::Hidden));
+        let unsure =
+            way.through.iter().any(|path| matches!(self.zone(path), AccessZone::Layer | AccessZone::Hidden));
         let verdict = match &way.real {
             Some(real) => self.judge_real(op, base, real),
             None if way.outside => ModelVerdict::Either,
@@ -267,17 +268,23 @@ impl PolicyModel {
         let is_there = there != PathKind::Missing;
         let in_root = self.roots.iter().any(|root| is_below(real, root));
         match (op.kind, zone) {
-            ("read" | "list", _) if self.unsure.iter().any(|root| is_below(real, root)) => ModelVerdict::Either,
+            ("read" | "list", _) if self.unsure.iter().any(|root| is_below(real, root)) => {
+                ModelVerdict::Either
+            }
             ("read" | "list", AccessZone::Hidden) if is_there => ModelVerdict::Refused,
             ("connect", AccessZone::Hidden | AccessZone::Frozen) => ModelVerdict::Refused,
-            ("read" | "list" | "stat" | "readlink", AccessZone::Free | AccessZone::Frozen) => ModelVerdict::Allowed,
+            ("read" | "list" | "stat" | "readlink", AccessZone::Free | AccessZone::Frozen) => {
+                ModelVerdict::Allowed
+            }
             ("connect", _) | (_, AccessZone::Hidden | AccessZone::Layer) => ModelVerdict::Either,
             // A gap of Landlock that `toolgate doctor` reports.
             ("chmod" | "utime" | "setxattr" | "removexattr", AccessZone::Frozen) if !self.namespaces => {
                 ModelVerdict::Either
             }
             // The kernel allows writing to a FIFO on a read-only mount.
-            ("write" | "append", AccessZone::Frozen) if there == PathKind::Special && in_root => ModelVerdict::Either,
+            ("write" | "append", AccessZone::Frozen) if there == PathKind::Special && in_root => {
+                ModelVerdict::Either
+            }
             (_, AccessZone::Frozen) => ModelVerdict::Refused,
             (_, AccessZone::Free) if op.is_on_entry() => self.judge_entry(op, real),
             (_, AccessZone::Free) => ModelVerdict::Allowed,

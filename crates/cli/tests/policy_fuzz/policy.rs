@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::dice::FuzzRandom;
 use crate::paths::join;
-use crate::tree::{DECIDING, FuzzTreeEntry, NAMES, FuzzEntryKind};
+use crate::random::FuzzRandom;
+use crate::tree::{DECIDING, FuzzEntryKind, FuzzTreeEntry, NAMES};
 
 /// A policy; paths are relative to the tree's top, and may lead through symlinks.
 #[derive(Debug, Clone, Default)]
@@ -52,8 +52,11 @@ fn name(path: &str) -> &str {
 
 /// Returns a random policy for this tree.
 pub(crate) fn random(dice: &mut FuzzRandom, tree: &[FuzzTreeEntry]) -> FuzzPolicy {
-    let directories: Vec<&str> =
-        tree.iter().filter(|entry| entry.what == FuzzEntryKind::Directory).map(|entry| &*entry.path).collect();
+    let directories: Vec<&str> = tree
+        .iter()
+        .filter(|entry| entry.what == FuzzEntryKind::Directory)
+        .map(|entry| &*entry.path)
+        .collect();
     let is_plain = |path: &str| !DECIDING.iter().any(|name| path.split('/').any(|part| part == *name));
     let plain: Vec<&str> = directories.iter().copied().filter(|path| is_plain(path)).collect();
     let closed =

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::judge::{FuzzCase, FuzzFinding, OperationSource, FuzzTally, run_round};
+use crate::round::{FuzzCase, FuzzFinding, FuzzTally, OperationSource, run_round};
 use crate::tree;
 
 /// Replays of a case at most.
@@ -10,7 +10,9 @@ const MOST: usize = 200;
 
 /// Runs the case in a directory of its own.
 pub(crate) fn replay_case(case: &FuzzCase, place: &Path) -> Result<(), FuzzFinding> {
-    crate::with_place(place, |place| run_round(&mut case.clone(), OperationSource::Given, place, &mut FuzzTally::default()))
+    crate::with_place(place, |place| {
+        run_round(&mut case.clone(), OperationSource::Given, place, &mut FuzzTally::default())
+    })
 }
 
 /// Removes everything that is not needed for `finding`.

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::dice::FuzzRandom;
 use crate::paths::{join, parent};
+use crate::random::FuzzRandom;
 
 /// One entry; paths are relative to the tree's top.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +82,8 @@ pub(crate) fn random_tree(dice: &mut FuzzRandom) -> Vec<FuzzTreeEntry> {
         let (what, mode) = random_what(dice, &tree, number);
         add(&mut tree, path, what, mode);
         // An inaccessible directory cannot be a root either.
-        let is_open = tree.last().is_some_and(|entry| entry.what != FuzzEntryKind::Directory || entry.mode != 0o700);
+        let is_open =
+            tree.last().is_some_and(|entry| entry.what != FuzzEntryKind::Directory || entry.mode != 0o700);
         tree.last_mut().unwrap().foreign = is_open && dice.chance(6);
     }
     tree
@@ -94,7 +95,8 @@ fn add(tree: &mut Vec<FuzzTreeEntry>, path: String, what: FuzzEntryKind, mode: u
 
 /// Returns a directory for further entries, mostly in the workspace.
 fn random_directory(dice: &mut FuzzRandom, tree: &[FuzzTreeEntry]) -> String {
-    let plain = |entry: &&FuzzTreeEntry| entry.what == FuzzEntryKind::Directory && !entry.path.contains(".git");
+    let plain =
+        |entry: &&FuzzTreeEntry| entry.what == FuzzEntryKind::Directory && !entry.path.contains(".git");
     let all: Vec<&str> = tree.iter().filter(plain).map(|entry| &*entry.path).collect();
     let inner: Vec<&str> = all.iter().copied().filter(|path| path.starts_with("ws")).collect();
     let of = if dice.chance(60) { inner } else { all };
@@ -165,7 +167,10 @@ pub(crate) fn build_tree(tree: &[FuzzTreeEntry], base: &Path, owner: Option<u32>
             let user = if entry.foreign { other } else { user };
             lchown(&at, Some(user), Some(user)).unwrap();
         }
-        if matches!(entry.what, FuzzEntryKind::Directory | FuzzEntryKind::File(_) | FuzzEntryKind::Fifo | FuzzEntryKind::Socket) {
+        if matches!(
+            entry.what,
+            FuzzEntryKind::Directory | FuzzEntryKind::File(_) | FuzzEntryKind::Fifo | FuzzEntryKind::Socket
+        ) {
             fs::set_permissions(&at, fs::Permissions::from_mode(entry.mode)).unwrap();
         }
     }

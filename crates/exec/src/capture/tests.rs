@@ -113,7 +113,11 @@ enum CaptureOp {
 }
 
 fn steps() -> impl Strategy<Value = Vec<CaptureOp>> {
-    let stream = prop_oneof![Just(CapturedStream::Stdout), Just(CapturedStream::Stderr), Just(CapturedStream::Terminal)];
+    let stream = prop_oneof![
+        Just(CapturedStream::Stdout),
+        Just(CapturedStream::Stderr),
+        Just(CapturedStream::Terminal)
+    ];
     let bytes =
         prop_oneof![prop::collection::vec(any::<u8>(), 0..6), prop::collection::vec(any::<u8>(), 0..60)];
     let push = (stream, bytes).prop_map(|(stream, bytes)| CaptureOp::Push(stream, bytes));

@@ -6,28 +6,28 @@
 //!
 //! Limitation: a hard link or a bind mount gives a denied file a second real path, and only that path is checked.
 
-mod door;
-mod entry;
-mod error;
-mod explain;
-mod found;
-mod ignores;
-mod kind;
-mod nearest;
-mod recent;
+mod confined_fs;
+mod explain_failure;
+mod file_handle;
+mod file_kind;
+mod fs_error;
+mod ignore_rules;
+mod recent_changes;
+mod similar_names;
 mod sys;
 mod walk;
+mod walk_entry;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use door::ConfinedFs;
-pub use entry::WalkEntry;
-pub use error::FsError;
-pub use found::FileHandle;
-pub use kind::{FileKind, FileStat};
-pub use recent::changed_within;
-pub use walk::{WalkControl, IgnoreFiles, WalkOptions, WalkSummary};
+pub use confined_fs::ConfinedFs;
+pub use file_handle::FileHandle;
+pub use file_kind::{FileKind, FileStat};
+pub use fs_error::FsError;
+pub use recent_changes::changed_within;
+pub use walk::{IgnoreFiles, WalkControl, WalkOptions, WalkSummary};
+pub use walk_entry::WalkEntry;
 
 /// Returns the real path of `path`, with all symlinks resolved.
 ///

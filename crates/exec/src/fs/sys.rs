@@ -64,7 +64,12 @@ fn plain_root(path: &Path) -> Result<OwnedFd> {
 
 /// Opens `below` without leaving `dir`. Fails with `EXDEV` if a link leaves it.
 #[cfg(target_os = "linux")]
-pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, links: LinkHandling) -> Result<OwnedFd> {
+pub(super) fn beneath(
+    dir: BorrowedFd<'_>,
+    below: &Path,
+    flags: OFlags,
+    links: LinkHandling,
+) -> Result<OwnedFd> {
     use rustix::fs::ResolveFlags;
     let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     match links {
@@ -80,7 +85,12 @@ pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, links: L
     }
 }
 #[cfg(not(target_os = "linux"))]
-pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, _links: LinkHandling) -> Result<OwnedFd> {
+pub(super) fn beneath(
+    dir: BorrowedFd<'_>,
+    below: &Path,
+    flags: OFlags,
+    _links: LinkHandling,
+) -> Result<OwnedFd> {
     open_without_links(dir, below, flags)
 }
 

@@ -8,8 +8,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Rlimit, Signal, getpid, getppid, getrlimit, setrlimit};
 
-use super::link;
-use super::message::{LaunchRequest, LaunchStep};
+use super::fd_passing;
+use super::messages::{LaunchRequest, LaunchStep};
 use super::sys::{self, CStringArray};
 use crate::sandbox::cell::ProgramConfinement;
 use crate::sandbox::sys as confinement;
@@ -57,9 +57,11 @@ pub(super) fn launch(
     let (told, tell) =
         pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(|errno| (LaunchStep::Fork, errno))?;
     // Above the fixed descriptor numbers.
-    let tell = rustix::io::fcntl_dupfd_cloexec(&tell, PRELUDE_FD + 1).map_err(|errno| (LaunchStep::Fork, errno))?;
+    let tell =
+        rustix::io::fcntl_dupfd_cloexec(&tell, PRELUDE_FD + 1).map_err(|errno| (LaunchStep::Fork, errno))?;
     let keeper = getpid();
-    let directory = CString::new(launch.directory.as_slice()).map_err(|_| (LaunchStep::Directory, Errno::INVAL))?;
+    let directory =
+        CString::new(launch.directory.as_slice()).map_err(|_| (LaunchStep::Directory, Errno::INVAL))?;
     let flags = SocketFlags::CLOEXEC;
     let (heard, hear) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
         .map_err(|errno| (LaunchStep::Fork, errno))?;
@@ -102,7 +104,12 @@ impl PreparedProgram {
         let paths = candidates(name, path.unwrap_or(b"/usr/local/bin:/usr/bin:/bin"));
         let shell =
             [c"/bin/sh", c""].into_iter().map(CStr::to_owned).chain(argv.iter().skip(1).cloned()).collect();
-        Some(Self { paths, argv: CStringArray::new(argv), env: CStringArray::new(env), shell: CStringArray::new(shell) })
+        Some(Self {
+            paths,
+            argv: CStringArray::new(argv),
+            env: CStringArray::new(env),
+            shell: CStringArray::new(shell),
+        })
     }
 
     /// Executes the program. Returns only on failure.
@@ -176,7 +183,11 @@ fn prepare(
 }
 
 /// Confines the child, as the last step: from here on it has no more rights than the program.
-fn confine(inside: &ProgramConfinement, rules: Option<&OwnedFd>, hear: &OwnedFd) -> Result<(), (LaunchStep, Errno)> {
+fn confine(
+    inside: &ProgramConfinement,
+    rules: Option<&OwnedFd>,
+    hear: &OwnedFd,
+) -> Result<(), (LaunchStep, Errno)> {
     let at = |errno: Errno| (LaunchStep::Confine, errno);
     let limits = inside.bounds.plan.limits;
     for (resource, limit) in [
@@ -195,7 +206,7 @@ fn confine(inside: &ProgramConfinement, rules: Option<&OwnedFd>, hear: &OwnedFd)
         confinement::landlock_restrict(rules).map_err(at)?;
     }
     if let Some(listener) = confinement::install_filter(&inside.filter, inside.brokered).map_err(at)? {
-        link::send(hear, &[0], &[listener.as_fd()])
+        fd_passing::send(hear, &[0], &[listener.as_fd()])
             .map_err(|error| at(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
     }
     Ok(())
@@ -204,10 +215,11 @@ fn confine(inside: &ProgramConfinement, rules: Option<&OwnedFd>, hear: &OwnedFd)
 /// Receives the listener that the child has sent, if it got so far.
 fn listener(heard: &OwnedFd) -> Option<OwnedFd> {
     let mut fds = Vec::new();
-    link::receive(heard, &mut [0; 1], &mut fds).ok()?;
+    fd_passing::receive(heard, &mut [0; 1], &mut fds).ok()?;
     fds.pop()
 }
 
 fn place(fd: impl AsFd, number: i32) -> Result<(), (LaunchStep, Errno)> {
-    sys::dup_onto(fd, number).map_err(|error| (LaunchStep::Fork, Errno::from_io_error(&error).unwrap_or(Errno::BADF)))
+    sys::dup_onto(fd, number)
+        .map_err(|error| (LaunchStep::Fork, Errno::from_io_error(&error).unwrap_or(Errno::BADF)))
 }

@@ -9,39 +9,41 @@
 //! A supervisor that loses its host kills its processes. The spawner kills the processes that a killed supervisor
 //! leaves. So a host leaves no process behind, even if it ends by `kill -9`.
 
-pub(crate) mod bytes;
-mod entry;
-mod fault;
-mod guard;
-mod host;
-mod keeper;
+mod client;
+pub(crate) mod codec;
+mod descendants;
+pub(crate) mod fd_passing;
 mod launch;
-pub(crate) mod link;
-mod memory;
-mod message;
-mod nameless;
+mod memfd;
+mod messages;
 mod pty;
-mod running;
+mod resource_guard;
+mod running_process;
+mod spawn_fault;
 mod spawner;
+mod spawner_entry;
+mod supervisor;
 mod sys;
-mod tree;
+mod unlinked_files;
 mod user;
 
 /// The items that a cell needs.
 pub(crate) mod confined {
-    pub(crate) use super::keeper::supervise_in_cell as keep;
     pub(crate) use super::launch::LaunchLimits;
-    pub(crate) use super::sys::{ForkSide, child_signals, close_from, drain_signals, exit, fork, reap_all, wait_for};
+    pub(crate) use super::supervisor::supervise_in_cell as keep;
+    pub(crate) use super::sys::{
+        ForkSide, child_signals, close_from, drain_signals, exit, fork, reap_all, wait_for,
+    };
 }
 
-pub use entry::{init, raise_open_files};
-pub use fault::SpawnFault;
-pub use host::{ProcessCommand, ConfinementReport, Spawner, Stdio};
+pub use client::{ConfinementReport, ProcessCommand, Spawner, Stdio};
 pub(crate) use launch::PRELUDE_FD;
-pub(crate) use memory::sealed_memfd;
-pub(crate) use message::SupervisorReport;
-pub use message::{KilledProcess, LaunchStep, ResourceUsage};
+pub(crate) use memfd::sealed_memfd;
+pub(crate) use messages::SupervisorReport;
+pub use messages::{KilledProcess, LaunchStep, ResourceUsage};
 pub use pty::PtySize;
 pub(crate) use pty::resize;
-pub(crate) use running::{ProcessPipes, RunningProcess};
+pub(crate) use running_process::{ProcessPipes, RunningProcess};
+pub use spawn_fault::SpawnFault;
+pub use spawner_entry::{init, raise_open_files};
 pub use user::{account_home, is_own_user};

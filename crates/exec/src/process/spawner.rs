@@ -11,14 +11,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{DumpableBehavior, Signal};
 
-use super::bytes::MessageDecoder;
+use super::codec::MessageDecoder;
 use super::launch::LaunchLimits;
-use super::message::MAX_ORDER;
-use super::sys::{self, ForkSide, ReapedChild, ChildWaitOutcome};
-use super::{keeper, link, tree};
+use super::messages::MAX_ORDER;
+use super::sys::{self, ChildWaitOutcome, ForkSide, ReapedChild};
+use super::{descendants, fd_passing, supervisor};
 use crate::sandbox::cell;
+use crate::sandbox::cell_plan::CellPlan;
 use crate::sandbox::cgroup::CellCgroup;
-use crate::sandbox::plan::CellPlan;
 
 /// The pause before the next search for orphans of killed supervisors.
 const AGAIN: Duration = Duration::from_millis(50);
@@ -40,9 +40,9 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
             // Supervisors exit by themselves, unless a program has stopped them.
             keepers.clear();
         }
-        let strays = !none_left && tree::has_other_children(&keepers);
+        let strays = !none_left && descendants::has_other_children(&keepers);
         if strays {
-            tree::kill_groups(&keepers);
+            descendants::kill_groups(&keepers);
         }
         let wait = if strays { Timespec::try_from(AGAIN).ok() } else { None };
         let mut ready = vec![PollFd::new(&signals, PollFlags::IN)];
@@ -75,10 +75,15 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
     }
 }
 
-fn become_one(plan: Option<CellPlan>, group: Option<&CellCgroup>, control: &OwnedFd, limits: LaunchLimits) -> ! {
+fn become_one(
+    plan: Option<CellPlan>,
+    group: Option<&CellCgroup>,
+    control: &OwnedFd,
+    limits: LaunchLimits,
+) -> ! {
     match plan {
         Some(plan) => cell::serve(plan, group, control, limits),
-        None => keeper::supervise(control, limits),
+        None => supervisor::supervise(control, limits),
     }
 }
 
@@ -109,7 +114,7 @@ fn take_stdin() -> rustix::io::Result<OwnedFd> {
 
 /// Receives a request: a cell with this plan or a supervisor, and its socket. Returns `None` if the host is gone.
 fn next_keeper(host: &OwnedFd) -> Option<(Option<CellPlan>, OwnedFd)> {
-    let (bytes, mut fds) = link::receive_message(host, MAX_ORDER)?;
+    let (bytes, mut fds) = fd_passing::receive_message(host, MAX_ORDER)?;
     let plan = match bytes.is_empty() {
         true => None,
         false => Some(CellPlan::read(&mut MessageDecoder(&bytes))?),
@@ -127,7 +132,7 @@ fn reap(keepers: &mut BTreeSet<i32>) -> bool {
             }
             // A supervisor never stops by itself: a program has stopped it.
             ChildWaitOutcome::Stopped(pid) if keepers.contains(&pid) => {
-                tree::signal_all(&BTreeSet::from([pid]), Signal::CONT);
+                descendants::signal_all(&BTreeSet::from([pid]), Signal::CONT);
             }
             ChildWaitOutcome::Stopped(_) => {}
             ChildWaitOutcome::Running => return false,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
 
-use super::message::ResourceUsage;
+use super::messages::ResourceUsage;
 
 /// The side that returns from [`fork`].
 pub(crate) enum ForkSide {

@@ -2,15 +2,15 @@
 //!
 //! The crate `policy` defines the meaning of rules; this module only reads and writes their text.
 
-mod read;
-mod save;
+mod read_rules;
+mod save_rule;
 
 use std::path::PathBuf;
 
-use policy::rules::{RuleLayer, RuleFault, RuleSet};
+use policy::rules::{RuleFault, RuleLayer, RuleSet};
 
-pub use read::read;
-pub use save::{RuleSaveFault, SavedRule, save};
+pub use read_rules::read;
+pub use save_rule::{RuleSaveFault, SavedRule, save};
 
 /// Reads the rules of all `files`. A missing file holds no rules.
 pub fn load(files: &[(RuleLayer, PathBuf)]) -> Result<RuleSet, RuleFault> {

@@ -4,7 +4,7 @@
 //! is known. Jumps only lead forward, so every program terminates.
 
 #[cfg(test)]
-pub(crate) mod machine;
+pub(crate) mod interpreter;
 #[cfg(test)]
 mod tests;
 

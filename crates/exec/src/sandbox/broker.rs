@@ -21,12 +21,12 @@ use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-use super::bound::{BoundSockets, SocketOwner};
-use super::outside::{EgressHosts, EgressRoute};
-use super::plan::CellPlan;
+use super::cell_plan::CellPlan;
+use super::denied_writes;
+use super::egress::{EgressHosts, EgressRoute};
 use super::refusal::KernelRefusal;
+use super::socket_owner::{BoundSockets, SocketOwner};
 use super::sys::{self, SeccompAnswer, SeccompNotification};
-use super::writes;
 
 /// The maximum number of refusals reported for a run.
 const MAX_TOLD: usize = 16;
@@ -102,7 +102,7 @@ impl Broker {
                 Some(SeccompAnswer::Continue)
             }
             _ => {
-                for path in writes::refused_paths(&asked, &bounds.plan) {
+                for path in denied_writes::refused_paths(&asked, &bounds.plan) {
                     self.record_refusal(KernelRefusal::Write(path));
                 }
                 Some(SeccompAnswer::Continue)
@@ -189,8 +189,12 @@ impl Broker {
             },
             (ConnectTarget::Path(path), true) => self.connect_path(asked, socket, path, bounds),
             (ConnectTarget::Abstract(name), true) => self.connect_abstract(asked, socket, name, bounds),
-            (ConnectTarget::Path(_) | ConnectTarget::Abstract(_), false) => Some(SeccompAnswer::Fails(Errno::AFNOSUPPORT)),
-            (ConnectTarget::Internet(_) | ConnectTarget::Other, _) => self.connect_for(asked, socket, bytes.to_vec(), None),
+            (ConnectTarget::Path(_) | ConnectTarget::Abstract(_), false) => {
+                Some(SeccompAnswer::Fails(Errno::AFNOSUPPORT))
+            }
+            (ConnectTarget::Internet(_) | ConnectTarget::Other, _) => {
+                self.connect_for(asked, socket, bytes.to_vec(), None)
+            }
         }
     }
 
@@ -222,7 +226,13 @@ impl Broker {
         Some(SeccompAnswer::Fails(Errno::ACCESS))
     }
 
-    fn connect_path(&mut self, asked: &SeccompNotification, own: OwnedFd, path: &[u8], bounds: &BrokerFacts) -> Option<SeccompAnswer> {
+    fn connect_path(
+        &mut self,
+        asked: &SeccompNotification,
+        own: OwnedFd,
+        path: &[u8],
+        bounds: &BrokerFacts,
+    ) -> Option<SeccompAnswer> {
         let path = Path::new(OsStr::from_bytes(path));
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let from = if path.is_absolute() {
@@ -243,19 +253,19 @@ impl Broker {
         };
         let by_descriptor = format!("/proc/self/fd/{}", socket.as_raw_fd());
         let real = match rustix::fs::readlinkat(CWD, &by_descriptor, Vec::new()) {
-            Ok(real) => super::plan::path_from_bytes(real.into_bytes()),
+            Ok(real) => super::cell_plan::path_from_bytes(real.into_bytes()),
             Err(errno) => return Some(SeccompAnswer::Fails(errno)),
         };
         let is_named = || bounds.plan.sockets.iter().any(|name| name == real.as_os_str().as_bytes());
         let plan = &bounds.plan;
-        let whose = match writes::is_private(&real, plan) || is_named() {
+        let whose = match denied_writes::is_private(&real, plan) || is_named() {
             true => SocketOwner::Ours,
             false => bounds.bound.owner(&socket),
         };
         match whose {
             SocketOwner::Ours => {}
             // As if the connection had been tried: no process listens.
-            SocketOwner::Unbound if writes::may_write(&real, plan) => {
+            SocketOwner::Unbound if denied_writes::may_write(&real, plan) => {
                 return Some(SeccompAnswer::Fails(Errno::CONNREFUSED));
             }
             SocketOwner::Unbound | SocketOwner::Others => {
@@ -411,7 +421,7 @@ fn may_connect(to: SocketAddr, network: NetworkPolicy) -> bool {
 /// Returns the target of the link at `path`.
 pub(crate) fn read_link(path: &str) -> Option<PathBuf> {
     let to = rustix::fs::readlinkat(CWD, path, Vec::new()).ok()?;
-    Some(super::plan::path_from_bytes(to.into_bytes()))
+    Some(super::cell_plan::path_from_bytes(to.into_bytes()))
 }
 
 #[cfg(test)]

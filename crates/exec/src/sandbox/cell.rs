@@ -20,17 +20,17 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::DumpableBehavior;
 
-use super::bound::BoundSockets;
 use super::bpf::BpfInstruction;
 use super::broker::BrokerFacts;
+use super::cell_plan::CellPlan;
 use super::cgroup::CellCgroup;
-use super::filter::{FilterRules, compile_filter};
 use super::mounts::{self, MountFault};
-use super::plan::CellPlan;
+use super::seccomp_filter::{FilterRules, compile_filter};
+use super::socket_owner::BoundSockets;
 use super::sys::{self, Namespaces};
 use super::{landlock, loopback, relay};
-use crate::process::bytes::MessageEncoder;
-use crate::process::{confined, link};
+use crate::process::codec::MessageEncoder;
+use crate::process::{confined, fd_passing};
 
 /// The confinement that a supervisor applies to the programs that it starts.
 #[derive(Debug)]
@@ -70,14 +70,19 @@ impl ProgramConfinement {
 
 /// Becomes the cell of `plan`, in the control group `group` if there is one. Serves the host at the other end of
 /// `control`.
-pub(crate) fn serve(plan: CellPlan, group: Option<&CellCgroup>, control: &OwnedFd, limits: confined::LaunchLimits) -> ! {
+pub(crate) fn serve(
+    plan: CellPlan,
+    group: Option<&CellCgroup>,
+    control: &OwnedFd,
+    limits: confined::LaunchLimits,
+) -> ! {
     let _old_kernel = rustix::thread::set_name(c"toolgate-cell");
     let group = group.filter(|group| group.enter().is_ok());
     let asks_memory = plan.limits.memory.is_some();
     let (mut inside, mut spare) = match build(plan, limits) {
         Ok(built) => built,
         Err(fault) => {
-            let _host_is_gone = link::write_all(control, &unable(&fault));
+            let _host_is_gone = fd_passing::write_all(control, &unable(&fault));
             confined::exit(0)
         }
     };
@@ -90,7 +95,7 @@ pub(crate) fn serve(plan: CellPlan, group: Option<&CellCgroup>, control: &OwnedF
     }
     let own_terminals = inside.own_mounts.then(terminals).flatten();
     let fds: Vec<_> = own_terminals.iter().map(AsFd::as_fd).collect();
-    if link::send(control, &ready(&inside.gaps), &fds).is_err() {
+    if fd_passing::send(control, &ready(&inside.gaps), &fds).is_err() {
         confined::exit(0);
     }
     drop(own_terminals);
@@ -112,7 +117,7 @@ pub(crate) fn serve(plan: CellPlan, group: Option<&CellCgroup>, control: &OwnedF
         }
         let Some(open) = host.filter(|_| spoken) else { continue };
         let mut fds = Vec::new();
-        let got = link::receive(open, &mut [0; 1], &mut fds);
+        let got = fd_passing::receive(open, &mut [0; 1], &mut fds);
         let Some(keeper) = got.ok().filter(|&got| got > 0).and_then(|_| fds.pop()) else {
             // The spare supervisor exits too.
             (host, wanted, spare, inside.relay) = (None, false, None, None);
@@ -161,8 +166,8 @@ impl SpareSupervisor {
         };
         let mut fds = Vec::new();
         // A supervisor that is needed at once is employed before it has written this byte, and the byte is not read.
-        let _in_a_hurry = link::write_all(&theirs, &[made]);
-        let employed = link::receive(&theirs, &mut [0; 1], &mut fds);
+        let _in_a_hurry = fd_passing::write_all(&theirs, &[made]);
+        let employed = fd_passing::receive(&theirs, &mut [0; 1], &mut fds);
         match fds.pop().filter(|_| employed.is_ok()) {
             Some(control) => {
                 drop(theirs);
@@ -175,13 +180,13 @@ impl SpareSupervisor {
     /// Returns the byte that the supervisor sent, or `None` if it could not be created.
     fn outcome(&self) -> Option<u8> {
         let mut word = [0; 1];
-        let got = link::receive(&self.0, &mut word, &mut Vec::new()).ok()?;
+        let got = fd_passing::receive(&self.0, &mut word, &mut Vec::new()).ok()?;
         (got == 1).then_some(word[0])
     }
 
     /// Makes the supervisor serve the process at the other end of `control`.
     fn employ(self, control: &OwnedFd) {
-        let _gone = link::send(&self.0, &[0], &[control.as_fd()]);
+        let _gone = fd_passing::send(&self.0, &[0], &[control.as_fd()]);
     }
 }
 
@@ -216,7 +221,10 @@ fn directory(path: &std::path::Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-fn build(mut plan: CellPlan, limits: confined::LaunchLimits) -> Result<(ProgramConfinement, Option<SpareSupervisor>), MountFault> {
+fn build(
+    mut plan: CellPlan,
+    limits: confined::LaunchLimits,
+) -> Result<(ProgramConfinement, Option<SpareSupervisor>), MountFault> {
     let mut gaps = BTreeSet::new();
     let own_mounts = plan.tier >= Tier::Namespaces;
     let own_network = own_mounts && plan.network != NetworkPolicy::On;
@@ -282,13 +290,18 @@ fn enclose(plan: &mut CellPlan, gaps: &mut BTreeSet<EnforcementGap>) -> Result<(
         plan.mounts.retain(|mount| !missing.contains(&mount.at));
         plan.writable.retain(|path| !missing.contains(path));
     }
-    sys::forget_capabilities().map_err(|errno| MountFault::Machine("giving up capabilities".to_owned(), errno))
+    sys::forget_capabilities()
+        .map_err(|errno| MountFault::Machine("giving up capabilities".to_owned(), errno))
 }
 
 /// Creates the first supervisor, which shows what supervisors can do on this machine.
-fn first(inside: &mut ProgramConfinement, rules: FilterRules, limits: confined::LaunchLimits) -> Result<Option<SpareSupervisor>, MountFault> {
-    let spare =
-        SpareSupervisor::make(inside, limits).map_err(|errno| MountFault::Machine("making a keeper".to_owned(), errno))?;
+fn first(
+    inside: &mut ProgramConfinement,
+    rules: FilterRules,
+    limits: confined::LaunchLimits,
+) -> Result<Option<SpareSupervisor>, MountFault> {
+    let spare = SpareSupervisor::make(inside, limits)
+        .map_err(|errno| MountFault::Machine("making a keeper".to_owned(), errno))?;
     match spare.outcome() {
         Some(MADE) => {}
         Some(_) => {
@@ -311,8 +324,13 @@ fn first(inside: &mut ProgramConfinement, rules: FilterRules, limits: confined::
 
 /// Returns the gaps in protection without namespaces.
 fn without_namespaces(plan: &CellPlan) -> BTreeSet<EnforcementGap> {
-    let mut gaps =
-        BTreeSet::from([EnforcementGap::Protected, EnforcementGap::DenyRead, EnforcementGap::Metadata, EnforcementGap::Processes, EnforcementGap::Caches]);
+    let mut gaps = BTreeSet::from([
+        EnforcementGap::Protected,
+        EnforcementGap::DenyRead,
+        EnforcementGap::Metadata,
+        EnforcementGap::Processes,
+        EnforcementGap::Caches,
+    ]);
     if plan.network == NetworkPolicy::Loopback {
         gaps.insert(EnforcementGap::Loopback);
     }
@@ -329,7 +347,11 @@ fn without_namespaces(plan: &CellPlan) -> BTreeSet<EnforcementGap> {
 
 /// Returns the available Landlock version. With own mounts, Landlock is a second layer: mounts enforce everything
 /// except named pipes too.
-fn landlock_version(plan: &CellPlan, own_mounts: bool, gaps: &mut BTreeSet<EnforcementGap>) -> Result<Option<u32>, MountFault> {
+fn landlock_version(
+    plan: &CellPlan,
+    own_mounts: bool,
+    gaps: &mut BTreeSet<EnforcementGap>,
+) -> Result<Option<u32>, MountFault> {
     let oldest = if own_mounts { landlock::USEFUL } else { landlock::OLDEST };
     let version = match sys::landlock_version() {
         Ok(version) if version >= oldest => version,

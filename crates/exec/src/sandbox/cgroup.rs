@@ -9,7 +9,7 @@ use policy::ResourceLimits;
 use rustix::fs::{CWD, Dir, Mode, OFlags, mkdir, open, rmdir};
 use rustix::io::{Errno, Result};
 
-use super::plan::path_from_bytes;
+use super::cell_plan::path_from_bytes;
 
 /// The number of processes that a cell needs for itself.
 const OURS: u64 = 32;
@@ -151,8 +151,10 @@ fn sweep(place: &Path) {
         else {
             continue;
         };
-        let alive =
-            rustix::fs::access(Path::new("/proc").join(path_from_bytes(maker.to_vec())), rustix::fs::Access::EXISTS);
+        let alive = rustix::fs::access(
+            Path::new("/proc").join(path_from_bytes(maker.to_vec())),
+            rustix::fs::Access::EXISTS,
+        );
         if alive == Err(Errno::NOENT) {
             let _in_use = rmdir(place.join(path_from_bytes(name.to_vec())));
         }

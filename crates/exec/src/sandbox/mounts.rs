@@ -14,7 +14,7 @@ use rustix::mount::{
     move_mount, open_tree, unmount,
 };
 
-use super::plan::{PlannedMount, CellPlan, MountContent};
+use super::cell_plan::{CellPlan, MountContent, PlannedMount};
 use super::sys::{self, MountFlags};
 
 /// A directory that only supervisors can enter: they have the capability to pass a directory without permissions.
@@ -147,7 +147,13 @@ pub(crate) fn build(plan: &CellPlan) -> std::result::Result<Vec<PathBuf>, MountF
 pub(super) fn prepare<'a>(mount: &'a PlannedMount, shared: &mut Vec<&'a Path>) -> Result<PreparedMount<'a>> {
     let ready = |tree, seal| {
         let is_directory = kind(&tree).is_ok_and(|kind| kind == FileType::Directory);
-        PreparedMount { at: &mount.at, tree, seal, is_directory, devices: mount.what == MountContent::Devices }
+        PreparedMount {
+            at: &mount.at,
+            tree,
+            seal,
+            is_directory,
+            devices: mount.what == MountContent::Devices,
+        }
     };
     Ok(match &mount.what {
         MountContent::Tree { from, writable } => {
@@ -445,7 +451,9 @@ pub(crate) fn describe_mounts(plan: &CellPlan) -> Vec<(PathBuf, &'static str)> {
         MountContent::Overlay { .. } => "private changes",
     };
     // A denied path that does not exist yet is left out.
-    let is_there = |mount: &&PlannedMount| mount.what != MountContent::Hidden || open(&mount.at, OFlags::NOFOLLOW).is_ok();
+    let is_there = |mount: &&PlannedMount| {
+        mount.what != MountContent::Hidden || open(&mount.at, OFlags::NOFOLLOW).is_ok()
+    };
     plan.mounts.iter().filter(is_there).map(|mount| (mount.at.clone(), word(&mount.what))).collect()
 }
 

@@ -86,7 +86,9 @@ impl ConfigurationText<'_> {
             before = word;
             let path = without_variable(word.strip_prefix(b"@").unwrap_or(word));
             let is_path = path.contains(&b'/') || path.contains(&b'.');
-            if !(runs || is_path || self.counts == NamedFileScope::All) || path.is_empty() || path.contains(&0)
+            if !(runs || is_path || self.counts == NamedFileScope::All)
+                || path.is_empty()
+                || path.contains(&0)
             {
                 continue;
             }
@@ -261,8 +263,11 @@ mod tests {
             let file = root.join(file);
             let text =
                 ConfigurationText { file: &file, text: text.as_bytes(), root: &root, home: None, counts };
-            let found: Vec<_> =
-                text.find_named_files().iter().map(|path| path.strip_prefix(&root).unwrap().to_owned()).collect();
+            let found: Vec<_> = text
+                .find_named_files()
+                .iter()
+                .map(|path| path.strip_prefix(&root).unwrap().to_owned())
+                .collect();
             assert_eq!(found, expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{}", file.display());
         }
     }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use policy::{Confinement, Denial, ResourceExcess};
 
-use super::plan::path_from_bytes;
-use crate::process::bytes::{MessageDecoder, MessageEncoder};
+use super::cell_plan::path_from_bytes;
+use crate::process::codec::{MessageDecoder, MessageEncoder};
 
 /// An action that a command tried and is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,7 +80,9 @@ impl KernelRefusal {
             2 => Self::Write(path_from_bytes(bytes.to_vec())),
             4 => Self::Excess(ResourceExcess::Scratch { most: u64::from_le_bytes(bytes.try_into().ok()?) }),
             5 => Self::Excess(ResourceExcess::Memory),
-            6 => Self::Excess(ResourceExcess::SharedMemory { most: u64::from_le_bytes(bytes.try_into().ok()?) }),
+            6 => Self::Excess(ResourceExcess::SharedMemory {
+                most: u64::from_le_bytes(bytes.try_into().ok()?),
+            }),
             3 => Self::Name(String::from_utf8_lossy(bytes).into_owned()),
             _ => return None,
         })

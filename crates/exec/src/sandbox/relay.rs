@@ -10,8 +10,8 @@
 //!                 supervisor ── channel ──────────┘
 //! ```
 
-mod carry;
 mod dial;
+mod forward_bytes;
 
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -26,8 +26,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Signal, getpid, getppid};
 
 use super::sys;
-use crate::process::bytes::{MessageDecoder, MessageEncoder};
-use crate::process::{confined, link};
+use crate::process::codec::{MessageDecoder, MessageEncoder};
+use crate::process::{confined, fd_passing};
 
 /// The maximum number of connections, of all runs of a cell. Further ones wait to be accepted.
 const MAX_CONNECTIONS: usize = 256;
@@ -72,7 +72,7 @@ pub(crate) fn send_listener(channel: &OwnedFd, listener: &OwnedFd, host: &str, p
     let mut out = MessageEncoder::new();
     out.bytes(host.as_bytes());
     out.number(port.into());
-    let sent = link::send(channel, &out.finish(), &[listener.as_fd()]);
+    let sent = fd_passing::send(channel, &out.finish(), &[listener.as_fd()]);
     sent.map(drop).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
@@ -120,7 +120,7 @@ fn serve(link: BorrowedFd<'_>, outer: &Arc<RelayShared>) -> ! {
         });
         if *linked {
             let mut fds = Vec::new();
-            match link::receive(link, &mut [0; 1], &mut fds) {
+            match fd_passing::receive(link, &mut [0; 1], &mut fds) {
                 Ok(1) => channels.extend(fds.pop().map(RelayChannel::new)),
                 Ok(_) | Err(_) => leave(&channels, outer),
             }
@@ -159,7 +159,7 @@ impl RelayChannel {
 
     /// Receives another listener. Returns `None` if the run is over.
     fn hear(&mut self) -> Option<()> {
-        let (bytes, mut fds) = link::receive_message(&self.socket, MAX_MESSAGE)?;
+        let (bytes, mut fds) = fd_passing::receive_message(&self.socket, MAX_MESSAGE)?;
         let mut input = MessageDecoder(&bytes);
         let host = std::str::from_utf8(input.bytes()?).ok()?.to_owned();
         let port = u16::try_from(input.number()?).ok()?;
@@ -195,10 +195,13 @@ impl RelayListener {
     fn answer(&self, channel: &RelayChannel, outer: &Arc<RelayShared>) -> AcceptOutcome {
         let inner = match self.listener.accept() {
             Ok((inner, _)) => inner,
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return AcceptOutcome::NoneWaiting,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                return AcceptOutcome::NoneWaiting;
+            }
             Err(_) => return AcceptOutcome::NoRoom,
         };
-        let (to, channel, busy) = (Arc::clone(&self.to), Arc::clone(&channel.socket), ConnectionSlot::new(outer));
+        let (to, channel, busy) =
+            (Arc::clone(&self.to), Arc::clone(&channel.socket), ConnectionSlot::new(outer));
         let connection = move || {
             connect(inner, &to, &channel, &busy.0.hosts);
         };
@@ -227,15 +230,15 @@ impl Drop for ConnectionSlot {
 
 fn connect(inner: TcpStream, (host, port): &(String, u16), channel: &OwnedFd, hosts: &HostRules) {
     match dial::dial(hosts, host, *port) {
-        Ok(outer) => carry::forward_bytes(inner, outer, channel),
+        Ok(outer) => forward_bytes::forward_bytes(inner, outer, channel),
         Err(missed) => {
             if let dial::DialFault::Refused(refusal) = missed {
                 let mut out = MessageEncoder::new();
                 refusal.write(&mut out);
                 // Sent before the caller sees the failure.
-                let _run_is_over = link::send(channel, &out.finish(), &[]);
+                let _run_is_over = fd_passing::send(channel, &out.finish(), &[]);
             }
-            carry::reset(inner);
+            forward_bytes::reset(inner);
         }
     }
 }

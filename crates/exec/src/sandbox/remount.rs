@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags};
 use rustix::io::{Errno, Result};
 
+use super::cell_plan::{CellPlan, MountContent};
 use super::mounts::{attach, hide_all, prepare};
-use super::plan::{CellPlan, MountContent};
 use super::scratch;
 
 /// Restores mounts that were lost because a process outside replaced their mount points, as a save, a `git checkout`
@@ -33,7 +33,10 @@ pub(crate) fn remount_lost(plan: &CellPlan) -> Result<Vec<PathBuf>> {
                     Err(errno) => return Err(errno),
                 }
             }
-            MountContent::Tree { .. } | MountContent::Empty | MountContent::Devices | MountContent::Overlay { .. } => {}
+            MountContent::Tree { .. }
+            | MountContent::Empty
+            | MountContent::Devices
+            | MountContent::Overlay { .. } => {}
         }
     }
     Ok(renewed)

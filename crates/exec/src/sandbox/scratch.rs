@@ -18,7 +18,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::overlap::RunOverlap;
+use super::run_overlap::RunOverlap;
 
 /// The depth of a recursive removal. A deeper tree was created to obstruct it.
 const MAX_DEPTH: usize = 300;
@@ -399,7 +399,7 @@ fn read_notes(path: &Path) -> (Vec<u8>, i64) {
 fn noted(scratch: &Path) -> Vec<PathBuf> {
     let (bytes, _) = read_notes(&scratch.join(NOTES));
     let paths = bytes.split(|&byte| byte == 0).filter(|path| path.starts_with(b"/"));
-    paths.map(|path| super::plan::path_from_bytes(path.to_vec())).collect()
+    paths.map(|path| super::cell_plan::path_from_bytes(path.to_vec())).collect()
 }
 
 /// Removes a tree of any depth and with any modes. Follows no link.

@@ -1,10 +1,10 @@
 //! Process sessions: processes that continue between calls, with their output, input and exit status.
 
-mod confined;
-mod flood;
+mod bulk_reader;
+mod output_streaming;
 mod pump;
-mod streaming;
-mod table;
+mod session_confinement;
+mod session_table;
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,12 +16,14 @@ use std::time::{Duration, Instant};
 use policy::Permit;
 use tokio::sync::watch;
 
-use self::confined::SessionConfinement;
+use self::session_confinement::SessionConfinement;
 use crate::capture::{Capture, Captured, CapturedStream};
-use crate::process::{ProcessCommand, KilledProcess, PtySize, SpawnFault, Spawner, Stdio, ResourceUsage, resize};
+use crate::process::{
+    KilledProcess, ProcessCommand, PtySize, ResourceUsage, SpawnFault, Spawner, Stdio, resize,
+};
+pub use output_streaming::OutputStreaming;
 pub use pump::Pump;
-pub use streaming::OutputStreaming;
-pub use table::{SessionTableFull, SharedProcesses, SessionTable};
+pub use session_table::{SessionTable, SessionTableFull, SharedProcesses};
 
 /// The time between SIGTERM and SIGKILL.
 pub const GRACE: Duration = Duration::from_millis(500);
@@ -244,7 +246,12 @@ impl ProcessSession {
         let fd = process.pipes.terminal.as_ref().map(|terminal| Arc::clone(terminal.get_ref()));
         let terminal = fd.map(|fd| SessionTerminal { fd, size, recent: VecDeque::new() });
         let listens = !matches!(command.stdio, Stdio::Piped | Stdio::Reading(_));
-        let state = ProcessSessionState::new(capture, listens, terminal, SessionConfinement::from_process(&mut process));
+        let state = ProcessSessionState::new(
+            capture,
+            listens,
+            terminal,
+            SessionConfinement::from_process(&mut process),
+        );
         let session = Arc::new(Self {
             id,
             about,
@@ -437,7 +444,12 @@ fn whole_chars(bytes: &[u8]) -> usize {
 }
 
 impl ProcessSessionState {
-    fn new(capture: Capture, input_open: bool, terminal: Option<SessionTerminal>, confined: SessionConfinement) -> Self {
+    fn new(
+        capture: Capture,
+        input_open: bool,
+        terminal: Option<SessionTerminal>,
+        confined: SessionConfinement,
+    ) -> Self {
         Self {
             capture,
             rest: Vec::new(),

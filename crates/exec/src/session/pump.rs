@@ -14,8 +14,8 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until, timeout};
 
-use super::flood::{BulkReader, BurstDetector};
-use super::{ProcessExit, SessionOrder, ProcessSession, SessionStage};
+use super::bulk_reader::{BulkReader, BurstDetector};
+use super::{ProcessExit, ProcessSession, SessionOrder, SessionStage};
 use crate::capture::CapturedStream;
 use crate::process::{ProcessCommand, ProcessPipes, RunningProcess, SupervisorReport};
 
@@ -53,7 +53,11 @@ impl Future for Pump {
 }
 
 impl Pump {
-    pub(super) fn new(session: Arc<ProcessSession>, process: RunningProcess, command: ProcessCommand) -> Self {
+    pub(super) fn new(
+        session: Arc<ProcessSession>,
+        process: RunningProcess,
+        command: ProcessCommand,
+    ) -> Self {
         let lost = LostIfDropped(Arc::clone(&session));
         Self(Box::pin(async move {
             PumpLoop::new(session, process).run(&command).await;
@@ -165,7 +169,8 @@ impl PumpLoop {
             SupervisorReport::Exited { status, left } => {
                 let now = Instant::now();
                 state.over_at = Some(now);
-                state.stage = SessionStage::Leaving { exit: ProcessExit::from_status(status), left, settled: false };
+                state.stage =
+                    SessionStage::Leaving { exit: ProcessExit::from_status(status), left, settled: false };
                 self.left_at = (left > 0).then_some(now);
             }
             SupervisorReport::Stuck { left } => state.stuck = left,
@@ -209,7 +214,8 @@ impl PumpLoop {
     fn over(self, stage: impl FnOnce(ProcessExit) -> SessionStage, again: bool, touched: bool) {
         let mut state = self.session.lock();
         state.confined.finish(touched);
-        let exit = if let SessionStage::Leaving { exit, .. } = state.stage { exit } else { ProcessExit::Code(-1) };
+        let exit =
+            if let SessionStage::Leaving { exit, .. } = state.stage { exit } else { ProcessExit::Code(-1) };
         state.stage = stage(exit);
         state.over_at.get_or_insert_with(Instant::now);
         state.input.open = false;
@@ -227,7 +233,8 @@ impl PumpLoop {
             (state.may_read(), !state.input.waiting.is_empty(), settled_at)
         };
         let (session, work, flood, look_at) = (&*self.session, &mut self.work, &mut self.flood, self.look_at);
-        let RunningProcess { talk, pipes: ProcessPipes { stdin, stdout, stderr, terminal }, .. } = &mut self.process;
+        let RunningProcess { talk, pipes: ProcessPipes { stdin, stdout, stderr, terminal }, .. } =
+            &mut self.process;
         let (stdout, stderr, terminal) = (stdout.as_ref(), stderr.as_ref(), terminal.as_ref());
         tokio::select! {
             // Output written to both streams at about the same time is read in a fixed order.
@@ -336,7 +343,11 @@ enum HangupMeaning {
     MayReopen,
 }
 
-async fn read_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &ProcessSession, hangup: HangupMeaning) -> PipeState {
+async fn read_terminal(
+    terminal: Option<&AsyncFd<Arc<OwnedFd>>>,
+    session: &ProcessSession,
+    hangup: HangupMeaning,
+) -> PipeState {
     let Some(terminal) = terminal else { return pending().await };
     // ends: with something read, or nothing more to read
     loop {

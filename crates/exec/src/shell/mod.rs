@@ -1,7 +1,7 @@
 //! Turns scripts into commands: chooses the shell and the variables, and runs the user's profile only once.
 
-mod login;
-mod plain;
+mod login_profile;
+mod simple_script;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,7 +13,7 @@ use policy::{EnvironmentPolicy, Permit, imposed_variables};
 
 use crate::fs::FileHandle;
 use crate::process::{ProcessCommand, Spawner, Stdio};
-use login::LoginProfiles;
+use login_profile::LoginProfiles;
 
 /// The supported shells, in order of preference.
 const KNOWN: [(&str, ShellKind); 6] = [
@@ -150,8 +150,12 @@ impl ShellCommands {
         }
         let is_defined = |name: &str| done.as_ref().is_some_and(|done| done.defines(name));
         let knows_profile = done.is_some() || !is_login;
-        if let Some(words) = plain::simple_words(&script).filter(|words| knows_profile && !is_defined(words[0]))
-            && plain::is_program(words[0], command.env.get(OsStr::new("PATH")).map(OsString::as_os_str))
+        if let Some(words) =
+            simple_script::simple_words(&script).filter(|words| knows_profile && !is_defined(words[0]))
+            && simple_script::is_program(
+                words[0],
+                command.env.get(OsStr::new("PATH")).map(OsString::as_os_str),
+            )
         {
             command.argv = words.into_iter().map(OsString::from).collect();
             command.prelude = None;

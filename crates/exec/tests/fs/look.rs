@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use exec::fs::{ConfinedFs, FsError, FileKind};
+use exec::fs::{ConfinedFs, FileKind, FsError};
 use policy::{Denial, ReadRoot};
 use rustix::fs::{CWD, FileType, Mode};
 
@@ -215,8 +215,9 @@ fn magic_links_are_not_followed() {
 
 #[test]
 fn a_link_into_proc_is_no_way_out() {
-    let ground =
-        FsTestTree::new("root -> /proc/self/root\nfd -> /proc/self/fd/0\nthread -> /proc/thread-self/root/etc");
+    let ground = FsTestTree::new(
+        "root -> /proc/self/root\nfd -> /proc/self/fd/0\nthread -> /proc/thread-self/root/etc",
+    );
     for name in ["root", "root/etc/passwd", "fd", "thread", "thread/passwd"] {
         assert_eq!(outcome(&ground.door(), &ground.path(name)), "leads outside", "{name}");
     }

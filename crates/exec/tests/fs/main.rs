@@ -5,10 +5,10 @@
 
 extern crate toolgate_exec as exec;
 
-mod differ;
 mod ignores;
 mod look;
 mod race;
+mod ripgrep_comparison;
 mod walk;
 
 use std::fs;
@@ -16,8 +16,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use exec::fs::{ConfinedFs, WalkEntry, WalkControl, FsError, IgnoreFiles, WalkOptions, WalkSummary};
-use policy::{DenyRead, Effect, Gate, Intent, Permit, ReadScope, ReadRoot, Verdict};
+use exec::fs::{ConfinedFs, FsError, IgnoreFiles, WalkControl, WalkEntry, WalkOptions, WalkSummary};
+use policy::{DenyRead, Effect, Gate, Intent, Permit, ReadRoot, ReadScope, Verdict};
 use tempfile::TempDir;
 
 /// A test tree: `in/` is the root, `out/` lies beside it and holds files that must never be seen.

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use exec::fs::{WalkEntry, WalkControl, IgnoreFiles, WalkOptions};
+use exec::fs::{IgnoreFiles, WalkControl, WalkEntry, WalkOptions};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::FsTestTree;

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use exec::fs::{WalkEntry, WalkControl, IgnoreFiles, FileKind, WalkOptions};
+use exec::fs::{FileKind, IgnoreFiles, WalkControl, WalkEntry, WalkOptions};
 use policy::ReadRoot;
 use rustix::fs::{CWD, FileType, Mode};
 
@@ -151,7 +151,11 @@ fn stop_ends_the_walk() {
         let visits = AtomicUsize::new(0);
         let visitor = || {
             |_: &WalkEntry<'_>| {
-                if visits.fetch_add(1, Ordering::Relaxed) < 10 { WalkControl::Continue } else { WalkControl::Stop }
+                if visits.fetch_add(1, Ordering::Relaxed) < 10 {
+                    WalkControl::Continue
+                } else {
+                    WalkControl::Stop
+                }
             }
         };
         let walked = ground.door().walk(&start, &options(threads), &|| false, visitor).unwrap();

@@ -1,11 +1,11 @@
 //! Redacts secrets from journal entries: known values, and text that looks like a secret.
 
-mod assigned;
-mod guess;
-mod known;
-mod pattern;
-mod shape;
-mod view;
+mod assignments;
+mod known_values;
+mod non_secrets;
+mod patterns;
+mod token_formats;
+mod unescape;
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
@@ -13,11 +13,11 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use self::known::KnownSecrets;
-pub use self::known::SHORTEST_SECRET;
+use self::known_values::KnownSecrets;
+pub use self::known_values::SHORTEST_SECRET;
 use crate::entry::JournalEntry;
 use crate::fault::JournalFault;
-use crate::walk::{EntryVisitor, visit_entry};
+use crate::visitor::{EntryVisitor, visit_entry};
 
 /// Maximum nesting depth of JSON; parsers reject a line with deeper JSON.
 const MAX_DEPTH: usize = 64;
@@ -75,7 +75,8 @@ impl Redactor {
             text = Cow::Owned(self.replace(&text, found));
         }
         // A value such as `redacted` occurs in every replacement.
-        let is_clean = view::find_through_escapes(text.as_bytes(), &|bytes| self.known.find_all(bytes)).is_empty();
+        let is_clean =
+            unescape::find_through_escapes(text.as_bytes(), &|bytes| self.known.find_all(bytes)).is_empty();
         if is_clean { text } else { Cow::Borrowed("") }
     }
 
@@ -87,9 +88,9 @@ impl Redactor {
     }
 
     fn find(&self, text: &str) -> Vec<SecretMatch> {
-        view::find_through_escapes(text.as_bytes(), &|bytes| {
+        unescape::find_through_escapes(text.as_bytes(), &|bytes| {
             let mut found = self.known.find_all(bytes);
-            found.extend(pattern::find_secrets(bytes));
+            found.extend(patterns::find_secrets(bytes));
             found
         })
     }
@@ -137,7 +138,7 @@ impl Redactor {
     fn members(&self, members: &mut Map<String, Value>, depth: usize) {
         for (name, value) in members.iter_mut() {
             match value {
-                Value::String(text) if assigned::is_secret_member(name, text) => {
+                Value::String(text) if assignments::is_secret_member(name, text) => {
                     "[redacted: secret]".clone_into(text);
                     self.clean(text);
                 }

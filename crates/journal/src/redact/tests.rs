@@ -277,7 +277,9 @@ fn ids_that_look_like_secrets_are_taken_out_and_stay_apart() {
             pictures: Vec::new(),
             spilled: None,
         };
-        let JournalEntry::Answered { call, .. } = redactor.redact_entry(&answered) else { panic!("it is an answer") };
+        let JournalEntry::Answered { call, .. } = redactor.redact_entry(&answered) else {
+            panic!("it is an answer")
+        };
         assert_eq!(item["call_id"], call);
         assert!(!call.contains("ghp_") && !item.to_string().contains("ghp_"), "{item}");
         call

@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use toolgate_journal::{Journal, JournalFault, SessionId, read_journal, verify_journal};
 
-use crate::support::{create_journal, notice, empty_redactor};
+use crate::support::{create_journal, empty_redactor, notice};
 
 const PART: &str = "JOURNAL_CHILD";
 const PLACE: &str = "JOURNAL_PLACE";

@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use toolgate_journal::{JournalEntry, Journal, JournalFault, JournalReader, read_journal, verify_journal};
+use toolgate_journal::{Journal, JournalEntry, JournalFault, JournalReader, read_journal, verify_journal};
 
-use crate::support::{create_journal, every_entry_kind, notice, empty_redactor, write_entries};
+use crate::support::{create_journal, empty_redactor, every_entry_kind, notice, write_entries};
 
 const PAGE: &str = include_str!("../../../../docs/journal.md");
 
@@ -17,7 +17,10 @@ fn every_kind_reads_back_as_it_was() {
     }
     let reading = read_journal(journal.path()).unwrap();
     assert_eq!(reading.torn, None);
-    assert_eq!(reading.records.iter().map(|record| record.entry.clone()).collect::<Vec<_>>(), every_entry_kind());
+    assert_eq!(
+        reading.records.iter().map(|record| record.entry.clone()).collect::<Vec<_>>(),
+        every_entry_kind()
+    );
     assert!(
         reading.records.iter().zip(1..).all(|(record, seq)| record.seq == seq && record.at.ends_with('Z'))
     );

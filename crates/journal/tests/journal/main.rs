@@ -7,10 +7,10 @@
 )]
 
 mod child;
-mod files;
+mod disk_full;
+mod file_safety;
 mod format;
-mod killed;
-mod laws;
-mod listed;
-mod room;
+mod kill_recovery;
+mod properties;
+mod session_list;
 mod support;

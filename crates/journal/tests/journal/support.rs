@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use toolgate_journal::{JournalEntry, RecordedCallForm, Journal, ImageDigest, Redactor, McpToolRef, RecordedVerdict, SessionId, SpilledOutput, JournalPlanStep};
+use toolgate_journal::{
+    ImageDigest, Journal, JournalEntry, JournalPlanStep, McpToolRef, RecordedCallForm, RecordedVerdict,
+    Redactor, SessionId, SpilledOutput,
+};
 
 pub(crate) fn empty_redactor() -> Redactor {
     Redactor::new([]).unwrap()
@@ -72,7 +75,13 @@ pub(crate) fn every_entry_kind() -> Vec<JournalEntry> {
         JournalEntry::Kept { call: text("c1"), path: text("/tmp/x"), sha256: hash, bytes: 9 },
         JournalEntry::Plan { steps: vec![JournalPlanStep { step: text("look"), status: text("pending") }] },
         JournalEntry::Diff { text: text("--- a\n+++ b\n") },
-        JournalEntry::Usage { input_tokens: 1, cached_tokens: 2, output_tokens: 3, request_bytes: 4, model_ms: 5 },
+        JournalEntry::Usage {
+            input_tokens: 1,
+            cached_tokens: 2,
+            output_tokens: 3,
+            request_bytes: 4,
+            model_ms: 5,
+        },
         JournalEntry::Compacted { summary: text("so far"), dropped: 4 },
         JournalEntry::Agent { path: text("a1"), of: text("20261116-213602-4f9a1c") },
         JournalEntry::Added { text: text("and this") },

@@ -12,12 +12,12 @@ use tool::BoxFuture;
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
-use super::keys::{TokenProvider, resource_parameter};
-use super::redirect::RedirectListener;
-use super::tokens::{StoredLogin, StoredClient, TokenStoreFault};
-use super::{OAuthConfig, OAuthClientId, address, kept};
+use super::redirect_listener::RedirectListener;
+use super::token_provider::{TokenProvider, resource_parameter};
+use super::token_store::{StoredClient, StoredLogin, TokenStoreFault};
+use super::{OAuthClientId, OAuthConfig, credential_store, url_policy};
 use crate::link::RmcpLink;
-use crate::server::{HttpTransport, McpServerConfig, ServerTransport};
+use crate::server_config::{HttpTransport, McpServerConfig, ServerTransport};
 
 /// Time limit for the user in the browser.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -155,7 +155,7 @@ impl LoginFlow {
         manager.configure_client(client.clone()).map_err(discovery)?;
         let page = manager.get_authorization_url(&scopes).await.map_err(discovery)?;
         let resource = resource_parameter(&page).unwrap_or_default();
-        let page = address::parse_endpoint_url(&page, &keys.server)
+        let page = url_policy::parse_endpoint_url(&page, &keys.server)
             .map_err(|fault| LoginFault::Unsafe(format!("the page where users log in {fault}")))?;
         let state = only(&page, "state")?.unwrap_or_default();
         let client = StoredClient { id: client.client_id, secret: client.client_secret, redirect };
@@ -163,7 +163,12 @@ impl LoginFlow {
     }
 
     /// Exchanges the authorization code from the callback for a token.
-    async fn finish(self, keys: &TokenProvider, auth: &OAuthConfig, visited: &Url) -> Result<LoginOutcome, LoginFault> {
+    async fn finish(
+        self,
+        keys: &TokenProvider,
+        auth: &OAuthConfig,
+        visited: &Url,
+    ) -> Result<LoginOutcome, LoginFault> {
         let [state, issuer, code, error] = ["state", "iss", "code", "error"].map(|name| only(visited, name));
         if state?.is_none_or(|state| state != self.state) {
             let why = "somebody came back who was not sent from here (`state`)";
@@ -190,7 +195,8 @@ impl LoginFlow {
             other => LoginFault::Refused(visible_text(&other.to_string())),
         })?;
         let caught = self.caught.load().await.ok().flatten();
-        let token = caught.and_then(|caught| kept::token_from_credentials(&caught).ok().flatten());
+        let token =
+            caught.and_then(|caught| credential_store::token_from_credentials(&caught).ok().flatten());
         let token = token.ok_or_else(|| LoginFault::Refused("no token was given".to_owned()))?;
         let scopes = token.scopes.clone();
         let entry = StoredLogin {
@@ -217,7 +223,7 @@ fn trusted(metadata: &AuthorizationMetadata, server: &Url) -> Result<(), LoginFa
         ("where programs register", metadata.registration_endpoint.as_ref()),
     ];
     for (what, endpoint) in endpoints {
-        let fit = endpoint.map(|endpoint| address::parse_endpoint_url(endpoint, server)).transpose();
+        let fit = endpoint.map(|endpoint| url_policy::parse_endpoint_url(endpoint, server)).transpose();
         fit.map_err(|fault| LoginFault::Unsafe(format!("the address of {what} {fault}")))?;
     }
     let methods = metadata.code_challenge_methods_supported.as_deref().unwrap_or_default();

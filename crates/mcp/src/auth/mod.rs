@@ -1,25 +1,25 @@
 //! OAuth 2.1 authorization for HTTP servers, as the protocol specifies it.
 
-mod address;
-mod door;
-mod events;
-mod file;
-mod kept;
-mod keys;
+mod auth_hint;
+mod credential_store;
+mod http_client;
+mod http_post;
 mod login;
-mod post;
-mod redirect;
-mod sent;
-mod tokens;
+mod private_files;
+mod redirect_listener;
+mod sse_events;
+mod token_provider;
+mod token_store;
+mod url_policy;
 
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) use door::AuthHint;
-pub(crate) use keys::TokenProvider;
-pub use login::{LoginOutcome, LoginFault, BrowserOpener, login, logout};
-pub(crate) use sent::AuthorizedHttpClient;
-pub use tokens::{TokenStore, TokenStoreFault};
+pub(crate) use auth_hint::AuthHint;
+pub(crate) use http_client::AuthorizedHttpClient;
+pub use login::{BrowserOpener, LoginFault, LoginOutcome, login, logout};
+pub(crate) use token_provider::TokenProvider;
+pub use token_store::{TokenStore, TokenStoreFault};
 
 /// OAuth configuration of a server.
 #[derive(Debug, Clone)]

@@ -133,7 +133,7 @@ mod tests {
         let (ends, [stdin, stdout, _stderr]) = open_pipes().unwrap();
         let input = tokio::net::unix::pipe::Receiver::from_owned_fd(stdin).unwrap();
         let mut output = tokio::net::unix::pipe::Sender::from_owned_fd(stdout).unwrap();
-        crate::task::spawn(async move {
+        crate::background_task::spawn(async move {
             tokio::time::sleep(asleep).await;
             let mut lines = BufReader::new(input).lines();
             while let Ok(Some(line)) = lines.next_line().await {

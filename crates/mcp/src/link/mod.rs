@@ -1,9 +1,9 @@
 //! Connection to a server through `rmcp`, in either protocol era. No type of `rmcp` leaves this module.
 
-mod convert;
-mod ears;
+mod from_rmcp;
 mod handshake;
-mod line;
+mod notifications;
+mod stdio_transport;
 
 use std::collections::HashMap;
 use std::io;
@@ -32,13 +32,13 @@ use tokio::sync::{Notify, watch};
 use tool::BoxFuture;
 
 use crate::auth::{AuthHint, AuthorizedHttpClient};
-use crate::elicit::Elicitor;
-use crate::measure::{LONGEST_MESSAGE, UNREAD};
-use crate::peer::{ServerDescription, CallAnswer, ListedTool, ListPage, ServerPeer, CallProgress, PeerError};
-use crate::server::HttpTransport;
-pub(crate) use ears::ServerMessageHandler;
+use crate::elicitation::Elicitor;
+use crate::json_limits::{LONGEST_MESSAGE, UNREAD};
+use crate::peer::{CallAnswer, CallProgress, ListPage, ListedTool, PeerError, ServerDescription, ServerPeer};
+use crate::server_config::HttpTransport;
 use handshake::ReusableTransport;
-use line::StdioLink;
+pub(crate) use notifications::ServerMessageHandler;
+use stdio_transport::StdioLink;
 
 /// Maximum rounds in which a server may request input before it answers.
 const ROUNDS: usize = 10;
@@ -129,7 +129,7 @@ impl LinkErrors {
         match (self.door.hint_for(&*error.error), self.line.cut_reason()) {
             (Some(why), _) => PeerError::Unauthorized(why),
             (None, Some(why)) => PeerError::Nonsense(why),
-            (None, None) => PeerError::Gone(convert::error_chain(error)),
+            (None, None) => PeerError::Gone(from_rmcp::error_chain(error)),
         }
     }
 }
@@ -177,7 +177,8 @@ impl RmcpLink {
                 Ok(running) => return Self::from_running(ears, running, way).await,
                 // The program said too late that it speaks only the newer protocol.
                 Err(ClientInitializeError::JsonRpcError(_))
-                    if handshakes.speaks_newer_protocol() && matches!(mode, ClientLifecycleMode::Auto { .. }) =>
+                    if handshakes.speaks_newer_protocol()
+                        && matches!(mode, ClientLifecycleMode::Auto { .. }) =>
                 {
                     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
                     mode = ClientLifecycleMode::Discover { preferred_versions };
@@ -224,10 +225,10 @@ impl RmcpLink {
         let peer = running.peer().clone();
         let info =
             peer.peer_info().ok_or_else(|| PeerError::Nonsense("it says nothing about itself".to_owned()))?;
-        let about = convert::server_description(&info);
+        let about = from_rmcp::server_description(&info);
         let stop = running.cancellation_token();
         let (over_sender, over) = watch::channel(false);
-        crate::task::spawn(async move {
+        crate::background_task::spawn(async move {
             let _why = running.waiting().await;
             over_sender.send_replace(true);
         });
@@ -295,8 +296,8 @@ impl RmcpLink {
         for _ in 0..ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
             match self.request(request, Some(progress)).await? {
-                ServerResult::CallToolResult(result) => return Ok(convert::call_answer(result)),
-                ServerResult::CustomResult(result) => return convert::untyped_answer(&result.0),
+                ServerResult::CallToolResult(result) => return Ok(from_rmcp::call_answer(result)),
+                ServerResult::CustomResult(result) => return from_rmcp::untyped_answer(&result.0),
                 ServerResult::InputRequiredResult(wants) => {
                     (params.input_responses, params.request_state) = self.inputs(wants).await?;
                 }
@@ -320,7 +321,7 @@ impl Drop for CancelOnDrop<'_> {
             CancelledNotificationParam::new(Some(id), Some("nobody waits for it any more".to_owned()));
         let (peer, notification) = (self.peer.clone(), CancelledNotification::new(params));
         if tokio::runtime::Handle::try_current().is_ok() {
-            crate::task::spawn(async move {
+            crate::background_task::spawn(async move {
                 let _gone = peer.send_notification(notification.into()).await;
             });
         }
@@ -351,7 +352,7 @@ fn config(http: &HttpTransport) -> Result<StreamableHttpClientTransportConfig, P
 
 /// Subscribes to tool changes, as servers of the newer era report them.
 fn listen(peer: RmcpPeer<RoleClient>, changed: Arc<Notify>) {
-    crate::task::spawn(async move {
+    crate::background_task::spawn(async move {
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
         let Ok(mut subscription) = peer.listen(filter).await else { return };
         // ends: with the subscription
@@ -374,14 +375,14 @@ impl ServerPeer for RmcpLink {
         Box::pin(async move {
             match self.peer.list_tools(page(cursor.clone())).await {
                 Ok(found) => {
-                    let items = found.tools.into_iter().map(convert::listed_tool).collect();
+                    let items = found.tools.into_iter().map(from_rmcp::listed_tool).collect();
                     Ok(ListPage { items, unread: Vec::new(), next: found.next_cursor })
                 }
                 // One invalid tool must not invalidate the others.
                 Err(ServiceError::UnexpectedResponse) => {
                     let request = ListToolsRequest { params: page(cursor), ..ListToolsRequest::default() };
                     match self.request(ClientRequest::ListToolsRequest(request), None).await? {
-                        ServerResult::CustomResult(result) => convert::tool_page(&result.0),
+                        ServerResult::CustomResult(result) => from_rmcp::tool_page(&result.0),
                         _ => Err(PeerError::Nonsense("it does not list its tools".to_owned())),
                     }
                 }
@@ -413,13 +414,17 @@ impl ServerPeer for RmcpLink {
                     .map_err(|error| self.way.trouble(error))?;
                 return Ok(ListPage {
                     unread: Vec::new(),
-                    items: convert::to_values(found.resource_templates),
+                    items: from_rmcp::to_values(found.resource_templates),
                     next: found.next_cursor,
                 });
             }
             let found =
                 self.peer.list_resources(page(cursor)).await.map_err(|error| self.way.trouble(error))?;
-            Ok(ListPage { items: convert::to_values(found.resources), unread: Vec::new(), next: found.next_cursor })
+            Ok(ListPage {
+                items: from_rmcp::to_values(found.resources),
+                unread: Vec::new(),
+                next: found.next_cursor,
+            })
         })
     }
 
@@ -429,7 +434,9 @@ impl ServerPeer for RmcpLink {
             for _ in 0..ROUNDS {
                 let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()));
                 match self.request(request, None).await? {
-                    ServerResult::ReadResourceResult(result) => return Ok(convert::resource_contents(result)),
+                    ServerResult::ReadResourceResult(result) => {
+                        return Ok(from_rmcp::resource_contents(result));
+                    }
                     ServerResult::InputRequiredResult(wants) => {
                         (params.input_responses, params.request_state) = self.inputs(wants).await?;
                     }

@@ -2,31 +2,31 @@
 //!
 //! This module only handles requests and answers: it does not know the tools, and no type of `rmcp` leaves it.
 
-mod asking;
-mod convert;
-mod course;
-mod guard;
-mod handler;
-mod host;
-mod http;
-mod lobby;
-mod message;
+mod call_driver;
+mod client_requests;
+mod client_roots;
+mod connection_limiter;
+mod http_server;
+mod message_check;
+mod parked_calls;
+mod request_guard;
+mod request_handler;
+mod stdio_server;
 #[cfg(test)]
-mod nothing;
-mod parked;
-mod site;
-mod stdio;
+mod test_host;
+mod to_rmcp;
+mod tool_host;
 
 use std::sync::Arc;
 
-pub use guard::{AccessRequirement, BearerToken};
-pub use host::{
-    ClientInputBatch, HostCall, CallingClient, DATA, FeatureRequest, FeatureFault, HostFeatures, ToolHints, ToolHost, HostIdentity, HostTool, ReplyPiece, HostReply, ClientInput,
-    RunningCall, CallStep, CallUpdate,
+pub use http_server::{HttpEndpoint, PATH, serve_http};
+use parked_calls::ParkedCalls;
+pub use request_guard::{AccessRequirement, BearerToken};
+pub use stdio_server::{ServeFault, serve_stdio};
+pub use tool_host::{
+    CallStep, CallUpdate, CallingClient, ClientInput, ClientInputBatch, DATA, FeatureFault, FeatureRequest,
+    HostCall, HostFeatures, HostIdentity, HostReply, HostTool, ReplyPiece, RunningCall, ToolHints, ToolHost,
 };
-pub use http::{HttpEndpoint, PATH, serve_http};
-use parked::ParkedCalls;
-pub use stdio::{ServeFault, serve_stdio};
 
 /// State that all sessions of a server share.
 pub(crate) struct SharedServerState {

@@ -3,10 +3,10 @@
 
 #[path = "../support/call.rs"]
 mod call;
-mod modes;
+mod hostile_server;
+mod hostile_web_server;
 #[path = "../support/program.rs"]
 mod program;
-mod web;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -14,10 +14,12 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tool::{BoxFuture, ToolSource};
-use toolgate_mcp::{Elicitor, Elicitation, ElicitationAnswer, ServerHealth, McpClientDeps, ServerEvent, ServerObserver};
+use toolgate_mcp::{
+    Elicitation, ElicitationAnswer, Elicitor, McpClientDeps, ServerEvent, ServerHealth, ServerObserver,
+};
 
 use call::{call, call_tool, read};
-use modes::{call_echo, start_mode};
+use hostile_server::{call_echo, start_mode};
 
 const ENOUGH: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_secs(3);
@@ -190,14 +192,17 @@ struct AlwaysAccept(Mutex<Vec<String>>);
 impl Elicitor for AlwaysAccept {
     fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         self.0.lock().unwrap().push(elicitation.message.clone());
-        Box::pin(std::future::ready(ElicitationAnswer::Accepted(Some(json!({"name": "Ada", "password": "1234"})))))
+        Box::pin(std::future::ready(ElicitationAnswer::Accepted(Some(
+            json!({"name": "Ada", "password": "1234"}),
+        ))))
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn forms_that_ask_for_a_password_are_declined() {
     let yes = Arc::new(AlwaysAccept::default());
-    let means = McpClientDeps { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicitor>), ..McpClientDeps::default() };
+    let means =
+        McpClientDeps { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicitor>), ..McpClientDeps::default() };
     let asked = call_echo(&start_mode("asks-password", ENOUGH, &means)).await;
     assert_eq!(read(&asked), r#"{"action": "decline"}"#);
     let asked = call_echo(&start_mode("asks-name", ENOUGH, &means)).await;
@@ -208,7 +213,8 @@ async fn forms_that_ask_for_a_password_are_declined() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn questions_per_call_are_limited() {
     let yes = Arc::new(AlwaysAccept::default());
-    let means = McpClientDeps { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicitor>), ..McpClientDeps::default() };
+    let means =
+        McpClientDeps { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicitor>), ..McpClientDeps::default() };
     let servers = start_mode("asks-often", ENOUGH, &means);
     for calls in 1..=2 {
         let said = read(&call_echo(&servers).await);

@@ -3,15 +3,15 @@
 
 #[path = "../support/call.rs"]
 mod call;
-mod files;
-mod logs;
-mod place;
+mod oauth_server;
+mod secret_logging;
+mod token_files;
 
 use std::sync::atomic::Ordering;
 
 use toolgate_mcp::{HttpTransport, LoginFault, McpServerConfig, ServerTransport, login, logout};
 
-use place::{LoggedInBrowser, OAuthTestServer, call_echo, token_file};
+use oauth_server::{LoggedInBrowser, OAuthTestServer, call_echo, token_file};
 
 #[tokio::test]
 async fn a_user_logs_in_once() {
@@ -25,8 +25,8 @@ async fn a_user_logs_in_once() {
     );
     assert_eq!(call_echo(place.config()).await, "hi");
     assert_eq!(call_echo(place.config()).await, "hi");
-    let [page, token] =
-        [&place.requests_to("/authorize").await[..], &place.requests_to("/token").await[..]].map(|one| one[0].clone());
+    let [page, token] = [&place.requests_to("/authorize").await[..], &place.requests_to("/token").await[..]]
+        .map(|one| one[0].clone());
     let resource = format!("{}/mcp", place.base);
     assert_eq!(
         (page["form"]["resource"].as_str(), token["form"]["resource"].as_str()),
@@ -174,7 +174,10 @@ async fn tokens_are_bound_to_the_server_url() {
 async fn login_over_plain_http_is_refused() {
     let place = OAuthTestServer::new("honest");
     let ServerTransport::Http(http) = place.config().transport else { panic!() };
-    let server = McpServerConfig::new("o", ServerTransport::Http(HttpTransport { url: "http://192.0.2.1/mcp".to_owned(), ..http }));
+    let server = McpServerConfig::new(
+        "o",
+        ServerTransport::Http(HttpTransport { url: "http://192.0.2.1/mcp".to_owned(), ..http }),
+    );
     let fault = login(&server, &LoggedInBrowser::default()).await.unwrap_err();
     assert_eq!(
         fault.to_string(),

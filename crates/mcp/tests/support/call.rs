@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use engine::{ToolRegistry, ToolRouter};
-use policy::{DenyRead, Gate, ReadScope, ReviewDecision, ReadRoot, SandboxPolicy};
+use policy::{DenyRead, Gate, ReadRoot, ReadScope, ReviewDecision, SandboxPolicy};
 use serde_json::Value;
 use testkit::TestApprover;
 use tokio_util::sync::CancellationToken;
-use tool::{AnyTool, OutputItem, WorkingDir, ToolCall, ToolOutput, ToolSource};
+use tool::{AnyTool, OutputItem, ToolCall, ToolOutput, ToolSource, WorkingDir};
 use toolgate_mcp::McpServers;
 
 /// Calls a tool by our name for it, and approves every question.
@@ -25,8 +25,9 @@ pub(crate) async fn call_tool(tool: Arc<dyn AnyTool>, arguments: &Value) -> Tool
     let registry = ToolRegistry::builder().erased(tool).build().unwrap();
     let root = std::env::temp_dir();
     let reach = ReadScope::new(vec![ReadRoot::new(&root)], DenyRead::new(&[] as &[&str], None).unwrap());
-    let router = ToolRouter::new(registry, Gate::new(reach, SandboxPolicy::ReadOnly), WorkingDir { cwd: root })
-        .with_approver(TestApprover::new(|_| ReviewDecision::Approved));
+    let router =
+        ToolRouter::new(registry, Gate::new(reach, SandboxPolicy::ReadOnly), WorkingDir { cwd: root })
+            .with_approver(TestApprover::new(|_| ReviewDecision::Approved));
     router.dispatch(ToolCall::function("1", name, arguments.to_string()), CancellationToken::new()).await
 }
 

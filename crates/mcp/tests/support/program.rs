@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::sync::oneshot;
 use tool::BoxFuture;
-use toolgate_mcp::{ServerLauncher, LaunchFault, LaunchedServer, McpServerConfig, ServerTransport};
+use toolgate_mcp::{LaunchFault, LaunchedServer, McpServerConfig, ServerLauncher, ServerTransport};
 
 /// Starts a program unconfined: these tests are not about confinement.
 struct UnconfinedLauncher(Vec<OsString>);
@@ -23,7 +23,9 @@ impl ServerLauncher for UnconfinedLauncher {
         let mut command = Command::new(&self.0[0]);
         command.args(&self.0[1..]).stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
         let started = command.spawn().map_err(|error| LaunchFault { why: error.to_string(), passing: false });
-        Box::pin(std::future::ready(started.map(|child| Box::new(UnconfinedServer::wait_for(child)) as Box<dyn LaunchedServer>)))
+        Box::pin(std::future::ready(
+            started.map(|child| Box::new(UnconfinedServer::wait_for(child)) as Box<dyn LaunchedServer>),
+        ))
     }
 }
 
@@ -65,7 +67,8 @@ impl Drop for UnconfinedServer {
 
 /// Returns the server `name` that runs `command`; `limit` is its time limit for starting and for a call.
 pub(crate) fn program(name: &str, command: Vec<OsString>, limit: Duration) -> McpServerConfig {
-    let mut server = McpServerConfig::new(name, ServerTransport::Program(Arc::new(UnconfinedLauncher(command))));
+    let mut server =
+        McpServerConfig::new(name, ServerTransport::Program(Arc::new(UnconfinedLauncher(command))));
     (server.startup_timeout, server.tool_timeout) = (limit, limit);
     server
 }

@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use similar::{ChangeTag, TextDiff};
 use toolgate_patch::{MemoryTree, PatchPlan, parse};
 
-use crate::chance::CaseRandom;
-use crate::damage::{KINDS, DamageKind};
-use crate::draft::{CaseDraft, DraftFormat, CaseGoal, LineSign};
-use crate::evidence::{PlaceEvidence, is_exact, weigh_evidence};
-use crate::histories::FileRevision;
-use crate::{headers, patches};
+use crate::case_draft::{CaseDraft, CaseGoal, DraftFormat, LineSign};
+use crate::damage::{DamageKind, KINDS};
+use crate::place_evidence::{PlaceEvidence, is_exact, weigh_evidence};
+use crate::revisions::FileRevision;
+use crate::seeded_random::CaseRandom;
+use crate::{hunk_headers, patch_text};
 
 /// The maximum number of attempts to draw a change that the damage can be applied to.
 const TRIES: usize = 400;
@@ -74,7 +74,7 @@ impl CaseMaker<'_> {
         let revision = &history[chance.below(history.len())];
         let format = chance.pick(kind.formats)?;
         let mut draft = CaseDraft::from_revision(revision, format, chance)?;
-        headers::add_headers(&mut draft, chance);
+        hunk_headers::add_headers(&mut draft, chance);
         if !(kind.harm)(&mut draft, chance) {
             return None;
         }
@@ -86,7 +86,7 @@ impl CaseMaker<'_> {
             return None;
         }
         let evidence = weigh_evidence(&draft);
-        let patch = patches::format_patch(&draft);
+        let patch = patch_text::format_patch(&draft);
         (evidence != PlaceEvidence::Misleading).then_some(EditCase { kind, draft, patch, evidence })
     }
 }
@@ -108,8 +108,9 @@ fn is_sound(draft: &CaseDraft) -> bool {
 fn is_restated(draft: &CaseDraft) -> bool {
     let lines: Vec<(LineSign, &str)> =
         draft.parts.iter().flat_map(|part| &part.lines).map(|said| (said.sign, said.text.as_str())).collect();
-    let side =
-        |without: LineSign| lines.iter().filter(|(sign, _)| *sign != without).map(|(_, text)| *text).collect();
+    let side = |without: LineSign| {
+        lines.iter().filter(|(sign, _)| *sign != without).map(|(_, text)| *text).collect()
+    };
     let (old, new): (Vec<&str>, Vec<&str>) = (side(LineSign::Add), side(LineSign::Drop));
     let diff = TextDiff::from_slices(&old, &new);
     let restated: Vec<(LineSign, &str)> = diff
@@ -164,9 +165,9 @@ impl EditCase {
             Ok(Err(why)) => EngineOutcome::Refused(why),
             Ok(Ok(plan)) => match plan.changes.as_slice() {
                 [] => EngineOutcome::Became(file.to_vec()),
-                [change] if change.path == self.draft.path => {
-                    EngineOutcome::Became(change.after.as_ref().map_or(Vec::new(), |after| after.bytes.to_vec()))
-                }
+                [change] if change.path == self.draft.path => EngineOutcome::Became(
+                    change.after.as_ref().map_or(Vec::new(), |after| after.bytes.to_vec()),
+                ),
                 _ => EngineOutcome::Astray(b"it changed another file"),
             },
         }

@@ -8,26 +8,26 @@
     reason = "a benchmark reads, runs peers and prints"
 )]
 
+mod case_draft;
+mod case_printer;
 mod cases;
-mod chance;
-mod commits;
 mod damage;
-mod draft;
-mod evidence;
-mod headers;
-mod histories;
-mod patches;
-mod peers;
-mod registry;
+mod git_commits;
+mod hunk_headers;
+mod package_registry;
+mod patch_text;
+mod peer_tools;
+mod place_evidence;
 mod report;
-mod show;
+mod revisions;
+mod seeded_random;
 
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use cases::{ReapplyVerdict, EditCase, CaseMaker, CaseVerdict};
+use cases::{CaseMaker, CaseVerdict, EditCase, ReapplyVerdict};
 use report::EditBenchReport;
 
 /// The number of cases of a full run, and of a quick one.
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let (histories, missing) = histories::load_revisions(&wish.repositories);
+    let (histories, missing) = revisions::load_revisions(&wish.repositories);
     let files: usize = histories.iter().map(Vec::len).sum();
     println!("{files} changed files of {} histories, seed {}", histories.len(), wish.seed);
     if !missing.is_empty() {
@@ -78,13 +78,13 @@ fn main() -> ExitCode {
         let (verdict, again) = case.judge();
         report.times.push((began.elapsed(), number));
         if wish.shows(&case, &verdict) {
-            show::print_case(number, &case, &verdict);
+            case_printer::print_case(number, &case, &verdict);
         }
         if case.is_unified() {
             unified.push(number);
         }
         if wish.again && !matches!(again, None | Some(ReapplyVerdict::Done)) {
-            show::print_reapplied(number, &case, again.as_ref());
+            case_printer::print_reapplied(number, &case, again.as_ref());
         }
         report.count(&case, &verdict);
         report.count_again(again.as_ref());
@@ -94,7 +94,7 @@ fn main() -> ExitCode {
         let step = unified.len().div_ceil(PEERS).max(1);
         let sample: Vec<EditCase> =
             unified.iter().step_by(step).filter_map(|number| maker.case(*number)).collect();
-        peers::compare_with_peers(&sample);
+        peer_tools::compare_with_peers(&sample);
     }
     if report.wrong() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

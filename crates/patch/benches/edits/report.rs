@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::cases::{ReapplyVerdict, EditCase, CaseVerdict};
+use crate::case_draft::{CaseGoal, DraftFormat};
+use crate::cases::{CaseVerdict, EditCase, ReapplyVerdict};
 use crate::damage::{KINDS, NONE};
-use crate::draft::{DraftFormat, CaseGoal};
 
 /// The numbers of cases by verdict.
 #[derive(Default, Clone, Copy)]

@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate_patch::{Format, parse_as};
+use toolgate_patch::{PatchTextFormat, parse_as};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
-    match parse_as(Format::Envelope, &text) {
+    match parse_as(PatchTextFormat::Envelope, &text) {
         Ok(patch) => assert!(patch.edits.iter().all(|edit| !edit.path.is_empty())),
         Err(syntax) => assert!(!syntax.to_string().is_empty()),
     }

@@ -4,21 +4,21 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate_patch::{Memory, Plan, parse};
+use toolgate_patch::{MemoryTree, PatchPlan, parse};
 
 const NAMES: [&str; 3] = ["f", "g", "d/h"];
 const BETWEEN: &[u8] = b"\n=====\n";
 
 fuzz_target!(|bytes: &[u8]| {
     let parts = parts(bytes);
-    let tree = Memory::of(NAMES.iter().zip(&parts[1..]).map(|(name, part)| (*name, part.to_vec())));
+    let tree = MemoryTree::from_files(NAMES.iter().zip(&parts[1..]).map(|(name, part)| (*name, part.to_vec())));
     let text = String::from_utf8_lossy(parts[0]);
     let Ok(patch) = parse(&text) else { return };
-    let plan = match Plan::of(&patch, &tree) {
+    let plan = match PatchPlan::build(&patch, &tree) {
         Ok(plan) => plan,
         Err(failure) => return assert!(!failure.to_string().is_empty()),
     };
-    let steps = plan.steps();
+    let steps = plan.commit_steps();
     assert!(
         steps.iter().all(|step| patch.paths().any(|path| path == step.path)),
         "it touches what is not named"
@@ -33,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let again = parse(&diff).unwrap_or_else(|syntax| panic!("{syntax}\n{diff}"));
-    let again = Plan::of(&again, &tree).unwrap_or_else(|failure| panic!("{failure}\n{diff}"));
+    let again = PatchPlan::build(&again, &tree).unwrap_or_else(|failure| panic!("{failure}\n{diff}"));
     assert!(committed(&tree, &again) == after, "its diff does otherwise\n{diff}\n{}", again.diff());
 });
 
@@ -49,8 +49,8 @@ fn parts(bytes: &[u8]) -> Vec<&[u8]> {
     parts
 }
 
-fn committed(tree: &Memory, plan: &Plan) -> Memory {
+fn committed(tree: &MemoryTree, plan: &PatchPlan) -> MemoryTree {
     let mut after = tree.clone();
-    after.commit(&plan.steps());
+    after.commit(&plan.commit_steps());
     after
 }

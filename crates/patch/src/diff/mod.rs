@@ -1,15 +1,15 @@
 //! Formats planned changes as one git diff, for people, models and `git apply`.
 
-mod hunks;
-mod name;
+mod git_quoting;
+mod unified_hunks;
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use crate::decoded_text::DecodedText;
+use crate::file_tree::SymbolicLink;
 use crate::plan::{FileChange, FileContent, PatchPlan};
-use crate::text::DecodedText;
-use crate::tree::SymbolicLink;
-use name::{end_name_with_tab, quote_path};
+use git_quoting::{end_name_with_tab, quote_path};
 
 impl PatchPlan {
     /// Formats the changes as a git diff. `git apply` turns the same files into exactly the plan's result, to the byte.
@@ -54,12 +54,17 @@ impl PatchPlan {
 /// Formats the change of one file from `before` to `after` as a git diff. `from` is its old name, if that differs.
 ///
 /// ```
-/// use toolgate_patch::{Content, diff};
-/// let content = |text: &str| Content { bytes: Vec::from(text).into(), executable: false };
+/// use toolgate_patch::{FileContent, diff};
+/// let content = |text: &str| FileContent { bytes: Vec::from(text).into(), executable: false };
 /// let shown = diff("a.txt", None, Some(&content("one\n")), Some(&content("two\n")));
 /// assert_eq!(shown, "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n");
 /// ```
-pub fn diff(path: &str, from: Option<&str>, before: Option<&FileContent>, after: Option<&FileContent>) -> String {
+pub fn diff(
+    path: &str,
+    from: Option<&str>,
+    before: Option<&FileContent>,
+    after: Option<&FileContent>,
+) -> String {
     part(path, from.map_or(DiffOrigin::Same, DiffOrigin::Renamed), before, after)
 }
 
@@ -72,7 +77,12 @@ enum DiffOrigin<'a> {
 }
 
 /// Formats the part of one file.
-fn part(path: &str, way: DiffOrigin<'_>, before: Option<&FileContent>, after: Option<&FileContent>) -> String {
+fn part(
+    path: &str,
+    way: DiffOrigin<'_>,
+    before: Option<&FileContent>,
+    after: Option<&FileContent>,
+) -> String {
     let from = match way {
         DiffOrigin::Same => path,
         DiffOrigin::Renamed(from) | DiffOrigin::Copied(from) => from,
@@ -106,7 +116,13 @@ fn part(path: &str, way: DiffOrigin<'_>, before: Option<&FileContent>, after: Op
     let new = if after.is_some() { &new } else { "/dev/null" };
     let _ = match (as_diff_text(was_all), as_diff_text(is_all)) {
         (Some(was), Some(is)) => {
-            write!(out, "--- {}\n+++ {}\n{}", end_name_with_tab(old), end_name_with_tab(new), hunks::format_hunks(was, is))
+            write!(
+                out,
+                "--- {}\n+++ {}\n{}",
+                end_name_with_tab(old),
+                end_name_with_tab(new),
+                unified_hunks::format_hunks(was, is)
+            )
         }
         _ => {
             // Without any such line, git would skip the file instead of refusing it.
@@ -120,7 +136,7 @@ fn part(path: &str, way: DiffOrigin<'_>, before: Option<&FileContent>, after: Op
 /// Formats the deletion of a symlink whose target stays.
 fn unlinked(link: &SymbolicLink) -> String {
     let (old, new) = (quote_path("a/", &link.name), quote_path("b/", &link.name));
-    let (hunks, ended) = (hunks::format_hunks(&link.to, ""), end_name_with_tab(&old));
+    let (hunks, ended) = (unified_hunks::format_hunks(&link.to, ""), end_name_with_tab(&old));
     format!("diff --git {old} {new}\ndeleted file mode 120000\n--- {ended}\n+++ /dev/null\n{hunks}")
 }
 
@@ -131,7 +147,9 @@ fn as_diff_text(bytes: &[u8]) -> Option<&str> {
 
 /// Formats the text diff of a file in another encoding as `#` lines, which no program takes for a part of the diff.
 fn commented_text_diff(was: Option<&[u8]>, is: Option<&[u8]>) -> String {
-    let (Ok(old), Ok(new)) = (DecodedText::from_bytes(was.unwrap_or_default()), DecodedText::from_bytes(is.unwrap_or_default())) else {
+    let (Ok(old), Ok(new)) =
+        (DecodedText::from_bytes(was.unwrap_or_default()), DecodedText::from_bytes(is.unwrap_or_default()))
+    else {
         return String::new();
     };
     let (from, to) = (old.encoding_name(), new.encoding_name());
@@ -141,7 +159,7 @@ fn commented_text_diff(was: Option<&[u8]>, is: Option<&[u8]>) -> String {
         (None, _) => to.to_owned(),
     };
     let mut out = format!("# as text ({encoding}):\n");
-    for line in hunks::format_hunks(old.as_str(), new.as_str()).split_terminator('\n') {
+    for line in unified_hunks::format_hunks(old.as_str(), new.as_str()).split_terminator('\n') {
         let _ = writeln!(out, "# {line}");
     }
     out

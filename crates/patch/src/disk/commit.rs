@@ -6,13 +6,13 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
-use super::moves::MoveError;
-use super::plan::CommitPlan;
-use super::record::{CommitPhase, CommitRecord, RecordStore};
-use super::resolve::{io_refusal, changed_refusal, refuse_path};
-use super::sys::{self, InodeId, SymlinkPolicy};
-use super::{DiskTree, CommitMilestone, recover, stage};
-use crate::tree::{FileRefusal, CommitStep};
+use super::commit_plan::CommitPlan;
+use super::commit_record::{CommitPhase, CommitRecord, RecordStore};
+use super::file_move::MoveError;
+use super::resolve::{changed_refusal, io_refusal, refuse_path};
+use super::syscalls::{self, InodeId, SymlinkPolicy};
+use super::{CommitMilestone, DiskTree, recover, stage};
+use crate::file_tree::{CommitStep, FileRefusal};
 
 impl DiskTree {
     /// Applies all `steps`, or none. `records` is a private directory, the same for all processes of this user.
@@ -83,7 +83,11 @@ impl DiskTree {
     }
 
     /// Writes every new file next to its destination and syncs it.
-    fn stage(&self, plan: &mut CommitPlan<'_>, progress: &mut dyn FnMut(CommitMilestone<'_>)) -> Result<(), FileRefusal> {
+    fn stage(
+        &self,
+        plan: &mut CommitPlan<'_>,
+        progress: &mut dyn FnMut(CommitMilestone<'_>),
+    ) -> Result<(), FileRefusal> {
         let puts: Vec<usize> = (0..plan.steps.len()).filter(|&at| plan.record.moves[at].puts).collect();
         for batch in puts.chunks(stage::BATCH) {
             let mut files = Vec::with_capacity(batch.len());
@@ -95,12 +99,14 @@ impl DiskTree {
                 let like = like.as_ref().map(OwnedFd::as_fd);
                 let file = stage::stage_file(dir(plan, one.folder)?, Path::new(&one.temp), put, like)
                     .map_err(|error| io_refusal(&step.path, "written", error))?;
-                let seen = sys::status_of_fd(file.as_fd()).map_err(|errno| io_refusal(&step.path, "written", errno))?;
+                let seen = syscalls::status_of_fd(file.as_fd())
+                    .map_err(|errno| io_refusal(&step.path, "written", errno))?;
                 plan.record.moves[at].staged = Some(seen.inode_id());
                 files.push(file);
             }
             let path = |at: usize| plan.steps[batch[at]].path.as_str();
-            stage::sync_all(&files, sys::sync_file).map_err(|(at, errno)| io_refusal(path(at), "written", errno))?;
+            stage::sync_all(&files, syscalls::sync_file)
+                .map_err(|(at, errno)| io_refusal(path(at), "written", errno))?;
             batch.iter().for_each(|&at| progress(CommitMilestone::Written(plan.steps[at])));
         }
         Ok(())
@@ -153,11 +159,11 @@ fn make_folders(plan: &mut CommitPlan<'_>) -> Result<(), FileRefusal> {
 
 /// Opens the directory that was just created, if it is still at its path.
 fn enter(parent: BorrowedFd<'_>, name: &Path, real: &Path) -> Result<(OwnedFd, InodeId), MoveError> {
-    let fd = sys::open_dir(parent, name, SymlinkPolicy::Refuse)?;
-    if sys::real_path(fd.as_fd())? != real {
+    let fd = syscalls::open_dir(parent, name, SymlinkPolicy::Refuse)?;
+    if syscalls::real_path(fd.as_fd())? != real {
         return Err(MoveError::Changed);
     }
-    let id = sys::status_of_fd(fd.as_fd())?.inode_id();
+    let id = syscalls::status_of_fd(fd.as_fd())?.inode_id();
     Ok((fd, id))
 }
 
@@ -169,7 +175,7 @@ fn sync_folders(plan: &CommitPlan<'_>) -> Result<(), FileRefusal> {
 /// Syncs all `dirs`. The error has the index of the one that failed.
 pub(super) fn sync_dirs(dirs: &[Option<OwnedFd>]) -> Result<(), (usize, Errno)> {
     let dirs: Vec<&OwnedFd> = dirs.iter().flatten().collect();
-    stage::sync_all(&dirs, sys::sync_dir)
+    stage::sync_all(&dirs, syscalls::sync_dir)
 }
 
 /// Finishes a commit whose files are all in place: removes the old contents, then the record. The next recovery
@@ -232,8 +238,8 @@ pub(super) fn roll_back(record: &mut CommitRecord, dirs: &[Option<OwnedFd>], rec
 /// Removes a directory that the commit created, unless it was replaced or is not empty.
 fn remove_made(parent: BorrowedFd<'_>, name: &Path, made: Option<&OwnedFd>) -> Result<(), Errno> {
     let Some(made) = made else { return Ok(()) };
-    let here = sys::status_of_name(parent, name)?.map(|seen| seen.inode_id());
-    if here != Some(sys::status_of_fd(made.as_fd())?.inode_id()) {
+    let here = syscalls::status_of_name(parent, name)?.map(|seen| seen.inode_id());
+    if here != Some(syscalls::status_of_fd(made.as_fd())?.inode_id()) {
         return Ok(());
     }
     match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {

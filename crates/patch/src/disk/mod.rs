@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 mod commit;
-mod moves;
-mod name;
-mod plan;
-mod record;
+mod commit_plan;
+mod commit_record;
+mod file_move;
+mod path_syntax;
 mod recover;
 mod resolve;
 mod stage;
-mod sys;
+mod syscalls;
 
-pub use recover::{RecoveryOutcome, RecoveredCommit, recover};
+pub use recover::{RecoveredCommit, RecoveryOutcome, recover};
 
-use crate::tree::CommitStep;
+use crate::file_tree::CommitStep;
 
 /// The intended access to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,8 +64,8 @@ enum HardLinkPolicy {
 impl DiskTree {
     /// Opens the tree in the directory `root`. Nothing outside of it can be touched.
     pub fn open_at(root: &Path) -> io::Result<Self> {
-        let fd = sys::open_dir(rustix::fs::CWD, root, sys::SymlinkPolicy::Follow)?;
-        let real = sys::real_path(fd.as_fd())?;
+        let fd = syscalls::open_dir(rustix::fs::CWD, root, syscalls::SymlinkPolicy::Follow)?;
+        let real = syscalls::real_path(fd.as_fd())?;
         let given = if root.is_absolute() { root.to_owned() } else { real.clone() };
         Ok(Self { root: real, given, fd, judge: None, links: HardLinkPolicy::Refuse, advice: WRITE_IN_PLACE })
     }

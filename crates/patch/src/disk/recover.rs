@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::commit::{finish_commit, sync_dirs, roll_back};
-use super::moves::MoveState;
-use super::record::{LeftoverRecord, CommitPhase, CommitRecord, RecordStore};
-use super::sys::{self, SymlinkPolicy};
+use super::commit::{finish_commit, roll_back, sync_dirs};
+use super::commit_record::{CommitPhase, CommitRecord, LeftoverRecord, RecordStore};
+use super::file_move::MoveState;
+use super::syscalls::{self, SymlinkPolicy};
 
 /// The result for a commit that a crash interrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,9 +50,14 @@ fn one(left: LeftoverRecord, records: &RecordStore) -> RecoveredCommit {
     let LeftoverRecord { file, record } = left;
     let mut record = match record {
         Ok(record) => record,
-        Err(why) => return RecoveredCommit { record: file, files: Vec::new(), outcome: RecoveryOutcome::Left(why) },
+        Err(why) => {
+            return RecoveredCommit { record: file, files: Vec::new(), outcome: RecoveryOutcome::Left(why) };
+        }
     };
-    let names = record.moves.iter().map(|one| record.folders[one.folder].path.to_path_buf().join(one.leaf.to_path_buf()));
+    let names = record
+        .moves
+        .iter()
+        .map(|one| record.folders[one.folder].path.to_path_buf().join(one.leaf.to_path_buf()));
     let files = names.collect();
     let outcome = settle(&mut record, records).unwrap_or_else(RecoveryOutcome::Left);
     RecoveredCommit { record: file, files, outcome }
@@ -105,10 +110,12 @@ fn open_folders(record: &CommitRecord) -> Result<Vec<Option<OwnedFd>>, String> {
         let path = folder.path.to_path_buf();
         let opened = match (folder.id, folder.made_in) {
             (None, Some(parent)) => match (dirs[parent].as_ref(), path.file_name()) {
-                (Some(parent), Some(name)) => sys::open_dir(parent.as_fd(), Path::new(name), SymlinkPolicy::Refuse),
+                (Some(parent), Some(name)) => {
+                    syscalls::open_dir(parent.as_fd(), Path::new(name), SymlinkPolicy::Refuse)
+                }
                 _ => Err(Errno::NOENT),
             },
-            _ => sys::open_dir(rustix::fs::CWD, &path, SymlinkPolicy::Refuse),
+            _ => syscalls::open_dir(rustix::fs::CWD, &path, SymlinkPolicy::Refuse),
         };
         let dir = match opened {
             Ok(dir) => dir,
@@ -118,7 +125,9 @@ fn open_folders(record: &CommitRecord) -> Result<Vec<Option<OwnedFd>>, String> {
             }
             Err(errno) => return Err(format!("{} cannot be entered: {errno}", path.display())),
         };
-        let id = sys::status_of_fd(dir.as_fd()).map_err(|errno| format!("{}: {errno}", path.display()))?.inode_id();
+        let id = syscalls::status_of_fd(dir.as_fd())
+            .map_err(|errno| format!("{}: {errno}", path.display()))?
+            .inode_id();
         if folder.id.is_some_and(|known| known != id) {
             return Err(format!("{} is another directory now", path.display()));
         }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::name::{self, PathStart};
-use super::sys::{self, InodeId, SymlinkPolicy, FileStatus};
-use super::{FileAccess, DiskTree};
-use crate::tree::{FoundFile, SymbolicLink, FileRefusal, FileLookup, FileVersion, FileTree};
+use super::path_syntax::{self, PathStart};
+use super::syscalls::{self, FileStatus, InodeId, SymlinkPolicy};
+use super::{DiskTree, FileAccess};
+use crate::file_tree::{FileLookup, FileRefusal, FileTree, FileVersion, FoundFile, SymbolicLink};
 
 /// The maximum size of a file.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -47,17 +47,23 @@ impl ResolvedName {
         if !self.missing.is_empty() {
             return Ok(None);
         }
-        sys::status_of_name(self.dir.fd.as_fd(), &self.leaf).map_err(|errno| io_refusal(path, "looked at", errno))
+        syscalls::status_of_name(self.dir.fd.as_fd(), &self.leaf)
+            .map_err(|errno| io_refusal(path, "looked at", errno))
     }
 }
 
 impl OpenDir {
     fn from_fd(path: &str, fd: OwnedFd) -> Result<Self, FileRefusal> {
-        let named = sys::real_path(fd.as_fd());
+        let named = syscalls::real_path(fd.as_fd());
         let real = named.map_err(|_| {
-            refuse_path(path, "the real path of an open directory is unknown without /proc; mount it".to_owned())
+            refuse_path(
+                path,
+                "the real path of an open directory is unknown without /proc; mount it".to_owned(),
+            )
         })?;
-        let id = sys::status_of_fd(fd.as_fd()).map_err(|errno| io_refusal(path, "looked at", errno))?.inode_id();
+        let id = syscalls::status_of_fd(fd.as_fd())
+            .map_err(|errno| io_refusal(path, "looked at", errno))?
+            .inode_id();
         Ok(Self { fd, real, id })
     }
 }
@@ -77,7 +83,7 @@ pub(super) fn changed_refusal(path: &str) -> FileRefusal {
 impl DiskTree {
     /// Resolves `path`. Does not follow a symlink at its end.
     pub(super) fn resolve_name(&self, path: &str, access: FileAccess) -> Result<ResolvedName, FileRefusal> {
-        let (name, left) = name::parse_path(path).map_err(|what| refuse_path(path, what))?;
+        let (name, left) = path_syntax::parse_path(path).map_err(|what| refuse_path(path, what))?;
         left.iter().try_for_each(|inside| self.leaves(path, inside))?;
         let (base, below) = self.start(path, name)?;
         let leaf = below.file_name().map(PathBuf::from);
@@ -100,7 +106,7 @@ impl DiskTree {
             None if inside.is_absolute() => (rustix::fs::CWD, inside),
             None => (self.fd.as_fd(), inside),
         };
-        sys::open_dir(base, inside, SymlinkPolicy::Refuse).map(drop).map_err(|_| {
+        syscalls::open_dir(base, inside, SymlinkPolicy::Refuse).map(drop).map_err(|_| {
             let what =
                 format!("`{path}` has `..` after `{}`, which is no directory, or a link", inside.display());
             refuse_path(path, format!("{what}; spell the path without `..`"))
@@ -136,7 +142,12 @@ impl DiskTree {
     }
 
     /// Returns the name itself or, if it is a symlink, the name of its target.
-    pub(super) fn follow_symlink(&self, path: &str, place: ResolvedName, access: FileAccess) -> Result<ResolvedName, FileRefusal> {
+    pub(super) fn follow_symlink(
+        &self,
+        path: &str,
+        place: ResolvedName,
+        access: FileAccess,
+    ) -> Result<ResolvedName, FileRefusal> {
         match place.lookup_status(path)? {
             Some(seen) if seen.kind == FileType::Symlink => {}
             Some(_) | None => return Ok(place),
@@ -146,13 +157,14 @@ impl DiskTree {
             let what = format!("`{path}` is a link that ends nowhere, or where no file may be touched");
             refuse_path(path, format!("{what}; name the file itself"))
         };
-        let (real, id) = sys::resolve_symlink(place.dir.fd.as_fd(), &place.leaf).map_err(|_| astray())?;
+        let (real, id) =
+            syscalls::resolve_symlink(place.dir.fd.as_fd(), &place.leaf).map_err(|_| astray())?;
         let (Some(parent), Some(leaf)) = (real.parent(), real.file_name()) else { return Err(astray()) };
         self.judge(path, &real, access).map_err(|refusal| match &self.judge {
             Some(_) => refusal,
             None => astray(),
         })?;
-        let fd = sys::open_dir(self.fd.as_fd(), parent, SymlinkPolicy::Refuse).map_err(|_| astray())?;
+        let fd = syscalls::open_dir(self.fd.as_fd(), parent, SymlinkPolicy::Refuse).map_err(|_| astray())?;
         let end = ResolvedName { dir: OpenDir::from_fd(path, fd)?, missing: Vec::new(), leaf: leaf.into() };
         match end.lookup_status(path)? {
             Some(seen) if seen.inode_id() == id && end.real_path() == real => Ok(end),
@@ -161,15 +173,20 @@ impl DiskTree {
     }
 
     /// Opens the regular file at `place`, if it exists.
-    pub(super) fn open_regular(&self, path: &str, place: &ResolvedName) -> Result<Option<(OwnedFd, FileStatus)>, FileRefusal> {
+    pub(super) fn open_regular(
+        &self,
+        path: &str,
+        place: &ResolvedName,
+    ) -> Result<Option<(OwnedFd, FileStatus)>, FileRefusal> {
         let Some(seen) = place.lookup_status(path)? else { return Ok(None) };
         regular(path, &seen)?;
-        let fd = match sys::open_file(place.dir.fd.as_fd(), &place.leaf) {
+        let fd = match syscalls::open_file(place.dir.fd.as_fd(), &place.leaf) {
             Ok(fd) => fd,
             Err(Errno::NOENT | Errno::LOOP) => return Err(changed_refusal(path)),
             Err(errno) => return Err(io_refusal(path, "read", errno)),
         };
-        let seen = sys::status_of_fd(fd.as_fd()).map_err(|errno| io_refusal(path, "looked at", errno))?;
+        let seen =
+            syscalls::status_of_fd(fd.as_fd()).map_err(|errno| io_refusal(path, "looked at", errno))?;
         regular(path, &seen)?;
         Ok(Some((fd, seen)))
     }
@@ -178,7 +195,9 @@ impl DiskTree {
 impl DiskTree {
     /// Returns the real path and the version of the file at `path`, without reading it.
     pub fn file_version(&self, path: &str) -> Option<(PathBuf, FileVersion)> {
-        let place = self.follow_symlink(path, self.resolve_name(path, FileAccess::Read).ok()?, FileAccess::Read).ok()?;
+        let place = self
+            .follow_symlink(path, self.resolve_name(path, FileAccess::Read).ok()?, FileAccess::Read)
+            .ok()?;
         let (_, seen) = self.open_regular(path, &place).ok()??;
         Some((place.real_path(), seen.stamp))
     }
@@ -208,10 +227,14 @@ impl FileTree for DiskTree {
 }
 
 /// Opens the deepest existing directory of `parents`, and returns the missing ones.
-fn enter(path: &str, base: BorrowedFd<'_>, parents: &[OsString]) -> Result<(OpenDir, Vec<OsString>), FileRefusal> {
+fn enter(
+    path: &str,
+    base: BorrowedFd<'_>,
+    parents: &[OsString],
+) -> Result<(OpenDir, Vec<OsString>), FileRefusal> {
     for there in (0..=parents.len()).rev() {
         let (known, missing) = parents.split_at(there);
-        let fd = match sys::open_dir(base, &known.iter().collect::<PathBuf>(), SymlinkPolicy::Follow) {
+        let fd = match syscalls::open_dir(base, &known.iter().collect::<PathBuf>(), SymlinkPolicy::Follow) {
             Err(Errno::NOENT) => continue,
             Err(Errno::NOTDIR) => {
                 let what = format!("`{path}` goes through something that is not a directory");
@@ -223,10 +246,13 @@ fn enter(path: &str, base: BorrowedFd<'_>, parents: &[OsString]) -> Result<(Open
             other => other.map_err(|errno| io_refusal(path, "reached", errno))?,
         };
         if let Some(first) = missing.first() {
-            match sys::status_of_name(fd.as_fd(), Path::new(first)) {
+            match syscalls::status_of_name(fd.as_fd(), Path::new(first)) {
                 Ok(None) => {}
                 Ok(Some(seen)) if seen.kind == FileType::Symlink => {
-                    return Err(refuse_path(path, format!("`{path}` goes through a link that leads nowhere")));
+                    return Err(refuse_path(
+                        path,
+                        format!("`{path}` goes through a link that leads nowhere"),
+                    ));
                 }
                 Ok(Some(_)) => return Err(changed_refusal(path)),
                 Err(errno) => return Err(io_refusal(path, "reached", errno)),
@@ -274,7 +300,7 @@ fn read(path: &str, fd: OwnedFd) -> Result<FoundFile, FileRefusal> {
     let failed = |error: std::io::Error| io_refusal(path, "read", error);
     let mut file = std::fs::File::from(fd);
     for _ in 0..READS {
-        let before = sys::status_of_fd(file.as_fd()).map_err(|errno| failed(errno.into()))?;
+        let before = syscalls::status_of_fd(file.as_fd()).map_err(|errno| failed(errno.into()))?;
         if before.stamp.size > MAX_BYTES {
             let what = format!("`{path}` has {} bytes, and a patch reads at most", before.stamp.size);
             return Err(refuse_path(path, format!("{what} {MAX_BYTES}; change it with a command")));
@@ -284,7 +310,7 @@ fn read(path: &str, fd: OwnedFd) -> Result<FoundFile, FileRefusal> {
         std::io::Seek::rewind(&mut file).map_err(failed)?;
         let read = fill(&mut file, &mut bytes).map_err(failed)?;
         bytes.truncate(read);
-        let after = sys::status_of_fd(file.as_fd()).map_err(|errno| failed(errno.into()))?;
+        let after = syscalls::status_of_fd(file.as_fd()).map_err(|errno| failed(errno.into()))?;
         if before.stamp == after.stamp && bytes.len() as u64 == after.stamp.size {
             let executable = after.mode.contains(Mode::XUSR);
             return Ok(FoundFile { bytes: bytes.into(), executable, stamp: after.stamp });

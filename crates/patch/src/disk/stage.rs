@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::fs::{Gid, Mode, OFlags, Uid, XattrFlags};
 use rustix::io::{Errno, Result};
 
-use super::sys::{self, FileStatus};
-use crate::tree::NewFile;
+use super::syscalls::{self, FileStatus};
+use crate::file_tree::NewFile;
 
 /// The number of sync threads. Time to sync 200 new files of 5 kB on ext4: 650-1000 ms one by one; 57-280 ms with 4
 /// threads; 46-207 ms with 8; 28-95 ms with 16. `syncfs` takes 42-223 ms and also writes other processes' data.
@@ -64,7 +64,7 @@ pub(super) fn stage_file(
 
 /// Gives `file` the owner, mode and extended attributes of `like`.
 fn dress(file: BorrowedFd<'_>, like: BorrowedFd<'_>, executable: Option<bool>) -> Result<()> {
-    let (own, model) = (sys::status_of_fd(file)?, sys::status_of_fd(like)?);
+    let (own, model) = (syscalls::status_of_fd(file)?, syscalls::status_of_fd(like)?);
     let mut mode = give_away(file, &own, &model)?.difference(SPECIAL);
     match executable {
         // Users with read permission get execute permission, as in git.

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::fit::{HunkCandidate, MatchPass};
-use super::line::{fold_line, is_blank, line_similarity};
+use super::candidate::{HunkCandidate, MatchPass};
+use super::line_compare::{fold_line, is_blank, line_similarity};
+use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
-use crate::text::DecodedText;
 
 /// The cost of a file line that is not in the hunk.
 const STRANGER: f64 = 0.25;
@@ -60,18 +60,30 @@ impl<'a> HunkAligner<'a> {
 
     /// Returns likely places outside `taken`, each with the share of the hunk found there. `strict`: as required to
     /// apply the hunk.
-    pub(super) fn alignments(&self, strict: bool, taken: &[HunkCandidate]) -> impl Iterator<Item = (f64, HunkCandidate)> {
+    pub(super) fn alignments(
+        &self,
+        strict: bool,
+        taken: &[HunkCandidate],
+    ) -> impl Iterator<Item = (f64, HunkCandidate)> {
         self.offsets.iter().filter_map(move |offset| self.align(*offset, (strict, taken)))
     }
 
     /// Returns the place with the largest share of the hunk, outside `taken`.
-    pub(super) fn best_alignment(&self, strict: bool, taken: &[HunkCandidate]) -> Option<(f64, HunkCandidate)> {
+    pub(super) fn best_alignment(
+        &self,
+        strict: bool,
+        taken: &[HunkCandidate],
+    ) -> Option<(f64, HunkCandidate)> {
         self.alignments(strict, taken).max_by(|(a, _), (b, _)| a.total_cmp(b))
     }
 
     /// Computes the best alignment of the hunk near `offset`: the share of the hunk found there, and where its lines
     /// are.
-    fn align(&self, offset: isize, (strict, taken): (bool, &[HunkCandidate])) -> Option<(f64, HunkCandidate)> {
+    fn align(
+        &self,
+        offset: isize,
+        (strict, taken): (bool, &[HunkCandidate]),
+    ) -> Option<(f64, HunkCandidate)> {
         let olds = &self.olds;
         // A removed line cannot be removed twice. A hunk that only adds must land elsewhere.
         let goes = olds.iter().any(|old| old.goes);
@@ -127,7 +139,9 @@ impl<'a> HunkAligner<'a> {
             reworded(olds, &mut at);
         }
         let all: f64 = olds.iter().map(|old| old.weight).sum();
-        at.iter().any(Option::is_some).then_some((there / all, HunkCandidate { pass: MatchPass::Near, at, doubt: None }))
+        at.iter()
+            .any(Option::is_some)
+            .then_some((there / all, HunkCandidate { pass: MatchPass::Near, at, doubt: None }))
     }
 
     /// Returns the similarity of an old line and a file line. In strict mode a removed line must be equal. An empty

@@ -1,7 +1,7 @@
 //! Finds the `@@` header of a hunk in the file, and the extent of the block or section below it.
 
-use super::line::{fold_line, indentation, is_blank};
-use crate::text::DecodedText;
+use super::line_compare::{fold_line, indentation, is_blank};
+use crate::decoded_text::DecodedText;
 
 /// The cost in search steps of searching one line for a header.
 const SOUGHT: usize = 16;
@@ -242,7 +242,10 @@ mod tests {
         }
         let stacked = |inner: &str| find_known_headers(&text, &["class A:".to_owned(), inner.to_owned()]);
         assert_eq!([stacked("def f(self):"), stacked("def h():")], [vec![1], vec![0]]);
-        assert_eq!([block_end(&text, 0), block_end(&text, 1), block_end(&text, 5), block_end(&text, 4)], [4, 4, 7, 9]);
+        assert_eq!(
+            [block_end(&text, 0), block_end(&text, 1), block_end(&text, 5), block_end(&text, 4)],
+            [4, 4, 7, 9]
+        );
     }
 
     #[test]
@@ -275,7 +278,11 @@ mod tests {
             ("  x\n  y\nz\n", 0, 2),
         ];
         for (file, header, end) in rows {
-            assert_eq!(header_reach(&DecodedText::from_bytes(file.as_bytes()).unwrap(), header), end, "{file}");
+            assert_eq!(
+                header_reach(&DecodedText::from_bytes(file.as_bytes()).unwrap(), header),
+                end,
+                "{file}"
+            );
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::mem;
 
-use super::lines::SourceLines;
 use super::marker::{self, EnvelopeMarker};
+use super::source_lines::SourceLines;
 use super::wrapper::PatchSource;
-use super::{PatchSyntaxError, body, clip, heading, path};
+use super::{PatchSyntaxError, clip, heading, hunk_body, path_check};
 use crate::edit::{EditAction, FileEdit, Hunk, ParsedPatch, UpdateTarget};
 
 /// Parses an envelope. A missing last line is an error: half a patch must not be applied.
@@ -18,7 +18,8 @@ pub(super) fn parse(source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntax
         let hint = "put `*** Begin Patch` on the first line and say nothing before it";
         return Err(PatchSyntaxError::new(source.first, what, hint));
     }
-    let cut_off = || PatchSyntaxError::cut_off(lines.number(lines.last()), "send all of it, up to `*** End Patch`");
+    let cut_off =
+        || PatchSyntaxError::cut_off(lines.number(lines.last()), "send all of it, up to `*** End Patch`");
     if !(1..lines.len()).any(|at| lines.get(at).is_some_and(marker::is_end_marker)) {
         return Err(cut_off());
     }
@@ -80,7 +81,10 @@ impl EnvelopeReader {
         // In an update, a line that begins with a space is a context line, whatever it contains.
         let marked = match &self.section {
             EnvelopeSection::Update(update) if !update.ended => text,
-            EnvelopeSection::None | EnvelopeSection::Add(_) | EnvelopeSection::Delete | EnvelopeSection::Update(_) => text.trim(),
+            EnvelopeSection::None
+            | EnvelopeSection::Add(_)
+            | EnvelopeSection::Delete
+            | EnvelopeSection::Update(_) => text.trim(),
         };
         if marked.starts_with("***") {
             return self.mark(marked, number);
@@ -125,7 +129,8 @@ impl EnvelopeReader {
             EnvelopeMarker::Move(to) => self.move_to(to, number)?,
             EnvelopeMarker::Add(file) => {
                 let path = self.name(file, number)?;
-                self.section = EnvelopeSection::Add(AddSection { path, line: number, ..AddSection::default() });
+                self.section =
+                    EnvelopeSection::Add(AddSection { path, line: number, ..AddSection::default() });
             }
             EnvelopeMarker::Delete(file) => {
                 let path = self.name(file, number)?;
@@ -135,7 +140,8 @@ impl EnvelopeReader {
             }
             EnvelopeMarker::Update(file) => {
                 let path = self.name(file, number)?;
-                self.section = EnvelopeSection::Update(UpdateSection { path, line: number, ..UpdateSection::default() });
+                self.section =
+                    EnvelopeSection::Update(UpdateSection { path, line: number, ..UpdateSection::default() });
             }
         }
         Ok(false)
@@ -144,7 +150,7 @@ impl EnvelopeReader {
     /// Closes the current section and returns the next file's path.
     fn name(&mut self, file: &str, number: usize) -> Result<String, PatchSyntaxError> {
         self.close()?;
-        path::check_unquoted_path(file, number)
+        path_check::check_unquoted_path(file, number)
     }
 
     fn close(&mut self) -> Result<(), PatchSyntaxError> {
@@ -178,7 +184,7 @@ impl EnvelopeReader {
             && update.to.is_none()
             && update.is_untouched()
         {
-            update.to = Some(path::check_unquoted_path(to, number)?);
+            update.to = Some(path_check::check_unquoted_path(to, number)?);
             update.blanks = 0;
             return Ok(());
         }
@@ -263,19 +269,23 @@ impl UpdateSection {
         }
         if self.ended {
             let what = format!("`{}` follows `*** End of File`", clip(text));
-            return Err(PatchSyntaxError::new(number, what, "begin another place with `@@`, or another file"));
+            return Err(PatchSyntaxError::new(
+                number,
+                what,
+                "begin another place with `@@`, or another file",
+            ));
         }
         let blanks = mem::take(&mut self.blanks);
         // Empty lines between the file's name and the first hunk are not context.
         let blanks = if self.open.is_some() { blanks } else { 0 };
         let hunk = self.open.get_or_insert_with(|| Hunk { line: number, ..Hunk::default() });
         for _ in 0..blanks {
-            body::push_line(hunk, "", number)?;
+            hunk_body::push_line(hunk, "", number)?;
         }
         if text.starts_with([' ', '+', '-']) || is_bare(text) {
-            body::push_line(hunk, text, number)?;
+            hunk_body::push_line(hunk, text, number)?;
         } else {
-            body::push_unsigned_line(hunk, text);
+            hunk_body::push_unsigned_line(hunk, text);
         }
         Ok(())
     }
@@ -328,7 +338,7 @@ impl UpdateSection {
             self.hunks.push(hunk);
         }
         for hunk in &self.hunks {
-            body::check_unsigned(hunk)?;
+            hunk_body::check_unsigned(hunk)?;
         }
         if self.hunks.is_empty() && self.to.is_none() {
             let what = format!("`*** Update File: {}` changes nothing", clip(&self.path));

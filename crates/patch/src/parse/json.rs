@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::wrapper::PatchSource;
-use super::{PatchTextFormat, NO_LINE, PatchSyntaxError, clip, path};
+use super::{NO_LINE, PatchSyntaxError, PatchTextFormat, clip, path_check};
 use crate::edit::{EditAction, FileEdit, ParsedPatch};
 
 const PATH: &[&str] = &["file_path", "path"];
@@ -124,7 +124,12 @@ impl JsonEditReader {
         Ok(JsonPatch::Edits(format, ParsedPatch { edits: vec![edit] }))
     }
 
-    fn list(&self, name: &str, items: Vec<Value>, shared: Option<&str>) -> Result<JsonPatch, PatchSyntaxError> {
+    fn list(
+        &self,
+        name: &str,
+        items: Vec<Value>,
+        shared: Option<&str>,
+    ) -> Result<JsonPatch, PatchSyntaxError> {
         let mut found = None;
         let mut edits = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
@@ -135,7 +140,8 @@ impl JsonEditReader {
             let fields = JsonFields::without_nulls(place, left);
             let asked = if name == "files" { fields.in_files() } else { ExpectedEdit::Either };
             let (format, edit) = self.edit(fields, shared, asked)?;
-            let expected = if name == "files" { PatchTextFormat::Files } else { *found.get_or_insert(format) };
+            let expected =
+                if name == "files" { PatchTextFormat::Files } else { *found.get_or_insert(format) };
             if format != expected {
                 let what = format!("`{name}[{index}]` is of another kind than what stands before it");
                 return Err(self.wrong(what, "list texts to replace in `edits` and whole files in `files`"));
@@ -150,7 +156,12 @@ impl JsonEditReader {
     }
 
     /// Parses a text to replace, or a whole file.
-    fn edit(&self, mut fields: JsonFields, shared: Option<&str>, asked: ExpectedEdit) -> Result<(PatchTextFormat, FileEdit), PatchSyntaxError> {
+    fn edit(
+        &self,
+        mut fields: JsonFields,
+        shared: Option<&str>,
+        asked: ExpectedEdit,
+    ) -> Result<(PatchTextFormat, FileEdit), PatchSyntaxError> {
         let names = match asked {
             ExpectedEdit::Either => PATH,
             ExpectedEdit::WholeFile => WHOLE_PATH,
@@ -159,7 +170,7 @@ impl JsonEditReader {
             Some(shared) if !fields.has(PATH) => shared.to_owned(),
             Some(_) | None => self.text(&mut fields, names)?,
         };
-        let path = path::check_unquoted_path(&path, NO_LINE)?;
+        let path = path_check::check_unquoted_path(&path, NO_LINE)?;
         if fields.has(CONTENT) || asked == ExpectedEdit::WholeFile {
             let content = self.text(&mut fields, CONTENT)?;
             self.nothing_left(&fields, &["path", "content"])?;
@@ -176,7 +187,11 @@ impl JsonEditReader {
     }
 
     /// Removes and returns the field that has one of `names`. Two of them could contradict each other.
-    fn field(&self, fields: &mut JsonFields, names: &[&str]) -> Result<Option<(String, Value)>, PatchSyntaxError> {
+    fn field(
+        &self,
+        fields: &mut JsonFields,
+        names: &[&str],
+    ) -> Result<Option<(String, Value)>, PatchSyntaxError> {
         let within = fields.within();
         let mut found =
             names.iter().filter_map(|name| Some(((*name).to_owned(), fields.left.remove(*name)?)));

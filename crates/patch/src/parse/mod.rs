@@ -1,13 +1,13 @@
 //! Parses patch texts, as models and programs write them, into a list of edits.
 
-mod body;
 mod envelope;
+mod fenced;
 mod heading;
+mod hunk_body;
 mod json;
-mod lines;
 mod marker;
-mod path;
-mod prose;
+mod path_check;
+mod source_lines;
 mod unified;
 mod wrapper;
 
@@ -15,7 +15,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::edit::ParsedPatch;
-use lines::SourceLines;
+use source_lines::SourceLines;
 use wrapper::PatchSource;
 
 /// The maximum length of a patch text, in bytes.
@@ -29,7 +29,7 @@ const MAX_SHOWN: usize = 60;
 /// ```
 /// let patch = toolgate_patch::parse("*** Begin Patch\n*** Delete File: old.txt\n*** End Patch\n")?;
 /// assert_eq!(patch.edits[0].path, "old.txt");
-/// # Ok::<(), toolgate_patch::Syntax>(())
+/// # Ok::<(), toolgate_patch::PatchSyntaxError>(())
 /// ```
 pub fn parse(text: &str) -> Result<ParsedPatch, PatchSyntaxError> {
     read(None, text)
@@ -124,9 +124,9 @@ fn read(format: Option<PatchTextFormat>, text: &str) -> Result<ParsedPatch, Patc
     }
     let source = match wrapper::strip_wrappers(text) {
         Ok(source) if json::looks_like_json(source.text) => source,
-        Ok(source) => prose::extract_fenced(&source).unwrap_or(source),
+        Ok(source) => fenced::extract_fenced(&source).unwrap_or(source),
         // Prose may follow a fence that has nothing before it.
-        Err(fault) => prose::extract_fenced(&PatchSource::from_text(text)).ok_or(fault)?,
+        Err(fault) => fenced::extract_fenced(&PatchSource::from_text(text)).ok_or(fault)?,
     };
     if !json::looks_like_json(source.text) {
         return read_plain(format, &source);
@@ -135,14 +135,17 @@ fn read(format: Option<PatchTextFormat>, text: &str) -> Result<ParsedPatch, Patc
         json::JsonPatch::Edits(found, patch) => fitting(format, found).map(|()| patch),
         json::JsonPatch::Text(text) => {
             let source = PatchSource { whole: true, closed: true, ..wrapper::strip_wrappers(&text)? };
-            read_plain(format, &prose::extract_fenced(&source).unwrap_or(source))
+            read_plain(format, &fenced::extract_fenced(&source).unwrap_or(source))
         }
     }
 }
 
 /// Parses a text that is not JSON.
-fn read_plain(format: Option<PatchTextFormat>, source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntaxError> {
-    let found = match (shape(source), prose::dedent(source.text)) {
+fn read_plain(
+    format: Option<PatchTextFormat>,
+    source: &PatchSource<'_>,
+) -> Result<ParsedPatch, PatchSyntaxError> {
+    let found = match (shape(source), fenced::dedent(source.text)) {
         (Err(_), Some(text)) if shape(&PatchSource { text: &text, ..*source }).is_ok() => {
             return read_plain(format, &PatchSource { text: &text, ..*source });
         }
@@ -151,7 +154,9 @@ fn read_plain(format: Option<PatchTextFormat>, source: &PatchSource<'_>) -> Resu
     match format.unwrap_or(found) {
         PatchTextFormat::Envelope => envelope::parse(source),
         PatchTextFormat::Unified => unified::parse(source),
-        wanted @ (PatchTextFormat::Replace | PatchTextFormat::Files) => fitting(Some(wanted), found).map(|()| ParsedPatch::default()),
+        wanted @ (PatchTextFormat::Replace | PatchTextFormat::Files) => {
+            fitting(Some(wanted), found).map(|()| ParsedPatch::default())
+        }
     }
 }
 

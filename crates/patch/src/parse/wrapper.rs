@@ -87,7 +87,8 @@ fn closed<'a>(inside: PatchSource<'a>, close: &WrapperEnd<'_>) -> Result<PatchSo
     let start = text.rfind('\n').map_or(0, |at| at + 1);
     let (before, last) = text.split_at(start);
     let last = last.trim();
-    let envelope_ends = |text: &str| marker::is_end_marker(text.trim_end().rsplit('\n').next().unwrap_or_default());
+    let envelope_ends =
+        |text: &str| marker::is_end_marker(text.trim_end().rsplit('\n').next().unwrap_or_default());
     if close.is(last) {
         return Ok(PatchSource { text: before, whole: true, closed: true, ..inside });
     }
@@ -106,7 +107,10 @@ fn closed<'a>(inside: PatchSource<'a>, close: &WrapperEnd<'_>) -> Result<PatchSo
         WrapperEnd::Fence(sign, length) => sign.to_string().repeat(*length),
         WrapperEnd::Word(word) => super::clip(word),
     };
-    Err(PatchSyntaxError::cut_off(line, format!("send all of it, up to the {} that closes it", super::clip(&wanted))))
+    Err(PatchSyntaxError::cut_off(
+        line,
+        format!("send all of it, up to the {} that closes it", super::clip(&wanted)),
+    ))
 }
 
 fn skip_blank(mut source: PatchSource<'_>) -> PatchSource<'_> {

@@ -1,8 +1,8 @@
 //! Repairs HTML entities in a patch for a file that does not contain them.
 
 use super::{added, each, old};
+use crate::decoded_text::DecodedText;
 use crate::edit::Hunk;
-use crate::text::DecodedText;
 
 const ENTITIES: &[(&str, &str)] = &[
     ("&lt;", "<"),

@@ -2,7 +2,7 @@
 
 use super::{added, each, old};
 use crate::edit::Hunk;
-use crate::replace;
+use crate::search_replace;
 
 /// Unescapes the lines of hunks: as JSON strings, or only their quotes.
 pub(super) fn unescape_hunks(hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
@@ -21,7 +21,7 @@ pub(super) fn unescape_texts(from: &str, to: &str) -> Vec<(String, String)> {
     let ways: [fn(&str) -> Option<String>; 2] = [json, blanks];
     let read = |way: fn(&str) -> Option<String>| Some((way(from)?, way(to)?));
     let told = |(read, new): &(String, String)| {
-        let hunk = [replace::hunk_from_texts(read, new)];
+        let hunk = [search_replace::hunk_from_texts(read, new)];
         let mut added = added(&hunk);
         read != from && added.all(is_whole)
     };

@@ -1,21 +1,21 @@
 //! Repairs mistakes in how a patch is written down. A repair counts only if every old line then matches exactly.
 
-mod carried;
+mod elision;
 mod entities;
 mod escapes;
-mod numbers;
-mod remark;
-mod signs;
+mod line_numbers;
+mod missing_prefix;
+mod shared_evidence;
 
 use std::collections::HashSet;
 
-pub(crate) use carried::RepairEvidence;
-pub(crate) use remark::find_elision;
+pub(crate) use elision::find_elision;
+pub(crate) use shared_evidence::RepairEvidence;
 
+use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
-use crate::matching::{PlacementMiss, MatchPass, HunkPlacement, indentation, place_hunks};
-use crate::replace::{self, ReplaceOutcome};
-use crate::text::DecodedText;
+use crate::matching::{HunkPlacement, MatchPass, PlacementMiss, indentation, place_hunks};
+use crate::search_replace::{self, ReplaceOutcome};
 
 /// The kind of mistake that a repair removes. It concerns how a patch is written, not what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,7 +61,7 @@ pub(crate) fn repair_hunks(
     if text.budget().is_exhausted() {
         return Err(vec![(0, PlacementMiss::BudgetExhausted)]);
     }
-    let signs = signs::restore_prefixes(text, hunks).map(|read| (RepairKind::Signs, read));
+    let signs = missing_prefix::restore_prefixes(text, hunks).map(|read| (RepairKind::Signs, read));
     let reads: Vec<RepairedHunks> = signs.into_iter().chain(line_repairs(text, hunks)).collect();
     let says = |read: &[Hunk]| hunks.iter().zip(read).all(|(was, hunk)| was == hunk || changes(hunk));
     if let Some(read) = only(reads.into_iter().filter(|(_, read)| says(read) && fits(text, read))) {
@@ -77,8 +77,13 @@ pub(crate) fn repair_hunks(
 }
 
 /// Replaces `old` by `new`, after a repair if they do not match as written.
-pub(crate) fn replace_repaired(text: &DecodedText<'_>, old: &str, new: &str, all: bool) -> Result<ReplaceOutcome, PlacementMiss> {
-    let done = replace::replace_text(text, old, new, all);
+pub(crate) fn replace_repaired(
+    text: &DecodedText<'_>,
+    old: &str,
+    new: &str,
+    all: bool,
+) -> Result<ReplaceOutcome, PlacementMiss> {
+    let done = search_replace::replace_text(text, old, new, all);
     let sure = match &done {
         Ok(done) => is_sure(done),
         Err(miss) => is_open(miss),
@@ -86,7 +91,7 @@ pub(crate) fn replace_repaired(text: &DecodedText<'_>, old: &str, new: &str, all
     if sure || all {
         return done;
     }
-    let hunk = replace::hunk_from_texts(old, new);
+    let hunk = search_replace::hunk_from_texts(old, new);
     let by_lines = line_repairs(text, std::slice::from_ref(&hunk)).into_iter().filter_map(|(how, read)| {
         // A number stands only at the beginning of a line.
         let read = read.first().filter(|_| how != RepairKind::Numbers || fits(text, &read))?;
@@ -96,8 +101,8 @@ pub(crate) fn replace_repaired(text: &DecodedText<'_>, old: &str, new: &str, all
     });
     let as_text = escapes::unescape_texts(old, new).into_iter().map(|read| (RepairKind::Escapes, read));
     let lands = |(_, (old, new)): &(RepairKind, (String, String))| {
-        changes(&replace::hunk_from_texts(old, new))
-            && replace::replace_text(text, old, new, false).is_ok_and(|done| is_sure(&done))
+        changes(&search_replace::hunk_from_texts(old, new))
+            && search_replace::replace_text(text, old, new, false).is_ok_and(|done| is_sure(&done))
     };
     let Some(read) = only(by_lines.chain(as_text).filter(lands)) else {
         return match encoded(text, &hunk) {
@@ -106,7 +111,7 @@ pub(crate) fn replace_repaired(text: &DecodedText<'_>, old: &str, new: &str, all
         };
     };
     let (how, (old, new)) = read.map_err(|doubt| PlacementMiss::Doubtful(0, doubt))?;
-    Ok(match replace::replace_text(text, &old, &new, false)? {
+    Ok(match search_replace::replace_text(text, &old, &new, false)? {
         ReplaceOutcome::Already => ReplaceOutcome::Already,
         ReplaceOutcome::New(whole, landed) => {
             ReplaceOutcome::New(whole, landed.into_iter().map(|(at, _)| (at, MatchPass::Read(how))).collect())
@@ -128,7 +133,8 @@ fn is_sure(done: &ReplaceOutcome) -> bool {
 
 /// Returns the repairs that treat each line by itself.
 fn line_repairs(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<RepairedHunks> {
-    let numbers = numbers::strip_numbers(text, hunks).into_iter().map(|read| (RepairKind::Numbers, read));
+    let numbers =
+        line_numbers::strip_numbers(text, hunks).into_iter().map(|read| (RepairKind::Numbers, read));
     let escapes = escapes::unescape_hunks(hunks).into_iter().map(|read| (RepairKind::Escapes, read));
     let entities = entities::decode_hunks(text, hunks).into_iter().map(|read| (RepairKind::Entities, read));
     numbers.chain(escapes).chain(entities).collect()
@@ -152,7 +158,9 @@ fn changes(hunk: &Hunk) -> bool {
 }
 
 /// Returns the only repair. An error if two repairs differ.
-fn only<T: PartialEq>(mut reads: impl Iterator<Item = (RepairKind, T)>) -> Option<Result<(RepairKind, T), String>> {
+fn only<T: PartialEq>(
+    mut reads: impl Iterator<Item = (RepairKind, T)>,
+) -> Option<Result<(RepairKind, T), String>> {
     let first = reads.next()?;
     let other = reads.find(|(_, read)| *read != first.1);
     Some(match other {

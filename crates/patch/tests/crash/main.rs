@@ -7,17 +7,17 @@
 )]
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod every;
+mod crash_tree;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod ground;
+mod kill_points;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod trace;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn main() {
     match std::env::var_os("CRASH_CHILD") {
-        Some(what) => ground::run_child(&what.into_string().unwrap()),
-        None => every::run_all(),
+        Some(what) => crash_tree::run_child(&what.into_string().unwrap()),
+        None => kill_points::run_all(),
     }
 }
 

@@ -5,19 +5,19 @@
     reason = "tests may unwrap, start themselves again and look at their own trees"
 )]
 
-mod kept;
+mod crash_recovery;
 mod model;
 mod nobody;
-mod places;
+mod path_rules;
+mod preserved_attributes;
 mod racing;
-mod records;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use toolgate_patch::DiskTree;
-use toolgate_patch::{NewFile, FileRefusal, FileVersion, CommitStep, FileTree};
+use toolgate_patch::{CommitStep, FileRefusal, FileTree, FileVersion, NewFile};
 
 /// A tree, a file outside of it, and a directory for records.
 struct DiskFixture {

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use proptest::prelude::*;
-use toolgate_patch::{MemoryTree, NewFile, FileVersion, CommitStep, FileTree};
+use toolgate_patch::{CommitStep, FileTree, FileVersion, MemoryTree, NewFile};
 
 use super::DiskFixture;
 

@@ -40,8 +40,10 @@ fn what_may_not_be_written_says_so_and_stays() {
     let ground = DiskFixture::new();
     ground.write("locked/file", "old");
     ground.write("free", "old");
-    let steps =
-        [put_step("free", ground.stamp("free"), "new"), put_step("locked/file", ground.stamp("locked/file"), "new")];
+    let steps = [
+        put_step("free", ground.stamp("free"), "new"),
+        put_step("locked/file", ground.stamp("locked/file"), "new"),
+    ];
     let lock = |mode| fs::set_permissions(ground.path("locked"), fs::Permissions::from_mode(mode)).unwrap();
     lock(0o555);
     let refusal = ground.commit(&steps).unwrap_err();

@@ -47,7 +47,10 @@ fn a_parent_swapped_for_a_link_lets_nothing_out() {
             let steps = match round % 3 {
                 0 => vec![put_step("dir/file", found, &format!("{round}"))],
                 1 => {
-                    vec![put_step("dir/file", found, &format!("{round}")), put_step(&format!("dir/{round}"), None, "")]
+                    vec![
+                        put_step("dir/file", found, &format!("{round}")),
+                        put_step(&format!("dir/{round}"), None, ""),
+                    ]
                 }
                 _ => vec![put_step(&format!("dir/new/{round}"), None, "")],
             };
@@ -82,7 +85,8 @@ fn a_file_swapped_for_a_link_lets_nothing_out() {
             let Ok(spot) = disk.look_up("file") else { continue };
             let Some(file) = spot.file else { continue };
             assert_ne!(*file.bytes, b"secret");
-            let _ = disk.commit(&[put_step("file", Some(file.stamp), &format!("{round}"))], &ground.records());
+            let _ =
+                disk.commit(&[put_step("file", Some(file.stamp), &format!("{round}"))], &ground.records());
         }
     });
     assert_eq!(fs::read_to_string(ground.out("secret")).unwrap(), "secret");

@@ -8,31 +8,31 @@
     reason = "tests may unwrap and look at their own trees"
 )]
 
-mod again;
-mod already;
-mod bytes;
-mod costly;
-mod ends;
-mod files;
-mod fixed;
-mod git;
-mod headers;
+mod ambiguous_places;
+mod conflicting_evidence;
+mod diff_output;
+mod encodings_and_line_ends;
+mod failure_messages;
+mod false_refusals;
+mod file_ends;
+mod file_names;
+mod git_round_trip;
+mod hunk_headers;
+mod hunk_order;
+mod indent_and_comment_slips;
 mod indentation;
-mod laws;
-mod learned;
-mod names;
-mod order;
-mod passes;
-mod places;
-mod reading;
-mod refused;
-mod repair;
-mod replace;
-mod rivals;
-mod second;
-mod shown;
-mod slips;
-mod unified;
+mod malformed_hunks;
+mod match_passes;
+mod misplaced_hunks;
+mod properties;
+mod reapply;
+mod reapply_with_twins;
+mod repaired_patches;
+mod search_budget;
+mod search_replace;
+mod style_learning;
+mod unified_diffs;
+mod whole_files;
 
 use std::fmt::Write;
 
@@ -60,7 +60,10 @@ fn envelope(body: &str) -> String {
 
 /// Applies `patch` to `files` and returns the report.
 fn apply<'a, B: AsRef<[u8]>>(files: impl IntoIterator<Item = (&'a str, B)>, patch: &str) -> String {
-    tell(&MemoryTree::from_files(files.into_iter().map(|(name, bytes)| (name, bytes.as_ref().to_vec()))), patch)
+    tell(
+        &MemoryTree::from_files(files.into_iter().map(|(name, bytes)| (name, bytes.as_ref().to_vec()))),
+        patch,
+    )
 }
 
 fn tell(tree: &MemoryTree, patch: &str) -> String {
@@ -90,8 +93,8 @@ fn tell(tree: &MemoryTree, patch: &str) -> String {
         out.push_str("\nWRONG: applied twice, it changes more");
     }
     let diff = plan.diff();
-    let same =
-        parse(&diff).is_ok_and(|diff| PatchPlan::build(&diff, tree).map(|plan| committed(tree, &plan)) == Ok(after));
+    let same = parse(&diff)
+        .is_ok_and(|diff| PatchPlan::build(&diff, tree).map(|plan| committed(tree, &plan)) == Ok(after));
     if !(same || plan.changes.is_empty() || diff.contains("Binary files")) {
         let _ = write!(out, "\nWRONG: its diff does otherwise\n{}", marked(&diff));
     }

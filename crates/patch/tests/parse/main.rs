@@ -2,12 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod cut;
 mod envelope;
 mod envelope_faults;
+mod format_detection;
 mod json;
-mod laws;
-mod shape;
+mod properties;
+mod truncated_diffs;
 mod unified;
 mod unified_faults;
 

@@ -7,7 +7,7 @@
     reason = "tests may unwrap and look at their own trees"
 )]
 
-mod landed;
+mod applied;
 mod refused;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Scenarios that must leave the tree unchanged.
 
-use super::{ScenarioFiles, PatchScenario};
+use super::{PatchScenario, ScenarioFiles};
 
 const KEPT: ScenarioFiles = &[("a.txt", "one\ntwo\n")];
 

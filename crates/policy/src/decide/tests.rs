@@ -5,12 +5,17 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{CommandLine, DenyRead, ReadRoot, ProgramInput};
+use crate::{CommandLine, DenyRead, ProgramInput, ReadRoot};
 
 fn gate(sandbox: SandboxPolicy) -> Gate {
-    let roots = vec![ReadRoot::new("/real/w").with_spelling("/w"), ReadRoot::new("/real/w/inner"), ReadRoot::new("/lib")];
+    let roots = vec![
+        ReadRoot::new("/real/w").with_spelling("/w"),
+        ReadRoot::new("/real/w/inner"),
+        ReadRoot::new("/lib"),
+    ];
     let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
-    Gate::new(ReadScope::new(roots, DenyRead::new(["**/.env"], None).unwrap()), sandbox).with_confinement(confinement)
+    Gate::new(ReadScope::new(roots, DenyRead::new(["**/.env"], None).unwrap()), sandbox)
+        .with_confinement(confinement)
 }
 
 const DENIED: &str = "`/w/.env` may not be read: the deny-read rule `**/.env` covers it";
@@ -73,7 +78,11 @@ fn each_effect_gets_its_verdict() {
             let [confined, free] = expected;
             let expected = if sandbox.confines() { confined } else { free };
             let intent = Intent::from_effects(effects.clone());
-            assert_eq!(format_verdict(&gate(sandbox).decide("tool", &intent)), expected, "{sandbox:?} {effects:?}");
+            assert_eq!(
+                format_verdict(&gate(sandbox).decide("tool", &intent)),
+                expected,
+                "{sandbox:?} {effects:?}"
+            );
         }
     }
 }
@@ -145,8 +154,10 @@ fn a_sub_agent_is_confined_no_less_and_asks_no_less() {
                     let child = gate(parent).with_approval(ours).for_subagent(asked, theirs);
                     assert_eq!(child.sandbox(), child.sandbox().narrower(parent));
                     for matter in ApprovalCase::ALL {
-                        let (theirs, ours) =
-                            (approval_requirement(child.approval(), matter), approval_requirement(ours, matter));
+                        let (theirs, ours) = (
+                            approval_requirement(child.approval(), matter),
+                            approval_requirement(ours, matter),
+                        );
                         assert!(theirs >= ours, "{matter:?}: {theirs:?} < {ours:?}");
                     }
                 }

@@ -4,17 +4,17 @@
 //! that a danger hidden behind variables, braces or `$IFS` is still found. The results only add dangers; they never
 //! make a command harmless.
 
-mod glob;
-mod parameter;
-mod scan;
-mod values;
+mod parameter_expansion;
+mod script_variables;
+mod shell_glob;
+mod word_expander;
 
-pub(crate) use glob::glob_matches as fits_glob;
-pub(crate) use values::ScriptVariables;
+pub(crate) use script_variables::ScriptVariables;
+pub(crate) use shell_glob::glob_matches as fits_glob;
 
-use crate::account::word_text;
+use crate::command_analysis::word_text;
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
-use scan::WordExpander;
+use word_expander::WordExpander;
 
 /// Maximum length of a value and of a word.
 const LONGEST: usize = 4 << 10;
@@ -56,7 +56,11 @@ pub(crate) fn likely_forms(command: &ScriptCommand, values: &ScriptVariables) ->
 }
 
 /// Returns the lists of words that `words` may expand to.
-pub(crate) fn expand_words(words: &[ScriptWord], values: &ScriptVariables, missing: UnknownExpansion) -> Vec<Vec<String>> {
+pub(crate) fn expand_words(
+    words: &[ScriptWord],
+    values: &ScriptVariables,
+    missing: UnknownExpansion,
+) -> Vec<Vec<String>> {
     let mut lists: Vec<Vec<String>> = vec![Vec::new()];
     for (at, word) in words.iter().enumerate() {
         // A path below an unknown variable is not an absolute path.
@@ -79,9 +83,13 @@ pub(crate) fn expand_words(words: &[ScriptWord], values: &ScriptVariables, missi
 }
 
 /// Returns the lists of words that one source word may expand to.
-pub(crate) fn expand_word(raw: &str, values: &ScriptVariables, missing: UnknownExpansion) -> Vec<Vec<String>> {
+pub(crate) fn expand_word(
+    raw: &str,
+    values: &ScriptVariables,
+    missing: UnknownExpansion,
+) -> Vec<Vec<String>> {
     let mut lists: Vec<Vec<String>> = vec![Vec::new()];
-    for one in scan::expand_braces(raw) {
+    for one in word_expander::expand_braces(raw) {
         let ways = WordExpander::new(&one, values, missing).expand_to_words();
         let longer =
             lists.iter().flat_map(|list| ways.iter().map(move |way| [list.clone(), way.clone()].concat()));
@@ -92,14 +100,19 @@ pub(crate) fn expand_word(raw: &str, values: &ScriptVariables, missing: UnknownE
 
 fn target(redirect: &ScriptRedirect) -> Option<&ScriptWord> {
     match redirect {
-        ScriptRedirect::Read(word) | ScriptRedirect::Write(word) | ScriptRedirect::Append(word) | ScriptRedirect::ReadWrite(word) => {
-            Some(word)
-        }
+        ScriptRedirect::Read(word)
+        | ScriptRedirect::Write(word)
+        | ScriptRedirect::Append(word)
+        | ScriptRedirect::ReadWrite(word) => Some(word),
         ScriptRedirect::Text(_) => None,
     }
 }
 
-fn expanded_target(redirect: &ScriptRedirect, values: &ScriptVariables, missing: UnknownExpansion) -> ScriptRedirect {
+fn expanded_target(
+    redirect: &ScriptRedirect,
+    values: &ScriptVariables,
+    missing: UnknownExpansion,
+) -> ScriptRedirect {
     let one = |word: &ScriptWord| {
         let missing = if word_text(word).contains('/') { UnknownExpansion::Kept } else { missing };
         let ways = expand_words(std::slice::from_ref(word), values, missing);

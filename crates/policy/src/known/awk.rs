@@ -1,9 +1,9 @@
 //! Checks that an `awk` program only prints.
 
 use super::lists;
-use super::options::ParsedOptions;
+use super::option_scanner::ParsedOptions;
+use super::readable_paths::may_be_read;
 use super::reading::all_operands;
-use super::ways::may_be_read;
 
 /// Keywords and functions. None runs, opens or shows anything but the input, and none loops forever.
 const WORDS: &str = "
@@ -135,7 +135,9 @@ fn slash(rest: &str, last: PreviousToken) -> Option<(usize, PreviousToken)> {
     }
     match last {
         PreviousToken::Value => Some((1, PreviousToken::Sign('/'))),
-        PreviousToken::Sign(sign) if BEFORE_REGEX.contains(sign) => regex(rest).map(|end| (end, PreviousToken::Other)),
+        PreviousToken::Sign(sign) if BEFORE_REGEX.contains(sign) => {
+            regex(rest).map(|end| (end, PreviousToken::Other))
+        }
         PreviousToken::Sign(_) | PreviousToken::Other => None,
     }
 }

@@ -7,40 +7,42 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-mod added;
-mod altering;
+mod altering_options;
+mod appended_args;
+mod arg_grammars;
 mod awk;
-mod danger;
-mod destroying;
-mod filter;
-mod find;
-mod git;
-mod index;
-mod lines;
-mod options;
-mod places;
-mod predicate;
+mod danger_matcher;
+mod danger_predicates;
+mod dangerous_commands;
+mod dangerous_variables;
+mod destructive_predicates;
+mod exact_commands;
+mod find_expression;
+mod git_dangers;
+mod option_scanner;
+mod persistent_paths;
+mod program_index;
+mod readable_paths;
 mod reading;
-mod risks;
-mod rows;
+mod rule_prefix;
 mod sed;
-mod sending;
-mod stem;
-mod variables;
-mod ways;
-mod wrapper;
+mod unconfined_risks;
+mod upload_predicates;
+mod wrapped_commands;
 
-pub(crate) use added::{find_only_runs_commands, prints_file_names, is_read_only_with_any_args, xargs_only_runs_command};
-pub(crate) use altering::first_altering_word;
-pub(crate) use stem::is_unknown_program;
-pub use stem::{is_interpreter, rule_prefix};
-pub use variables::dangerous_variable;
+pub(crate) use altering_options::first_altering_word;
+pub(crate) use appended_args::{
+    find_only_runs_commands, is_read_only_with_any_args, prints_file_names, xargs_only_runs_command,
+};
+pub use dangerous_variables::dangerous_variable;
+pub(crate) use rule_prefix::is_unknown_program;
+pub use rule_prefix::{is_interpreter, rule_prefix};
 
-pub(crate) use danger::{inner_commands, programs_matching};
-pub(crate) use destroying::is_endless_device;
-pub(crate) use places::{is_persistent_path, normalize_path_text};
-pub(crate) use predicate::drops_data;
-pub(crate) use ways::{may_name_special_files, may_be_read};
+pub(crate) use danger_matcher::{inner_commands, programs_matching};
+pub(crate) use danger_predicates::drops_data;
+pub(crate) use destructive_predicates::is_endless_device;
+pub(crate) use persistent_paths::{is_persistent_path, normalize_path_text};
+pub(crate) use readable_paths::{may_be_read, may_name_special_files};
 
 /// The danger of writing to a persistent path.
 pub(crate) const LASTING: &str = "changes the system, or what runs later";
@@ -66,10 +68,10 @@ pub enum CommandRisk {
 /// Classifies the command `argv`. Only the last component of the program path counts; its location is judged elsewhere.
 ///
 /// ```
-/// use toolgate_policy::{Known, known};
-/// assert_eq!(known(&["ls", "-la", "src"]), Known::ReadOnly);
-/// assert_eq!(known(&["cargo", "test"]), Known::Ordinary);
-/// assert!(matches!(known(&["rm", "-rf", "src"]), Known::Dangerous(_)));
+/// use toolgate_policy::{CommandRisk, classify_command};
+/// assert_eq!(classify_command(&["ls", "-la", "src"]), CommandRisk::ReadOnly);
+/// assert_eq!(classify_command(&["cargo", "test"]), CommandRisk::Ordinary);
+/// assert!(matches!(classify_command(&["rm", "-rf", "src"]), CommandRisk::Dangerous(_)));
 /// ```
 pub fn classify_command(argv: &[&str]) -> CommandRisk {
     let words: Vec<MaybeWord<'_>> = argv.iter().copied().map(Some).collect();
@@ -79,17 +81,17 @@ pub fn classify_command(argv: &[&str]) -> CommandRisk {
 /// Classifies a command with unknown words. An unknown word never lowers the risk: the command is read-only only if the
 /// word cannot be an option and may have any value.
 pub fn classify_words(argv: &[Option<&str>]) -> CommandRisk {
-    if argv.iter().flatten().any(|word| word.contains(crate::letters::is_deceptive)) {
+    if argv.iter().flatten().any(|word| word.contains(crate::invisible_chars::is_deceptive)) {
         return CommandRisk::Dangerous("holds characters that do not show on a terminal");
     }
     let Some((Some(program), words)) = argv.split_first() else { return CommandRisk::Ordinary };
-    if let Some(why) = danger::danger_reason(argv) {
+    if let Some(why) = danger_matcher::danger_reason(argv) {
         return CommandRisk::Dangerous(why);
     }
     if reading::is_read_only(program_name(program), words) {
         return CommandRisk::ReadOnly;
     }
-    danger::risk_reason(argv).map_or(CommandRisk::Ordinary, CommandRisk::Risky)
+    danger_matcher::risk_reason(argv).map_or(CommandRisk::Ordinary, CommandRisk::Risky)
 }
 
 /// Returns the program name of a path.

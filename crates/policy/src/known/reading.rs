@@ -8,10 +8,10 @@
 
 use std::sync::LazyLock;
 
-use super::index::ProgramIndex;
-use super::options::{ParsedOptions, scan_options};
-use super::ways::{is_safe_directory, may_be_read, may_be_searched};
-use super::{MaybeWord, awk, filter, find, lines, sed};
+use super::option_scanner::{ParsedOptions, scan_options};
+use super::program_index::ProgramIndex;
+use super::readable_paths::{is_safe_directory, may_be_read, may_be_searched};
+use super::{MaybeWord, arg_grammars, awk, exact_commands, find_expression, sed};
 
 /// The accepted arguments of a program.
 enum OperandRule {
@@ -39,11 +39,11 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
     ("echo true false : expr", "", OperandRule::Anything),
     ("pwd", "-LP", OperandRule::AtMost(0)),
     ("cd", "-LP", OperandRule::If(|said| said.operands.len() <= 1 && !said.late && all_operands(said, is_safe_directory))),
-    ("printf", "", OperandRule::Grammar(filter::printf_only_prints)),
-    ("test", "", OperandRule::Grammar(filter::test_is_pure)),
-    ("[", "", OperandRule::Grammar(filter::bracket_is_pure)),
+    ("printf", "", OperandRule::Grammar(arg_grammars::printf_only_prints)),
+    ("test", "", OperandRule::Grammar(arg_grammars::test_is_pure)),
+    ("[", "", OperandRule::Grammar(arg_grammars::bracket_is_pure)),
     ("type", "-aftpP", OperandRule::Names),
-    ("command", "", OperandRule::Grammar(filter::command_only_looks_up)),
+    ("command", "", OperandRule::Grammar(arg_grammars::command_only_looks_up)),
     ("which", "-as", OperandRule::Names),
     ("whoami arch", "--help --version", OperandRule::AtMost(0)),
     ("id", "-aGZgnruz --context --group --groups --name --real --user --zero --help --version", OperandRule::Names),
@@ -273,7 +273,7 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
          --version",
         OperandRule::Pattern,
     ),
-    ("find", "", OperandRule::Grammar(find::only_prints)),
+    ("find", "", OperandRule::Grammar(find_expression::only_prints)),
     (
         "sed",
         "-nErsuz -e= --quiet --silent --expression= --regexp-extended --separate --unbuffered --null-data
@@ -285,10 +285,10 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
         "-acCehjMnrRsSV --ascii-output --compact-output --color-output --exit-status --join-output
          --monochrome-output --null-input --raw-output --raw-input --slurp --sort-keys --tab --indent=
          --unbuffered --stream --seq --arg== --argjson== --help --version",
-        OperandRule::If(filter::jq_only_filters),
+        OperandRule::If(arg_grammars::jq_only_filters),
     ),
-    ("exit", "", OperandRule::Grammar(filter::exit_is_number)),
-    ("sleep", "", OperandRule::Grammar(filter::sleep_is_short)),
+    ("exit", "", OperandRule::Grammar(arg_grammars::exit_is_number)),
+    ("sleep", "", OperandRule::Grammar(arg_grammars::sleep_is_short)),
     ("wait umask lscpu who", "", OperandRule::AtMost(0)),
     (
         "free",
@@ -321,7 +321,8 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
 
 /// Returns the options and the rule of the program `name`.
 fn row(name: &str) -> Option<(&'static str, &'static OperandRule)> {
-    static PROGRAM: LazyLock<ProgramIndex> = LazyLock::new(|| ProgramIndex::new(PROGRAMS.iter().map(|(names, ..)| *names)));
+    static PROGRAM: LazyLock<ProgramIndex> =
+        LazyLock::new(|| ProgramIndex::new(PROGRAMS.iter().map(|(names, ..)| *names)));
     PROGRAM.rows_for(name).first().map(|row| (PROGRAMS[*row].1, &PROGRAMS[*row].2))
 }
 
@@ -337,14 +338,19 @@ pub(super) fn lists_program(name: &str) -> bool {
 
 /// Returns true if the program `name` with `words` only reads and prints.
 pub(super) fn is_read_only(name: &str, words: &[MaybeWord<'_>]) -> bool {
-    if lines::is_exact_command(name, words) {
+    if exact_commands::is_exact_command(name, words) {
         return true;
     }
     let Some((options, rule)) = row(name) else { return false };
     match rule {
         OperandRule::Anything => return true,
         OperandRule::Grammar(holds) => return holds(words),
-        OperandRule::Names | OperandRule::Files | OperandRule::AtMost(_) | OperandRule::SomeFiles | OperandRule::Pattern | OperandRule::If(_) => {}
+        OperandRule::Names
+        | OperandRule::Files
+        | OperandRule::AtMost(_)
+        | OperandRule::SomeFiles
+        | OperandRule::Pattern
+        | OperandRule::If(_) => {}
     }
     let Some(said) = scan_options(options, words) else { return false };
     said.values.iter().all(|(_, value)| may_be_read(value)) && holds(rule, &said)
@@ -355,8 +361,12 @@ fn holds(rule: &OperandRule, said: &ParsedOptions<'_>) -> bool {
         OperandRule::Anything | OperandRule::Grammar(_) => false,
         OperandRule::Names => true,
         OperandRule::Files => all_operands(said, may_be_read),
-        OperandRule::AtMost(most) => said.operands.len() <= *most && !said.late && all_operands(said, may_be_read),
-        OperandRule::SomeFiles => !said.operands.is_empty() && all_operands(said, |word| word != "-" && may_be_read(word)),
+        OperandRule::AtMost(most) => {
+            said.operands.len() <= *most && !said.late && all_operands(said, may_be_read)
+        }
+        OperandRule::SomeFiles => {
+            !said.operands.is_empty() && all_operands(said, |word| word != "-" && may_be_read(word))
+        }
         OperandRule::Pattern => behind_pattern(said, may_be_searched),
         OperandRule::If(holds) => holds(said),
     }

@@ -4,8 +4,8 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 use super::MaybeWord;
-use super::options::{ParsedOptions, scan_options};
-use super::ways::may_be_read;
+use super::option_scanner::{ParsedOptions, scan_options};
+use super::readable_paths::may_be_read;
 
 /// The worst effect of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -238,7 +238,9 @@ fn bracket(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
 
 /// Reads the arguments of `s` or `y`.
 fn substitution(script: &mut Peekable<Chars<'_>>, flags: bool) -> SedEffect {
-    let Some(end) = script.next().filter(|letter| DELIMITERS.contains(*letter)) else { return SedEffect::More };
+    let Some(end) = script.next().filter(|letter| DELIMITERS.contains(*letter)) else {
+        return SedEffect::More;
+    };
     if regex(script, end).is_none() || replacement(script, end).is_none() {
         return SedEffect::More;
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{MAX_WORDS, RuleSubject, PolicyRule, RuleSet};
+use super::{MAX_WORDS, PolicyRule, RuleSet, RuleSubject};
 use crate::shell::ScriptWord;
 
 /// A rule that a command matches.
@@ -85,13 +85,20 @@ fn candidates(rules: &RuleSet, words: &[ScriptWord], more: bool) -> Vec<usize> {
 
 fn by_name(pattern: &[Vec<String>], words: &[ScriptWord]) -> bool {
     match (pattern.first(), words.first()) {
-        (Some(names), Some(ScriptWord::Literal(program))) => program.contains('/') && !names.contains(program),
+        (Some(names), Some(ScriptWord::Literal(program))) => {
+            program.contains('/') && !names.contains(program)
+        }
         (Some(_) | None, Some(_) | None) => false,
     }
 }
 
 /// Matches the command `words`, which `more` words may follow, against `pattern`.
-pub(super) fn match_pattern(pattern: &[Vec<String>], exact: bool, words: &[ScriptWord], more: bool) -> PatternFit {
+pub(super) fn match_pattern(
+    pattern: &[Vec<String>],
+    exact: bool,
+    words: &[ScriptWord],
+    more: bool,
+) -> PatternFit {
     for (at, names) in pattern.iter().enumerate() {
         match words.get(at) {
             Some(ScriptWord::Literal(word)) if is_one_of(names, word, at) => {}

@@ -5,8 +5,8 @@
 //!
 //! ```
 //! use std::path::Path;
-//! use toolgate_policy::rules::{Decision, Layer, Rules, strictest};
-//! use toolgate_policy::shell::Word;
+//! use toolgate_policy::rules::{RuleDecision, RuleLayer, RuleSet, strictest};
+//! use toolgate_policy::shell::ScriptWord;
 //!
 //! let text = r#"
 //! [[rule]]
@@ -14,36 +14,39 @@
 //! decision = "ask"
 //! match = ["git push origin main"]
 //! "#;
-//! let rules = Rules::parse(text, Path::new("rules.toml"), Layer::User).unwrap();
-//! let words = ["git", "fetch"].map(|word| Word::Literal(word.to_owned()));
-//! let found = rules.command(&words, false);
-//! assert_eq!(strictest(&found.certain).unwrap().rule.decision, Decision::Ask);
+//! let rules = RuleSet::parse(text, Path::new("rules.toml"), RuleLayer::User).unwrap();
+//! let words = ["git", "fetch"].map(|word| ScriptWord::Literal(word.to_owned()));
+//! let found = rules.rules_for_command(&words, false);
+//! assert_eq!(strictest(&found.certain).unwrap().rule.decision, RuleDecision::Ask);
 //! ```
 
 mod command;
-mod example;
-mod fault;
-mod field;
 pub mod import;
-mod likely;
+mod loose_match;
 mod parse;
-mod path;
-mod subject;
-mod tool;
-mod warning;
-mod write;
+mod rule_examples;
+mod rule_fault;
+mod rule_fields;
+mod rule_path;
+mod rule_subject;
+mod rule_warnings;
+mod rule_writer;
+mod tool_pattern;
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 pub use command::{MatchedRule, MatchedRules, strictest};
-pub use example::ExampleResult;
-pub use fault::RuleFault;
-pub use path::RulePath;
-pub use tool::{tool_pattern_fault as check_tool, pattern_concerns_tool as concerns_tool, matches_tool_pattern as fits_tool};
-pub use warning::RuleWarning;
-pub use write::{RuleAddition, NewRule, add_rule};
+pub use rule_examples::ExampleResult;
+pub use rule_fault::RuleFault;
+pub use rule_path::RulePath;
+pub use rule_warnings::RuleWarning;
+pub use rule_writer::{NewRule, RuleAddition, add_rule};
+pub use tool_pattern::{
+    matches_tool_pattern as fits_tool, pattern_concerns_tool as concerns_tool,
+    tool_pattern_fault as check_tool,
+};
 
 use crate::HostPattern;
 use crate::shell::ScriptWord;
@@ -236,7 +239,7 @@ impl RuleSet {
     /// Returns the ask- and forbid-rules that may be about the command `words` although they do not match it literally:
     /// options stand between its words, or its program is given by another path.
     pub(crate) fn likely_rules(&self, words: &[ScriptWord]) -> Vec<&PolicyRule> {
-        likely::likely_rules(self, words)
+        loose_match::likely_rules(self, words)
     }
 
     /// Returns the rules for a command with these words, which `more` unknown words may follow.
@@ -251,8 +254,10 @@ impl RuleSet {
         let about = |rule: &&PolicyRule| {
             let RuleSubject::Tool { names } = &rule.on else { return false };
             names.iter().any(|pattern| match rule.decision {
-                RuleDecision::Allow => tool::matches_tool_pattern(pattern, name),
-                RuleDecision::Ask | RuleDecision::Forbid => tool::pattern_concerns_tool(pattern, name),
+                RuleDecision::Allow => tool_pattern::matches_tool_pattern(pattern, name),
+                RuleDecision::Ask | RuleDecision::Forbid => {
+                    tool_pattern::pattern_concerns_tool(pattern, name)
+                }
             })
         };
         self.rules.iter().filter(about).collect()
@@ -264,7 +269,7 @@ impl RuleSet {
             let is_narrowing = matches!(rule.decision, RuleDecision::Ask | RuleDecision::Forbid);
             if let RuleSubject::Tool { names } = &mut rule.on
                 && is_narrowing
-                && names.iter().any(|pattern| tool::pattern_concerns_tool(pattern, name))
+                && names.iter().any(|pattern| tool_pattern::pattern_concerns_tool(pattern, name))
             {
                 names.push(other.to_owned());
             }
@@ -283,7 +288,7 @@ impl RuleSet {
 
     /// Returns warnings about rules that allow more than they seem to.
     pub fn warnings(&self) -> Vec<RuleWarning<'_>> {
-        warning::find_warnings(self)
+        rule_warnings::find_warnings(self)
     }
 
     fn about(&self, is: impl Fn(&RuleSubject) -> bool) -> Vec<&PolicyRule> {

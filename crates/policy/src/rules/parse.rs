@@ -6,10 +6,10 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::example::{self, ExampleResult};
-use super::fault::{LineStarts, RuleFault};
-use super::field::{RuleFields, RuleSource, nearest_name};
-use super::{PathAccess, RuleDecision, RuleLayer, MAX_BYTES, RuleSubject, PolicyRule, subject};
+use super::rule_examples::{self, ExampleResult};
+use super::rule_fault::{LineStarts, RuleFault};
+use super::rule_fields::{RuleFields, RuleSource, nearest_name};
+use super::{MAX_BYTES, PathAccess, PolicyRule, RuleDecision, RuleLayer, RuleSubject, rule_subject};
 
 const KEYS: &[&str] = &[
     "pattern",
@@ -70,7 +70,7 @@ fn one<'a>(
     let fields = RuleFields { source, table, span: value.span() };
     check_keys(&fields)?;
     let decision = fields.decision()?;
-    let on = subject::parse_subject(&fields, decision)?;
+    let on = rule_subject::parse_subject(&fields, decision)?;
     check(&fields, &on, decision)?;
     let rule = PolicyRule {
         layer: source.layer,
@@ -81,7 +81,7 @@ fn one<'a>(
         reason: reason(&fields)?,
         unsandboxed: fields.flag("unsandboxed")?,
     };
-    example::run_examples(&fields, &rule, &mut read.tried)?;
+    rule_examples::run_examples(&fields, &rule, &mut read.tried)?;
     read.rules.push(rule);
     Ok(())
 }
@@ -116,7 +116,9 @@ fn check_keys(fields: &RuleFields<'_>) -> Result<(), RuleFault> {
 /// Checks the constraints between the fields of a rule.
 fn check(fields: &RuleFields<'_>, on: &RuleSubject, decision: RuleDecision) -> Result<(), RuleFault> {
     let belongs = |key: &str, to: &str| match fields.get(key) {
-        Some(_) => Err(fields.fault(&fields.key_span(key), format!("`{key}` belongs to a rule with a `{to}`"))),
+        Some(_) => {
+            Err(fields.fault(&fields.key_span(key), format!("`{key}` belongs to a rule with a `{to}`")))
+        }
         None => Ok(()),
     };
     let (is_command, access) = match on {

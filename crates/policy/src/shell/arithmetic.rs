@@ -2,8 +2,8 @@
 //! command.
 
 use crate::shell::ScriptWord;
-use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop};
-use crate::shell::syntax::{VariableFact, ValueKind};
+use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser};
+use crate::shell::syntax_tree::{ValueKind, VariableFact};
 
 impl ScriptParser<'_> {
     /// Parses up to the closing `))`. In the head of a loop `;` separates three expressions.

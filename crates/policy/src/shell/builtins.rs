@@ -1,11 +1,11 @@
 //! Analyses shell built-ins: some run their arguments, some evaluate them.
 
 use crate::shell::MAX_DEPTH;
-use crate::shell::declare;
-use crate::shell::options::{OptionTable, parse_options};
-use crate::shell::syntax::{ShellDialect, ValueKind, ParsedWord};
-use crate::shell::test;
-use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector};
+use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy};
+use crate::shell::syntax_tree::{ParsedWord, ShellDialect, ValueKind};
+use crate::shell::test_builtin;
+use crate::shell::variable_builtins;
+use crate::shell::wrapper_options::{OptionTable, parse_options};
 use crate::shell::wrappers;
 
 /// Built-ins that run nothing, for any arguments.
@@ -122,7 +122,12 @@ pub(crate) fn are_harmless_letters(letters: &str) -> bool {
 }
 
 /// Collects the commands that the built-in `name` runs.
-pub(crate) fn collect_builtin(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) {
+pub(crate) fn collect_builtin(
+    walk: &mut CommandCollector,
+    name: &str,
+    call: &CommandCall,
+    place: &CommandContext,
+) {
     let args = &call.words[1..];
     if HARMLESS.contains(&name) && place.dialect != ShellDialect::Foreign {
         return;
@@ -136,21 +141,23 @@ pub(crate) fn collect_builtin(walk: &mut CommandCollector, name: &str, call: &Co
         "eval" => return eval(walk, args, place),
         "trap" => return trap(walk, args, place),
         "alias" => alias(walk, args),
-        "[" | "test" => test::is_harmless(walk, name, args),
-        "declare" | "export" | "local" | "readonly" | "typeset" => declare::declare(walk, name, args),
-        "getopts" => declare::getopts(walk, args),
-        "let" => declare::let_arithmetic(walk, args),
+        "[" | "test" => test_builtin::is_harmless(walk, name, args),
+        "declare" | "export" | "local" | "readonly" | "typeset" => {
+            variable_builtins::declare(walk, name, args)
+        }
+        "getopts" => variable_builtins::getopts(walk, args),
+        "let" => variable_builtins::let_arithmetic(walk, args),
         "compgen" | "complete" => {
             called_back(walk, name, args, place);
             false
         }
         "mapfile" | "readarray" => {
             called_back(walk, name, args, place);
-            declare::mapfile(walk, args)
+            variable_builtins::mapfile(walk, args)
         }
-        "printf" => declare::printf(walk, args),
-        "read" => declare::read(walk, args),
-        "unset" => declare::unset(walk, args),
+        "printf" => variable_builtins::printf(walk, args),
+        "read" => variable_builtins::read(walk, args),
+        "unset" => variable_builtins::unset(walk, args),
         "set" => set(args),
         "shopt" => {
             // With `failglob`, a pattern that matches no file is an error.
@@ -201,7 +208,9 @@ fn prefix(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &C
     }
     let options = match name {
         "command" => OptionTable { flags: "pvV", ..OptionTable::NONE },
-        "exec" if place.dialect == ShellDialect::Bash => OptionTable { flags: "cl", valued: "a", ..OptionTable::NONE },
+        "exec" if place.dialect == ShellDialect::Bash => {
+            OptionTable { flags: "cl", valued: "a", ..OptionTable::NONE }
+        }
         _ => OptionTable::NONE,
     };
     let Some(parsed) = parse_options(args, &options) else {
@@ -301,6 +310,7 @@ fn set(args: &[ParsedWord]) -> bool {
 
 fn shopt(args: &[ParsedWord]) -> bool {
     args.iter().all(|arg| {
-        arg.known_text().is_some_and(|word| SHOPT.contains(&word) || matches!(word, "-s" | "-u" | "-q" | "-p"))
+        arg.known_text()
+            .is_some_and(|word| SHOPT.contains(&word) || matches!(word, "-s" | "-u" | "-q" | "-p"))
     })
 }

@@ -1,9 +1,11 @@
 //! Parses compound commands: groups, branches, loops and functions.
 
 use crate::shell::ScriptWord;
-use crate::shell::bomb::is_constant_condition;
-use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop};
-use crate::shell::syntax::{VariableFact, CompoundCommand, ValueKind, SyntaxNode, ScriptTree, ParsedWord};
+use crate::shell::fork_bomb::is_constant_condition;
+use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser};
+use crate::shell::syntax_tree::{
+    CompoundCommand, ParsedWord, ScriptTree, SyntaxNode, ValueKind, VariableFact,
+};
 
 impl ScriptParser<'_> {
     /// Parses a compound command, if one begins here.

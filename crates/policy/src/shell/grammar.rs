@@ -1,7 +1,10 @@
 //! Parses lists, pipelines and simple commands.
 
-use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop, is_word_end};
-use crate::shell::syntax::{ShellDialect, VariableFact, CompoundCommand, StepConnector, ValueKind, SyntaxNode, ScriptTree, SimpleCommand, ScriptStep, RedirectTarget, ParsedWord};
+use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser, is_word_end};
+use crate::shell::syntax_tree::{
+    CompoundCommand, ParsedWord, RedirectTarget, ScriptStep, ScriptTree, ShellDialect, SimpleCommand,
+    StepConnector, SyntaxNode, ValueKind, VariableFact,
+};
 use crate::shell::{ScriptRedirect, ScriptWord};
 
 /// Words that are reserved where a command may begin.
@@ -36,7 +39,10 @@ impl ScriptParser<'_> {
         // The substitutions in here-documents.
         let found = std::mem::replace(&mut self.found, outer);
         if !found.inner.is_empty() || !found.facts.is_empty() {
-            steps.push(ScriptStep { node: SyntaxNode::Group(CompoundCommand { found, ..CompoundCommand::default() }), join: StepConnector::Aside });
+            steps.push(ScriptStep {
+                node: SyntaxNode::Group(CompoundCommand { found, ..CompoundCommand::default() }),
+                join: StepConnector::Aside,
+            });
         }
         Ok(ScriptTree(steps))
     }
@@ -298,7 +304,11 @@ impl ScriptParser<'_> {
                 return Err(ParseStop("something that is not understood"));
             }
             let raw = &self.text[start + name.len()..self.at];
-            return Ok(Some((name, ScriptWord::Unknown(raw.trim_start_matches(['+', '=']).to_owned()), ValueKind::Any)));
+            return Ok(Some((
+                name,
+                ScriptWord::Unknown(raw.trim_start_matches(['+', '=']).to_owned()),
+                ValueKind::Any,
+            )));
         }
         let appends = self.text[start..self.at].ends_with("+=");
         let term = self.parse_word()?.unwrap_or_else(|| ParsedWord::literal(""));
@@ -374,7 +384,7 @@ impl ScriptParser<'_> {
         self.found.facts.push(VariableFact::Set(name, value, kind));
         let mut term = match known {
             Some(text) => ParsedWord::literal(&text),
-            None => ParsedWord::unknown(&raw, crate::shell::syntax::WordSpread::One),
+            None => ParsedWord::unknown(&raw, crate::shell::syntax_tree::WordSpread::One),
         };
         term.assigns = true;
         Ok(Some(term))
@@ -382,7 +392,10 @@ impl ScriptParser<'_> {
 }
 
 /// Inserts the here-document texts into their redirections.
-pub(crate) fn fill_heredocs(script: &mut ScriptTree, bodies: &mut impl Iterator<Item = crate::shell::heredoc::HeredocBody>) {
+pub(crate) fn fill_heredocs(
+    script: &mut ScriptTree,
+    bodies: &mut impl Iterator<Item = crate::shell::heredoc::HeredocBody>,
+) {
     for step in &mut script.0 {
         fill_node(&mut step.node, bodies);
     }
@@ -400,7 +413,10 @@ fn fill_node(node: &mut SyntaxNode, bodies: &mut impl Iterator<Item = crate::she
     }
 }
 
-fn fill_targets(targets: &mut [RedirectTarget], bodies: &mut impl Iterator<Item = crate::shell::heredoc::HeredocBody>) {
+fn fill_targets(
+    targets: &mut [RedirectTarget],
+    bodies: &mut impl Iterator<Item = crate::shell::heredoc::HeredocBody>,
+) {
     for target in targets {
         if let Some(ScriptRedirect::Text(word)) = &mut target.redirect
             && *word == ScriptWord::Unknown(String::new())

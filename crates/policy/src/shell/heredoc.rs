@@ -1,8 +1,8 @@
 //! Parses the texts of here-documents.
 
 use crate::shell::ScriptWord;
-use crate::shell::cursor::{PendingHeredoc, ParseResult, ScriptParser, ParseStop};
-use crate::shell::words::WordBuilder;
+use crate::shell::script_parser::{ParseResult, ParseStop, PendingHeredoc, ScriptParser};
+use crate::shell::word_parser::WordBuilder;
 
 /// The text of a here-document.
 #[derive(Debug)]

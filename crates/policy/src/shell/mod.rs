@@ -5,40 +5,40 @@
 //! `if`, and the body of a function that is never called.
 //!
 //! ```
-//! let analysis = toolgate_policy::shell::analyse("cd src && env RUST_LOG=off cargo test | tail -n 5");
+//! let analysis = toolgate_policy::shell::analyse_script("cd src && env RUST_LOG=off cargo test | tail -n 5");
 //! assert!(analysis.undecided.is_empty());
 //! assert_eq!(analysis.commands.len(), 4);
 //! ```
 
 mod arithmetic;
-mod bomb;
 mod builtins;
+mod command_collector;
 mod compound;
-mod condition;
-mod cursor;
-mod declare;
-mod dollar;
-mod find;
-mod git;
+mod display;
+mod dollar_expansion;
+mod double_bracket;
+mod find_exec;
+mod fork_bomb;
+mod git_exec;
 mod grammar;
-mod guess;
 mod heredoc;
-mod names;
-mod options;
-mod parameter;
-mod patch;
-mod redirect;
-mod rows;
-mod shells;
-mod show;
-mod starters;
-mod syntax;
-mod test;
-mod walk;
-mod words;
+mod likely_commands;
+mod parameter_syntax;
+mod patch_command;
+mod redirect_parser;
+mod script_parser;
+mod shell_invocation;
+mod shell_variables;
+mod special_wrappers;
+mod syntax_tree;
+mod test_builtin;
+mod variable_builtins;
+mod word_parser;
+mod wrapper_options;
+mod wrapper_table;
 mod wrappers;
 
-pub use patch::{PatchCommand, find_patch};
+pub use patch_command::{PatchCommand, find_patch};
 
 /// Maximum length of a script in bytes.
 pub(super) const MAX_SCRIPT: usize = 64 * 1024;
@@ -131,9 +131,8 @@ impl ScriptCommand {
     /// Returns true if some output of the command goes to a file.
     pub(crate) fn writes_a_file(&self) -> bool {
         self.redirects.iter().any(|redirect| match redirect {
-            ScriptRedirect::Write(ScriptWord::Literal(to)) | ScriptRedirect::Append(ScriptWord::Literal(to)) => {
-                !to.starts_with("/dev/")
-            }
+            ScriptRedirect::Write(ScriptWord::Literal(to))
+            | ScriptRedirect::Append(ScriptWord::Literal(to)) => !to.starts_with("/dev/"),
             ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => true,
             ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => false,
         })
@@ -142,10 +141,10 @@ impl ScriptCommand {
 
 /// Analyses the bash script `script`.
 pub fn analyse_script(script: &str) -> ScriptAnalysis {
-    walk::collect_script(script)
+    command_collector::collect_script(script)
 }
 
 /// Analyses the program `argv[0]` with the other words as its arguments. The result includes the program itself.
 pub fn analyse_argv(argv: &[String]) -> ScriptAnalysis {
-    walk::collect_argv(argv)
+    command_collector::collect_argv(argv)
 }

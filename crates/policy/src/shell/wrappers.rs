@@ -1,10 +1,10 @@
 //! Finds the command in the arguments of wrapper programs.
 
-use crate::shell::options::{OptionTable, parse_options};
-use crate::shell::rows::{WithoutCommand, ROWS, WrapperRow};
-use crate::shell::syntax::{ValueKind, ParsedWord};
-use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector, file_name};
-use crate::shell::{ScriptWord, find, git, shells, starters};
+use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy, file_name};
+use crate::shell::syntax_tree::{ParsedWord, ValueKind};
+use crate::shell::wrapper_options::{OptionTable, parse_options};
+use crate::shell::wrapper_table::{ROWS, WithoutCommand, WrapperRow};
+use crate::shell::{ScriptWord, find_exec, git_exec, shell_invocation, special_wrappers};
 
 /// Wrappers whose arguments are not understood.
 const OPAQUE: &[&str] = &[
@@ -58,21 +58,28 @@ pub(crate) fn word_texts(words: &[ParsedWord]) -> String {
 }
 
 /// Collects the commands that the program `name` starts, if it is a wrapper.
-pub(crate) fn collect_wrapped(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) {
+pub(crate) fn collect_wrapped(
+    walk: &mut CommandCollector,
+    name: &str,
+    call: &CommandCall,
+    place: &CommandContext,
+) {
     let name = file_name(name);
     let fine = match name {
         "env" => env(walk, call, place),
         "sudo" => sudo(walk, call, place),
-        "xargs" => starters::xargs(walk, call, place),
-        "watch" => starters::watch(walk, call, place),
-        "flock" => starters::flock(walk, call, place),
-        "script" => starters::script(walk, call, place),
-        "su" => starters::su(walk, call, place),
+        "xargs" => special_wrappers::xargs(walk, call, place),
+        "watch" => special_wrappers::watch(walk, call, place),
+        "flock" => special_wrappers::flock(walk, call, place),
+        "script" => special_wrappers::script(walk, call, place),
+        "su" => special_wrappers::su(walk, call, place),
         "busybox" => busybox(walk, call, place),
-        "find" => find::collect_find_commands(walk, call, place),
-        "git" => git::collect_git_commands(walk, call, place),
+        "find" => find_exec::collect_find_commands(walk, call, place),
+        "git" => git_exec::collect_git_commands(walk, call, place),
         "command" => command(walk, call, place),
-        _ if shells::is_shell(name) => shells::collect_shell_script(walk, name, call, place),
+        _ if shell_invocation::is_shell(name) => {
+            shell_invocation::collect_shell_script(walk, name, call, place)
+        }
         _ => match ROWS.iter().find(|row| row.has_name(name)) {
             Some(row) => simple(walk, row, name, call, place),
             None => (!OPAQUE.contains(&name) || call.words.len() == 1).then_some(()),
@@ -84,16 +91,31 @@ pub(crate) fn collect_wrapped(walk: &mut CommandCollector, name: &str, call: &Co
 }
 
 /// Collects the command that begins at argument `at`.
-pub(crate) fn collect_from(walk: &mut CommandCollector, name: &str, call: &CommandCall, at: usize, place: &CommandContext) -> Option<()> {
+pub(crate) fn collect_from(
+    walk: &mut CommandCollector,
+    name: &str,
+    call: &CommandCall,
+    at: usize,
+    place: &CommandContext,
+) -> Option<()> {
     let words = call.words.get(at + 1..).unwrap_or_default().to_vec();
     if words.is_empty() {
         return (!call.more).then_some(());
     }
-    walk.collect_call(&CommandCall { words, more: call.more, by: StartedBy::Program }, &place.inside_wrapper(name));
+    walk.collect_call(
+        &CommandCall { words, more: call.more, by: StartedBy::Program },
+        &place.inside_wrapper(name),
+    );
     Some(())
 }
 
-fn simple(walk: &mut CommandCollector, row: &WrapperRow, name: &str, call: &CommandCall, place: &CommandContext) -> Option<()> {
+fn simple(
+    walk: &mut CommandCollector,
+    row: &WrapperRow,
+    name: &str,
+    call: &CommandCall,
+    place: &CommandContext,
+) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse_options(args, &row.options)?;
     // The output may be a pipe to another program.
@@ -105,8 +127,9 @@ fn simple(walk: &mut CommandCollector, row: &WrapperRow, name: &str, call: &Comm
     }
     let at = parsed.rest + row.operands;
     // Newer versions need no priority.
-    let is_number =
-        |term: &ParsedWord| term.known_text().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_number = |term: &ParsedWord| {
+        term.known_text().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+    };
     if name == "chrt" && args.get(parsed.rest).is_some_and(|priority| !is_number(priority)) {
         return None;
     }
@@ -120,7 +143,12 @@ fn simple(walk: &mut CommandCollector, row: &WrapperRow, name: &str, call: &Comm
 }
 
 /// Adds the assignments `NAME=value` from position `at` to `place`, and returns their end.
-fn variables(walk: &mut CommandCollector, args: &[ParsedWord], mut at: usize, place: &mut CommandContext) -> Option<usize> {
+fn variables(
+    walk: &mut CommandCollector,
+    args: &[ParsedWord],
+    mut at: usize,
+    place: &mut CommandContext,
+) -> Option<usize> {
     // ends: each round takes a word
     while let Some(arg) = args.get(at) {
         let Some((name, rest)) = arg.prefix.split_once('=') else { break };
@@ -133,7 +161,11 @@ fn variables(walk: &mut CommandCollector, args: &[ParsedWord], mut at: usize, pl
                 arg.text().split_once('=').map_or_else(String::new, |(_, value)| value.to_owned()),
             ),
         };
-        let kind = if arg.known_text().is_some() { crate::shell::syntax::kind_of(rest) } else { ValueKind::Any };
+        let kind = if arg.known_text().is_some() {
+            crate::shell::syntax_tree::kind_of(rest)
+        } else {
+            ValueKind::Any
+        };
         walk.set_variable(name, &value, kind);
         place.variables.push((name.to_owned(), value));
         at += 1;
@@ -160,7 +192,8 @@ fn env(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) 
     let split: Vec<&ParsedWord> = parsed.values("S").chain(parsed.values("split-string")).collect();
     if let Some(text) = split.first() {
         // The following words belong to the command, even if they look like options.
-        let is_last = parsed.options_in_order().last().is_some_and(|(name, _)| matches!(name, "S" | "split-string"));
+        let is_last =
+            parsed.options_in_order().last().is_some_and(|(name, _)| matches!(name, "S" | "split-string"));
         if !is_last || args[parsed.rest - 1].known_text() == Some("--") {
             return None;
         }
@@ -191,7 +224,8 @@ fn env_split(
     if count != 1 || !text.chars().all(simple) || words.first().is_none_or(|word| word.starts_with('-')) {
         return None;
     }
-    let words: Vec<ParsedWord> = words.into_iter().map(ParsedWord::literal).chain(rest.iter().cloned()).collect();
+    let words: Vec<ParsedWord> =
+        words.into_iter().map(ParsedWord::literal).chain(rest.iter().cloned()).collect();
     let mut inner = place.inside_wrapper("env");
     let at = variables(walk, &words, 0, &mut inner)?;
     let words = words.get(at..).unwrap_or_default().to_vec();
@@ -234,7 +268,7 @@ fn busybox(walk: &mut CommandCollector, call: &CommandCall, place: &CommandConte
     let name = applet.known_text().filter(|name| !name.starts_with('-'))?;
     let known_here = matches!(name, "sh" | "ash");
     let is_wrapper = ROWS.iter().any(|row| row.has_name(name))
-        || shells::is_shell(name)
+        || shell_invocation::is_shell(name)
         || matches!(
             name,
             "env" | "xargs" | "watch" | "flock" | "script" | "su" | "find" | "busybox" | "sudo"
@@ -255,6 +289,9 @@ fn command(walk: &mut CommandCollector, call: &CommandCall, place: &CommandConte
     if words.is_empty() {
         return (!call.more).then_some(());
     }
-    walk.collect_call(&CommandCall { words, more: call.more, by: StartedBy::Shell }, &place.inside_wrapper("command"));
+    walk.collect_call(
+        &CommandCall { words, more: call.more, by: StartedBy::Shell },
+        &place.inside_wrapper("command"),
+    );
     Some(())
 }

@@ -3,16 +3,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod classes;
-mod rules;
+mod command_classes;
+mod rule_effects;
 mod widening;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolgate_policy::{
-    ApprovalPolicy, Confinement, DenyRead, Gate, Intent, MachineLookup, ResolvedProgram, ReadScope, ReadRoot, SandboxPolicy,
-    Verdict,
+    ApprovalPolicy, Confinement, DenyRead, Gate, Intent, MachineLookup, ReadRoot, ReadScope, ResolvedProgram,
+    SandboxPolicy, Verdict,
 };
 
 /// A machine on which every program belongs to the system, except those in the workspace.
@@ -41,7 +41,10 @@ fn gate(approval: ApprovalPolicy, sandbox: SandboxPolicy) -> Gate {
     let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let confinement =
         Confinement { writable: vec!["/w".into()], home: Some("/home/me".into()), ..Confinement::default() };
-    Gate::new(reach, sandbox).with_confinement(confinement).with_approval(approval).with_machine(Arc::new(TrustedMachine))
+    Gate::new(reach, sandbox)
+        .with_confinement(confinement)
+        .with_approval(approval)
+        .with_machine(Arc::new(TrustedMachine))
 }
 
 fn script(script: &str) -> Intent {

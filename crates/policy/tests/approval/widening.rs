@@ -1,8 +1,8 @@
 //! Tests the questions after a denial, and the proposed rules.
 
 use toolgate_policy::{
-    ApprovalPolicy, Denial, Escalation, Gate, Grant, Grants, Intent, MAX_CLIMBS, NetworkPolicy, Permit, ApprovalQuestion,
-    ReviewDecision, SandboxPolicy, ReviewOutcome, Verdict,
+    ApprovalPolicy, ApprovalQuestion, Denial, Escalation, Gate, Grant, Grants, Intent, MAX_CLIMBS,
+    NetworkPolicy, Permit, ReviewDecision, ReviewOutcome, SandboxPolicy, Verdict,
 };
 
 use super::{gate, script};

@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod laws;
-mod made;
-mod observe;
-mod rows;
+mod classified_commands;
+mod observed_effects;
+mod properties;
+mod random_commands;
 
 /// Parses a table: one command per line, `'…'` is (part of) one word, `#` begins a comment line.
 fn commands(table: &str) -> Vec<Vec<String>> {

@@ -3,15 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod faults;
-mod importing;
-mod laws;
+mod import;
 mod matching;
-mod others;
-mod writing;
+mod path_tool_host_rules;
+mod properties;
+mod rule_writer;
 
 use std::path::Path;
 
-use toolgate_policy::rules::{RuleLayer, RuleFault, RuleSet};
+use toolgate_policy::rules::{RuleFault, RuleLayer, RuleSet};
 
 fn read(text: &str) -> RuleSet {
     parse(text, RuleLayer::User).unwrap_or_else(|fault| panic!("{fault}\n{text}"))

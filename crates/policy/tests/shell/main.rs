@@ -1,9 +1,9 @@
 //! Tests the shell analysis: tables, property tests over hostile text, and a corpus of regression scripts.
 
+mod analysis_table;
 mod argv;
 mod corpus;
-mod laws;
-mod patch;
+mod patch_command;
+mod properties;
 #[expect(dead_code, reason = "the other list is for scripts that are run")]
-mod seeds;
-mod table;
+mod seed_scripts;

@@ -1,8 +1,8 @@
 //! Parameter and result types of all methods. Their doc comments are published: `docs/openrpc.json` contains them.
 
-mod ask;
-mod event;
-mod files;
+mod client_requests;
+mod files_and_policy;
+mod notifications;
 mod process;
 mod session;
 mod tool;
@@ -10,22 +10,30 @@ mod tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use ask::{UserAskResult, UserAskOption, ApprovalRequestResult, ToolInvokeParams, ToolInvokeResult, UserAskParams, ApprovalRequestParams};
-pub use event::{SessionDeltaParams, SessionEventParams, SessionProgress};
-pub use files::{
-    FsEntry, FsSearchMatch, FsEntryKind, FsListParams, FsListResult, FsReadParams, FsReadResult, FsSearchParams, FsSearchResult, FsWriteParams, FsWriteResult,
-    PatchApplyResult, PatchApplyParams, PatchChange, PolicyExplainParams, PolicyExplainResult,
+pub use client_requests::{
+    ApprovalRequestParams, ApprovalRequestResult, ToolInvokeParams, ToolInvokeResult, UserAskOption,
+    UserAskParams, UserAskResult,
 };
+pub use files_and_policy::{
+    FsEntry, FsEntryKind, FsListParams, FsListResult, FsReadParams, FsReadResult, FsSearchMatch,
+    FsSearchParams, FsSearchResult, FsWriteParams, FsWriteResult, PatchApplyParams, PatchApplyResult,
+    PatchChange, PolicyExplainParams, PolicyExplainResult,
+};
+pub use notifications::{SessionDeltaParams, SessionEventParams, SessionProgress};
 pub use process::{
-    ProcessOutputChunk, ProcessRef, ProcessReadParams, ProcessReadResult, ProcessResizeParams, ProcessSignalParams, ProcessStartParams,
-    ProcessStartResult, ProcessState, ProcessWriteParams, ProcessTerminalSize,
+    ProcessOutputChunk, ProcessReadParams, ProcessReadResult, ProcessRef, ProcessResizeParams,
+    ProcessSignalParams, ProcessStartParams, ProcessStartResult, ProcessState, ProcessTerminalSize,
+    ProcessWriteParams,
 };
 pub use session::{
-    SessionAttachParams, SessionAttachResult, ClientCapabilities, PromptOutcome, InitializeParams, InitializeResult, ServerLimits, SessionListParams, SessionListResult,
-    SessionListEntry, ModelSelection, ProgramIdentity, SessionPromptParams, SessionPromptResult, SessionRef, SessionStartParams, SessionDetails, ModelApi,
+    ClientCapabilities, InitializeParams, InitializeResult, ModelApi, ModelSelection, ProgramIdentity,
+    PromptOutcome, ServerLimits, SessionAttachParams, SessionAttachResult, SessionDetails, SessionListEntry,
+    SessionListParams, SessionListResult, SessionPromptParams, SessionPromptResult, SessionRef,
+    SessionStartParams,
 };
 pub use tool::{
-    ContentItem, ToolDescription, DynamicTool, ToolRegisterParams, ToolRegisterResult, ToolCallResult, ToolCallParams, ToolListResult, ToolUnregisterParams,
+    ContentItem, DynamicTool, ToolCallParams, ToolCallResult, ToolDescription, ToolListResult,
+    ToolRegisterParams, ToolRegisterResult, ToolUnregisterParams,
 };
 
 /// The protocol version. A version may gain members and methods; existing ones keep their meaning.

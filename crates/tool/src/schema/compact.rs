@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::read::MAX_NODES;
-use super::{AdditionalProperties, SchemaComposition, JsonSchema, ObjectSchema, JsonType, refs};
-use crate::text::sanitize_text;
+use super::parse::MAX_NODES;
+use super::{AdditionalProperties, JsonSchema, JsonType, ObjectSchema, SchemaComposition, ref_cleanup};
+use crate::sanitize_text::sanitize_text;
 
 /// Characters of a description after the first pass.
 const SHORT_DESCRIPTION: usize = 200;
@@ -35,7 +35,7 @@ pub(super) fn compact_to_budget(mut schema: JsonSchema, budget: usize) -> JsonSc
         }
         pass(&mut schema);
         schema.normalize_all();
-        refs::prune_definitions(&mut schema);
+        ref_cleanup::prune_definitions(&mut schema);
     }
     if fits(&schema, budget) { schema } else { JsonSchema::of_type(JsonType::Object) }
 }

@@ -3,8 +3,8 @@
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::read::{OneOfHandling, parse_schema};
-use super::{SchemaComposition, JsonSchema, SchemaNotes, ObjectSchema, JsonType, ValueConstraints};
+use super::parse::{OneOfHandling, parse_schema};
+use super::{JsonSchema, JsonType, ObjectSchema, SchemaComposition, SchemaNotes, ValueConstraints};
 
 /// Derives and simplifies the schema of `T`. The type's own description is dropped: the tool has one.
 pub(super) fn derive_schema<T: schemars::JsonSchema>() -> JsonSchema {
@@ -82,8 +82,10 @@ fn words(branch: &JsonSchema) -> Option<&[Value]> {
     let JsonSchema { types, notes, values, items, object, combined, reference, defs: _ } = branch;
     let ValueConstraints { choices, format: None, bounds: _, lengths: _ } = values else { return None };
     let SchemaNotes { description: _, default: None } = notes else { return None };
-    let plain =
-        items.is_none() && object.is_none() && *combined == SchemaComposition::default() && reference.is_none();
+    let plain = items.is_none()
+        && object.is_none()
+        && *combined == SchemaComposition::default()
+        && reference.is_none();
     (plain && *types == [JsonType::String]).then_some(choices.as_deref()).flatten()
 }
 

@@ -2,7 +2,10 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{AdditionalProperties, SchemaComposition, JsonSchema, LengthBounds, ObjectSchema, JsonType, ValueConstraints};
+use super::{
+    AdditionalProperties, JsonSchema, JsonType, LengthBounds, ObjectSchema, SchemaComposition,
+    ValueConstraints,
+};
 
 impl Serialize for JsonType {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -97,14 +100,22 @@ mod tests {
         let schema = JsonSchema {
             types: vec![JsonType::Object, JsonType::Null],
             notes: SchemaNotes { description: Some("d".into()), default: Some(json!(null)) },
-            values: ValueConstraints { choices: Some(vec![json!({})]), format: Some("f".into()), ..ValueConstraints::default() },
+            values: ValueConstraints {
+                choices: Some(vec![json!({})]),
+                format: Some("f".into()),
+                ..ValueConstraints::default()
+            },
             items: Some(Box::new(JsonSchema::of_type(JsonType::String))),
             object: Some(Box::new(ObjectSchema {
                 properties: BTreeMap::from([("b".into(), leaf.clone()), ("a".into(), JsonSchema::default())]),
                 required: ["b".to_owned(), "a".to_owned()].into(),
                 additional: AdditionalProperties::Forbidden,
             })),
-            combined: SchemaComposition { any_of: vec![leaf.clone()], one_of: vec![leaf.clone()], all_of: vec![leaf] },
+            combined: SchemaComposition {
+                any_of: vec![leaf.clone()],
+                one_of: vec![leaf.clone()],
+                all_of: vec![leaf],
+            },
             reference: None,
             defs: BTreeMap::from([("a".into(), JsonSchema::of_type(JsonType::Object))]),
         };

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
-use super::{NumericBounds, JsonSchema, LengthBounds, SchemaNotes, JsonType, ValueConstraints};
-use crate::text::sanitize_text;
+use super::{JsonSchema, JsonType, LengthBounds, NumericBounds, SchemaNotes, ValueConstraints};
+use crate::sanitize_text::sanitize_text;
 
 /// Characters of a description.
 pub(super) const MAX_DESCRIPTION: usize = 2_000;
@@ -72,7 +72,8 @@ const BOUNDS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveM
 /// Parses `description` and `default`.
 pub(super) fn parse_notes(map: &Map<String, Value>) -> SchemaNotes {
     let description = map.get("description").and_then(Value::as_str);
-    let description = description.map(|text| sanitize_text(text, MAX_DESCRIPTION)).filter(|text| !text.is_empty());
+    let description =
+        description.map(|text| sanitize_text(text, MAX_DESCRIPTION)).filter(|text| !text.is_empty());
     let default = map.get("default").filter(|value| modest(std::slice::from_ref(value))).cloned();
     SchemaNotes { description, default }
 }
@@ -180,7 +181,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::schema::read::{OneOfHandling, parse_schema};
+    use crate::schema::parse::{OneOfHandling, parse_schema};
 
     #[track_caller]
     fn check(value: &Value, wanted: &Value) {

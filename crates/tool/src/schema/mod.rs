@@ -3,25 +3,25 @@
 mod compact;
 mod derive;
 mod emit;
+mod json_compare;
+mod json_pointer;
 mod keywords;
-mod misfit;
-mod number;
-mod pointer;
-mod read;
-mod refs;
-mod root;
-mod settle;
+mod normalize;
+mod parse;
+mod ref_cleanup;
+mod root_merge;
+mod sanitize;
 mod strict;
-mod union;
 mod validate;
+mod violation;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Number, Value};
 
-pub use misfit::SchemaViolation;
-pub use root::SchemaFault;
+pub use sanitize::SchemaFault;
 pub use strict::StrictFault;
+pub use violation::SchemaViolation;
 
 /// A JSON Schema in the subset that every model API supports; the default accepts anything.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -161,7 +161,7 @@ impl JsonSchema {
     ///     /// File to read, e.g. `src/lib.rs`.
     ///     path: String,
     /// }
-    /// let schema = toolgate_tool::JsonSchema::derived::<Args>();
+    /// let schema = toolgate_tool::JsonSchema::for_type::<Args>();
     /// assert!(schema.validate(&serde_json::json!({"path": "a"})).is_ok());
     /// ```
     pub fn for_type<T: schemars::JsonSchema>() -> Self {
@@ -173,7 +173,7 @@ impl JsonSchema {
     /// # Errors
     /// If the root cannot describe an object.
     pub fn from_foreign(value: &Value, budget: usize) -> Result<Self, SchemaFault> {
-        root::sanitize_schema(value, budget)
+        sanitize::sanitize_schema(value, budget)
     }
 
     /// Requires every property (optional ones become nullable) and closes every object.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{AdditionalProperties, SchemaComposition, JsonSchema, SchemaNotes, ObjectSchema, JsonType};
+use super::{AdditionalProperties, JsonSchema, JsonType, ObjectSchema, SchemaComposition, SchemaNotes};
 
 /// The reason why a schema is not strict.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,7 +113,9 @@ fn check_at(schema: &JsonSchema, path: &str) -> Result<(), StrictFault> {
 fn check_object(object: &ObjectSchema, path: &str) -> Result<(), StrictFault> {
     match object.additional {
         AdditionalProperties::Forbidden => {}
-        AdditionalProperties::Any | AdditionalProperties::Schema(_) => return Err(StrictFault::Open { path: path.to_owned() }),
+        AdditionalProperties::Any | AdditionalProperties::Schema(_) => {
+            return Err(StrictFault::Open { path: path.to_owned() });
+        }
     }
     if let Some(property) = object.properties.keys().find(|name| !object.required.contains(*name)) {
         return Err(StrictFault::Optional { path: path.to_owned(), property: property.clone() });

@@ -4,9 +4,9 @@ use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
-use super::misfit::{SchemaViolation, ViolationKind, push_path_segment};
-use super::number::{compare_numbers, is_integral, json_equal};
-use super::{AdditionalProperties, SchemaComposition, JsonSchema, LengthBounds, ObjectSchema, JsonType};
+use super::json_compare::{compare_numbers, is_integral, json_equal};
+use super::violation::{SchemaViolation, ViolationKind, push_path_segment};
+use super::{AdditionalProperties, JsonSchema, JsonType, LengthBounds, ObjectSchema, SchemaComposition};
 
 /// The deepest nesting of values, references and compositions that is followed.
 const MAX_LEVEL: usize = 128;
@@ -58,7 +58,12 @@ impl<'a> InstanceLocation<'a> {
 /// The result of a failed check: nothing if only success matters, a [`LocatedViolation`] if the error is reported.
 trait CheckFailure: Sized {
     fn from_violation(problem: ViolationKind<'_>, step: &InstanceLocation<'_>) -> Self;
-    fn none_of(check: &SchemaValidator<'_>, branches: &[JsonSchema], value: &Value, step: &InstanceLocation<'_>) -> Self;
+    fn none_of(
+        check: &SchemaValidator<'_>,
+        branches: &[JsonSchema],
+        value: &Value,
+        step: &InstanceLocation<'_>,
+    ) -> Self;
 }
 
 impl CheckFailure for () {
@@ -79,7 +84,12 @@ impl CheckFailure for LocatedViolation {
     }
 
     /// Reports the expectation of the nearest branch: the one whose tag matches, else the branches that got deepest.
-    fn none_of(check: &SchemaValidator<'_>, branches: &[JsonSchema], value: &Value, step: &InstanceLocation<'_>) -> Self {
+    fn none_of(
+        check: &SchemaValidator<'_>,
+        branches: &[JsonSchema],
+        value: &Value,
+        step: &InstanceLocation<'_>,
+    ) -> Self {
         let explain = |branch| check.schema::<LocatedViolation>(branch, value, step).err();
         let mut tagged = branches.iter().filter(|branch| check.tag_fits(branch, value));
         if let (Some(branch), None) = (tagged.next(), tagged.next())
@@ -118,7 +128,12 @@ struct SchemaValidator<'a> {
 }
 
 impl SchemaValidator<'_> {
-    fn schema<V: CheckFailure>(&self, schema: &JsonSchema, value: &Value, step: &InstanceLocation<'_>) -> Result<(), V> {
+    fn schema<V: CheckFailure>(
+        &self,
+        schema: &JsonSchema,
+        value: &Value,
+        step: &InstanceLocation<'_>,
+    ) -> Result<(), V> {
         if step.level > MAX_LEVEL {
             return Err(V::from_violation(ViolationKind::Deep(value), step));
         }
@@ -136,7 +151,9 @@ impl SchemaValidator<'_> {
             return Err(V::from_violation(ViolationKind::Value(schema, value), step));
         }
         match value {
-            Value::Number(_) if !in_bounds(schema, value) => Err(V::from_violation(ViolationKind::Value(schema, value), step)),
+            Value::Number(_) if !in_bounds(schema, value) => {
+                Err(V::from_violation(ViolationKind::Value(schema, value), step))
+            }
             Value::String(text) if !fits_text(&schema.values.lengths, text) => {
                 Err(V::from_violation(ViolationKind::Length(schema, value), step))
             }
@@ -179,7 +196,10 @@ impl SchemaValidator<'_> {
                 (None, AdditionalProperties::Schema(schema)) => schema,
                 (None, AdditionalProperties::Any) => continue,
                 (None, AdditionalProperties::Forbidden) => {
-                    return Err(V::from_violation(ViolationKind::Unknown(name, object, value), &step.below(LocationKey::Name(name))));
+                    return Err(V::from_violation(
+                        ViolationKind::Unknown(name, object, value),
+                        &step.below(LocationKey::Name(name)),
+                    ));
                 }
             };
             self.schema::<V>(schema, value, &step.below(LocationKey::Name(name)))?;
@@ -193,7 +213,12 @@ impl SchemaValidator<'_> {
         }
     }
 
-    fn combined<V: CheckFailure>(&self, schema: &JsonSchema, value: &Value, step: &InstanceLocation<'_>) -> Result<(), V> {
+    fn combined<V: CheckFailure>(
+        &self,
+        schema: &JsonSchema,
+        value: &Value,
+        step: &InstanceLocation<'_>,
+    ) -> Result<(), V> {
         if let Some(target) = schema.reference.as_deref().and_then(|reference| self.root.resolve(reference)) {
             self.schema::<V>(target, value, step)?;
         }
@@ -267,7 +292,8 @@ mod tests {
     #[test]
     fn one_of_wants_exactly_one() {
         let mut schema = JsonSchema::default();
-        schema.combined.one_of = vec![JsonSchema::of_type(JsonType::Number), JsonSchema::of_type(JsonType::Integer)];
+        schema.combined.one_of =
+            vec![JsonSchema::of_type(JsonType::Number), JsonSchema::of_type(JsonType::Integer)];
         assert_eq!(schema.validate(&json!(1.5)), Ok(()));
         let misfit = schema.validate(&json!(1)).unwrap_err().to_string();
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Command hooks: programs of the user that read a call as JSON and can deny it, ask about it or annotate it.
 
-mod event;
-mod says;
+mod hook_event;
+mod hook_output;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Hook, HookResponse, HookDecision, PlannedCall};
-use exec::errand::{OneShotCommand, find_program};
+use engine::{Hook, HookDecision, HookResponse, PlannedCall};
 use exec::process::Spawner;
+use exec::run_to_end::{OneShotCommand, find_program};
 use policy::rules::concerns_tool;
 use policy::{
-    DenyRead, Effect, EnvironmentPolicy, Gate, InheritScope, Intent, Permit, ReadScope, ReviewDecision, ReadRoot, SandboxPolicy,
-    ReviewOutcome, Verdict,
+    DenyRead, Effect, EnvironmentPolicy, Gate, InheritScope, Intent, Permit, ReadRoot, ReadScope,
+    ReviewDecision, ReviewOutcome, SandboxPolicy, Verdict,
 };
 use serde_json::Value;
 use tool::{BoxFuture, ToolOutput};
@@ -91,7 +91,10 @@ impl CommandHook {
     pub(crate) fn protected_files(&self, cwd: &Path) -> Vec<PathBuf> {
         let program = self.command.first().and_then(|name| find_program(name, path().as_deref()));
         let words = self.command.iter().map(|word| cwd.join(word));
-        words.chain(program).filter(|path| exec::fs::canonicalize(path).is_ok_and(|real| real.is_file())).collect()
+        words
+            .chain(program)
+            .filter(|path| exec::fs::canonicalize(path).is_ok_and(|real| real.is_file()))
+            .collect()
     }
 
     /// Resolves its program, and checks the tools that it names against `known`.
@@ -116,7 +119,8 @@ impl CommandHook {
         let mut argv = self.command.clone();
         argv[0] = program.to_string_lossy().into_owned();
         let permit = user_program_permit(&argv, cwd).map_err(fault)?;
-        let environment = EnvironmentPolicy { inherit: InheritScope::All, pass: self.pass.clone(), set: Vec::new() };
+        let environment =
+            EnvironmentPolicy { inherit: InheritScope::All, pass: self.pass.clone(), set: Vec::new() };
         environment.check().map_err(|wrong| fault(wrong.to_string()))?;
         let mut env = environment.build(std::env::vars_os());
         env.insert("PWD".into(), cwd.into());
@@ -182,7 +186,7 @@ impl PreparedHook {
             output: OUTPUT,
         };
         let ran = errand.run(&self.spawner, &self.permit).await.map_err(|fault| fault.to_string());
-        ran.and_then(|ran| says::parse_output(&ran)).unwrap_or_else(|why| self.failed(&why))
+        ran.and_then(|ran| hook_output::parse_output(&ran)).unwrap_or_else(|why| self.failed(&why))
     }
 
     fn failed(&self, why: &str) -> HookResponse {
@@ -193,7 +197,9 @@ impl PreparedHook {
                 wants: HookDecision::Deny(format!("it failed, which counts as a no: {why}{from}")),
                 ..HookResponse::default()
             },
-            HookFailurePolicy::Ignore => HookResponse { warning: Some(format!("{why}{from}")), ..HookResponse::default() },
+            HookFailurePolicy::Ignore => {
+                HookResponse { warning: Some(format!("{why}{from}")), ..HookResponse::default() }
+            }
         }
     }
 }
@@ -206,7 +212,7 @@ impl Hook for PreparedHook {
     fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
         Box::pin(async move {
             match self.is_for(HookMoment::Before, call) {
-                true => self.ask(call, &event::before_event(call)).await,
+                true => self.ask(call, &hook_event::before_event(call)).await,
                 false => HookResponse::default(),
             }
         })
@@ -215,7 +221,7 @@ impl Hook for PreparedHook {
     fn after<'a>(&'a self, call: PlannedCall<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
         Box::pin(async move {
             match self.is_for(HookMoment::After, call) {
-                true => self.ask(call, &event::after_event(call, output)).await,
+                true => self.ask(call, &hook_event::after_event(call, output)).await,
                 false => HookResponse::default(),
             }
         })

@@ -1,14 +1,14 @@
 //! Tracks the file changes of a turn, by patches and commands, by comparing snapshots before and after it.
 
-mod seen;
-mod show;
+mod file_snapshot;
+mod render_diff;
 
 use std::path::{Path, PathBuf};
 
 use exec::fs::ConfinedFs;
 use policy::{Gate, Intent, Verdict};
 
-use self::seen::{ChangedFile, FileSnapshot};
+use self::file_snapshot::{ChangedFile, FileSnapshot};
 
 /// Maximum number of lines about host files.
 const MAX_SENTENCES: usize = 20;
@@ -45,7 +45,7 @@ impl TurnDiffTracker {
     pub fn finish_turn(&mut self) -> TurnDiff {
         let before = self.seen.reach;
         let changed = self.rescan();
-        let mut turn = show::diff_between(&changed, before, self.seen.reach);
+        let mut turn = render_diff::diff_between(&changed, before, self.seen.reach);
         if !turn.text.is_empty() {
             turn.text.insert_str(0, &self.taking_effect(&changed));
         }
@@ -56,7 +56,9 @@ impl TurnDiffTracker {
     fn taking_effect(&self, changed: &[ChangedFile]) -> String {
         let sentence = |changed: &ChangedFile| {
             let file = self.gate.host_file(&self.root.join(changed.path()))?;
-            changed.adds_or_changes().then(|| format!("# {}\n", file.describe_change(&changed.path().to_string_lossy())))
+            changed
+                .adds_or_changes()
+                .then(|| format!("# {}\n", file.describe_change(&changed.path().to_string_lossy())))
         };
         changed.iter().filter_map(sentence).take(MAX_SENTENCES).collect()
     }

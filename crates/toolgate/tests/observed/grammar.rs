@@ -1,9 +1,9 @@
 //! Generates random scripts from the shell grammar.
 
-use crate::dice::ScriptRng;
 use crate::heredoc::heredoc_command;
+use crate::random::ScriptRng;
+use crate::random_words::{disguise_name, quote_randomly, random_redirect, random_word};
 use crate::seeds::SEEDS;
-use crate::words::{disguise_name, quote_randomly, random_redirect, random_word};
 
 /// The style of generated words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,9 @@ fn compound(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
             condition(dice, depth),
             inner(dice)
         ),
-        3 => format!("for i in {} {}; do {}\ndone{}", any(dice), any(dice), inner(dice), random_redirect(dice)),
+        3 => {
+            format!("for i in {} {}; do {}\ndone{}", any(dice), any(dice), inner(dice), random_redirect(dice))
+        }
         4 => format!("i=0; while [ $i -lt 2 ]; do {}\ni=$((i+1)); done", inner(dice)),
         5 => format!("case {} in\n a|b) {}\n;;\n *) {}\n;; esac", any(dice), inner(dice), inner(dice)),
         6 => format!(
@@ -93,7 +95,9 @@ fn compound(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
         8 => format!("{{ {}\n}}{}", inner(dice), random_redirect(dice)),
         9 => format!("f{depth}() {{ {}\n}}; f{depth} {}", inner(dice), any(dice)),
         10 => format!("f{depth} () ( {}\n){}; f{depth}", inner(dice), random_redirect(dice)),
-        11 => format!("function f{depth} {{ {}\n}}; f{depth} | {}", inner(dice), simple_command(dice, 0, mood)),
+        11 => {
+            format!("function f{depth} {{ {}\n}}; f{depth} | {}", inner(dice), simple_command(dice, 0, mood))
+        }
         12 => format!("while IFS= read -r line; do {}\ndone < file.txt", inner(dice)),
         13 => format!("x={}; {}", any(dice), simple_command(dice, depth - 1, mood)),
         14 => format!("for ((i=0; i<2; i++)); do {}\ndone", inner(dice)),
@@ -119,9 +123,17 @@ fn condition(dice: &mut ScriptRng, depth: usize) -> String {
         3 => "[[ $x =~ ^[0-9]+$ ]]".to_owned(),
         4 => "! alpha".to_owned(),
         5 => "test -d sub".to_owned(),
-        6 => format!("[[ {} == {} ]]", random_word(dice, 0, WordStyle::Hostile), random_word(dice, 0, WordStyle::Ordinary)),
+        6 => format!(
+            "[[ {} == {} ]]",
+            random_word(dice, 0, WordStyle::Hostile),
+            random_word(dice, 0, WordStyle::Ordinary)
+        ),
         7 => {
-            format!("[[ -z {} || ! ( -f {} ) ]]", random_word(dice, 0, WordStyle::Ordinary), random_word(dice, 0, WordStyle::Hostile))
+            format!(
+                "[[ -z {} || ! ( -f {} ) ]]",
+                random_word(dice, 0, WordStyle::Ordinary),
+                random_word(dice, 0, WordStyle::Hostile)
+            )
         }
         8 => "((1 + 1 > 1))".to_owned(),
         9 => format!("[ {} ]", random_word(dice, 0, WordStyle::Hostile)),

@@ -1,8 +1,8 @@
 //! Generates random here-documents.
 
-use crate::dice::ScriptRng;
 use crate::grammar::{WordStyle, command_list, simple_command};
-use crate::words::{escape_for_backticks, random_word};
+use crate::random::ScriptRng;
+use crate::random_words::{escape_for_backticks, random_word};
 
 /// Spellings of a delimiter, each with the line that ends the document.
 const ENDS: &[(&str, &str)] = &[
@@ -73,7 +73,8 @@ const LINES: &[&str] = &[
 
 /// Generates a command with one or two here-documents.
 pub(crate) fn heredoc_command(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
-    let (command, other) = (simple_command(dice, 0, WordStyle::Ordinary), simple_command(dice, 0, WordStyle::Ordinary));
+    let (command, other) =
+        (simple_command(dice, 0, WordStyle::Ordinary), simple_command(dice, 0, WordStyle::Ordinary));
     let (first, body) = document(dice, depth, mood);
     if dice.chance(35) {
         let (second, more) = document(dice, depth, mood);

@@ -12,24 +12,24 @@
     reason = "tests make what scripts need, tell how far they are, and may unwrap"
 )]
 
-mod dice;
+mod builtins;
+mod foresight;
 mod grammar;
 mod heredoc;
-mod judge;
-mod lab;
-mod mutate;
-mod own;
-#[path = "../../../policy/tests/shell/seeds.rs"]
+mod random;
+mod random_words;
+mod script_mutation;
+#[path = "../../../policy/tests/shell/seed_scripts.rs"]
 mod seeds;
-mod trace;
-mod words;
+mod strace_log;
+mod traced_runner;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dice::ScriptRng;
-use lab::{ScriptCase, TracedRunner, TracedShell};
+use random::ScriptRng;
 use testkit::trials;
+use traced_runner::{ScriptCase, TracedRunner, TracedShell};
 
 trials![
     everything_that_is_executed_was_foreseen,
@@ -64,15 +64,16 @@ fn everything_that_is_executed_was_foreseen() {
     let mut dice = ScriptRng(number("TOOLGATE_FUZZ_SEED").unwrap_or(SEED).wrapping_mul(0x1_0000_0001));
     let labs: Vec<TracedRunner> = (0..LABS).map(|_| TracedRunner::new()).collect();
     let (mut ran, mut surprises) = (0, Vec::new());
-    let mut tallies: BTreeMap<mutate::ScriptKind, ScriptTally> = BTreeMap::new();
+    let mut tallies: BTreeMap<script_mutation::ScriptKind, ScriptTally> = BTreeMap::new();
     // ends: each round runs some scripts
     while ran < rounds {
         let size = usize::try_from(rounds - ran).unwrap().min(BATCH * LABS);
-        let made: Vec<(mutate::ScriptKind, ScriptCase)> = (0..size).map(|_| decided(&mut dice, &mut tallies)).collect();
+        let made: Vec<(script_mutation::ScriptKind, ScriptCase)> =
+            (0..size).map(|_| decided(&mut dice, &mut tallies)).collect();
         let cases: Vec<ScriptCase> = made.iter().map(|(_, case)| case.clone()).collect();
         for ((kind, case), events) in made.iter().zip(run(&labs, &cases)) {
             tallies.entry(*kind).or_default().executed += events.len() as u64;
-            if let Some(event) = judge::first_unforeseen(case, &events) {
+            if let Some(event) = foresight::first_unforeseen(case, &events) {
                 surprises.push(report(&labs[0], case, &event));
                 eprintln!("{}", surprises[surprises.len() - 1]);
             }
@@ -92,7 +93,7 @@ fn everything_that_is_executed_was_foreseen() {
 }
 
 /// Runs a share of `cases` in each of `labs`, concurrently.
-fn run(labs: &[TracedRunner], cases: &[ScriptCase]) -> Vec<Vec<trace::ExecEvent>> {
+fn run(labs: &[TracedRunner], cases: &[ScriptCase]) -> Vec<Vec<strace_log::ExecEvent>> {
     std::thread::scope(|scope| {
         let shares = labs.iter().zip(cases.chunks(BATCH));
         let running: Vec<_> = shares.map(|(lab, cases)| scope.spawn(|| lab.run(cases))).collect();
@@ -101,17 +102,24 @@ fn run(labs: &[TracedRunner], cases: &[ScriptCase]) -> Vec<Vec<trace::ExecEvent>
 }
 
 /// Generates a script that the analysis decides completely.
-fn decided(dice: &mut ScriptRng, tallies: &mut BTreeMap<mutate::ScriptKind, ScriptTally>) -> (mutate::ScriptKind, ScriptCase) {
-    let (kind, shell, value) = (mutate::random_kind(dice), mutate::random_shell(dice), mutate::random_value(dice));
+fn decided(
+    dice: &mut ScriptRng,
+    tallies: &mut BTreeMap<script_mutation::ScriptKind, ScriptTally>,
+) -> (script_mutation::ScriptKind, ScriptCase) {
+    let (kind, shell, value) = (
+        script_mutation::random_kind(dice),
+        script_mutation::random_shell(dice),
+        script_mutation::random_value(dice),
+    );
     let tally = tallies.entry(kind).or_default();
     for _ in 0..TRIES {
-        let case = ScriptCase { shell, script: mutate::random_script(dice, kind), value };
+        let case = ScriptCase { shell, script: script_mutation::random_script(dice, kind), value };
         // A NUL cannot be passed as an argument.
         if case.script.contains('\0') {
             continue;
         }
         tally.made += 1;
-        match judge::analyse_case(&case).undecided.first() {
+        match foresight::analyse_case(&case).undecided.first() {
             None => {
                 tally.decided += 1;
                 return (kind, case);
@@ -122,13 +130,13 @@ fn decided(dice: &mut ScriptRng, tallies: &mut BTreeMap<mutate::ScriptKind, Scri
     decided(dice, tallies)
 }
 
-fn report(lab: &TracedRunner, case: &ScriptCase, event: &trace::ExecEvent) -> String {
-    let small = judge::minimise(lab, case);
+fn report(lab: &TracedRunner, case: &ScriptCase, event: &strace_log::ExecEvent) -> String {
+    let small = foresight::minimise(lab, case);
     let events = lab.run(std::slice::from_ref(&small)).remove(0);
-    let Some(event) = judge::first_unforeseen(&small, &events) else {
+    let Some(event) = foresight::first_unforeseen(&small, &events) else {
         return format!("SURPRISE, but not again: {event:?} of {case:?}");
     };
-    let foreseen = judge::analyse_case(&small);
+    let foreseen = foresight::analyse_case(&small);
     format!("SURPRISE {small:?}\n  executed {event:?}\n  foreseen {foreseen}")
 }
 
@@ -139,13 +147,21 @@ fn the_corpus_and_the_seeds_hold_no_surprise() {
     let scripts = scripts.map(|path| std::fs::read_to_string(path).unwrap());
     let scripts: Vec<String> = scripts.chain(seeds::SEEDS.iter().map(|seed| (*seed).to_owned())).collect();
     let lab = TracedRunner::new();
-    for (shell, value) in [(TracedShell::Bash, ""), (TracedShell::Bash, "a[$(evil)]"), (TracedShell::Dash, "")] {
+    for (shell, value) in
+        [(TracedShell::Bash, ""), (TracedShell::Bash, "a[$(evil)]"), (TracedShell::Dash, "")]
+    {
         let cases = scripts.iter().map(|script| ScriptCase { shell, script: script.clone(), value });
-        let cases: Vec<ScriptCase> = cases.filter(|case| judge::analyse_case(case).undecided.is_empty()).collect();
+        let cases: Vec<ScriptCase> =
+            cases.filter(|case| foresight::analyse_case(case).undecided.is_empty()).collect();
         assert!(cases.len() > 50, "{shell:?}: {}", cases.len());
         for (cases, seen) in cases.chunks(BATCH).map(|cases| (cases, lab.run(cases))) {
             for (case, events) in cases.iter().zip(seen) {
-                assert_eq!(judge::first_unforeseen(case, &events), None, "{case:?}\n{}", judge::analyse_case(case));
+                assert_eq!(
+                    foresight::first_unforeseen(case, &events),
+                    None,
+                    "{case:?}\n{}",
+                    foresight::analyse_case(case)
+                );
             }
         }
     }
@@ -172,8 +188,8 @@ fn what_was_not_foreseen_is_noticed() {
     let lab = TracedRunner::new();
     let case = |script: &str| ScriptCase { shell: TracedShell::Bash, script: script.to_owned(), value: "" };
     let seen = lab.run(&[case("alpha one; sh -c 'beta \"$1\"' _ x")]).remove(0);
-    assert_eq!(judge::first_unforeseen(&case("alpha one; sh -c 'beta \"$1\"' _ x"), &seen), None);
+    assert_eq!(foresight::first_unforeseen(&case("alpha one; sh -c 'beta \"$1\"' _ x"), &seen), None);
     for wrong in ["alpha one", "alpha; sh -c 'beta \"$1\"' _ x", "alpha one; sh -c 'beta' _ x"] {
-        assert!(judge::first_unforeseen(&case(wrong), &seen).is_some(), "{wrong}");
+        assert!(foresight::first_unforeseen(&case(wrong), &seen).is_some(), "{wrong}");
     }
 }

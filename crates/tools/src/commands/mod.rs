@@ -1,13 +1,13 @@
 //! Shared parts of the command tools: starting, waiting, ending and reporting.
 
-mod arguments;
-mod attend;
-mod beside;
-mod deltas;
-mod kept_from_git;
-mod refusals;
-mod report;
-mod signals;
+mod command_report;
+mod git_failures;
+mod output_streamer;
+mod private_tmp;
+mod sandbox_refusals;
+mod shell_arguments;
+mod signal_names;
+mod wait;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use std::time::{Duration, Instant};
 
 use exec::fs::FileKind;
 use exec::process::{SpawnFault, Stdio};
-use exec::session::{SessionOrigin, Lifetime, Pump, ProcessSession, SessionTable, SessionStage};
+use exec::session::{Lifetime, ProcessSession, Pump, SessionOrigin, SessionStage, SessionTable};
 use exec::shell::{InstalledShell, ShellCommands};
 use policy::{EnvironmentPolicy, Escalation, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, ToolNotice, WorkingDir, ToolError, ToolOutput};
+use tool::{Cx, ToolError, ToolNotice, ToolOutput, WorkingDir};
 
-pub(crate) use arguments::{CommandArg, with_env_vars, check_user};
-pub(crate) use attend::{WaitResult, WaitOptions, wait_for_command, end_command};
-pub(crate) use deltas::OutputStreamer;
-pub(crate) use report::{CommandEnding, ReportLabels, CommandReport};
-pub(crate) use signals::signal_name;
+pub(crate) use command_report::{CommandEnding, CommandReport, ReportLabels};
+pub(crate) use output_streamer::OutputStreamer;
+pub(crate) use shell_arguments::{CommandArg, check_user, with_env_vars};
+pub(crate) use signal_names::signal_name;
+pub(crate) use wait::{WaitOptions, WaitResult, end_command, wait_for_command};
 
-use crate::door::look_up;
+use crate::file_access::look_up;
 
 /// The default time limit of a one-shot command.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -206,7 +206,9 @@ impl CommandRunner {
 /// Rejects text with a NUL, which no program argument can contain.
 pub(crate) fn reject_nul(argument: &str, text: &str) -> Result<(), ToolError> {
     match text.contains('\0') {
-        true => Err(ToolError::bad_argument(argument, "it holds a NUL character, which no program can be given")),
+        true => {
+            Err(ToolError::bad_argument(argument, "it holds a NUL character, which no program can be given"))
+        }
         false => Ok(()),
     }
 }

@@ -2,15 +2,15 @@
 
 use std::sync::Mutex;
 
-use exec::fs::{WalkEntry, WalkControl, IgnoreFiles, FileKind, WalkOptions};
+use exec::fs::{FileKind, IgnoreFiles, WalkControl, WalkEntry, WalkOptions};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tool::{Cx, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
 use super::answer;
-use crate::door::{look_up, fs_error};
+use crate::file_access::{fs_error, look_up};
 
 /// The default and the largest number of entries.
 const DEFAULT_LIMIT: usize = 1000;
@@ -75,7 +75,11 @@ fn described(entry: &WalkEntry<'_>) -> Value {
         FileKind::File => ("file", entry.stat().ok().map(|stat| stat.size)),
         FileKind::Directory => ("directory", None),
         FileKind::Symlink => ("link", None),
-        FileKind::Fifo | FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice | FileKind::Other => ("other", None),
+        FileKind::Fifo
+        | FileKind::Socket
+        | FileKind::CharDevice
+        | FileKind::BlockDevice
+        | FileKind::Other => ("other", None),
     };
     json!({ "path": entry.path().to_string_lossy(), "kind": kind, "size": size })
 }

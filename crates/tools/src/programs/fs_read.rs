@@ -7,10 +7,10 @@ use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tool::{Cx, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
 use super::{answer, spelled};
-use crate::door::{look_up, read_error};
+use crate::file_access::{look_up, read_error};
 
 /// The default and the largest number of bytes.
 const DEFAULT_LENGTH: u64 = 1 << 20;
@@ -46,7 +46,7 @@ impl ToolHandler for FsReadTool {
             if found.kind() != FileKind::File {
                 return Err(ToolError::bad_argument("path", format!("`{}` is no file", path.display())));
             }
-            let mut file = found.open().map_err(crate::door::fs_error)?;
+            let mut file = found.open().map_err(crate::file_access::fs_error)?;
             let length = args.length.unwrap_or(DEFAULT_LENGTH).min(MAX_LENGTH);
             let mut bytes = Vec::new();
             // An offset beyond the end reads nothing, however far it is.

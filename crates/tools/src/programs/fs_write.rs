@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use patch::{NewFile, CommitStep};
+use patch::{CommitStep, NewFile};
 use policy::{Effect, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
 use super::{answer, given};
 use crate::apply_patch::{git_layout_refusal, open_writable_tree};
-use crate::edits::EditTracker;
-use crate::own_files::PrivateFiles;
+use crate::edit_tracker::EditTracker;
+use crate::private_files::PrivateFiles;
 
 /// The `fs_write` tool.
 pub(super) struct FsWriteTool(pub(super) Arc<EditTracker>);
@@ -65,7 +65,8 @@ impl ToolHandler for FsWriteTool {
             }
             let data = json!({ "created": found.is_none(), "size": size });
             let mut text = format!("{size} bytes written to `{}`", args.path);
-            for line in PrivateFiles::among(std::iter::once(real.as_str()), permit.read_scope()).note_lines() {
+            for line in PrivateFiles::among(std::iter::once(real.as_str()), permit.read_scope()).note_lines()
+            {
                 text = format!("{text}\n{line}");
             }
             Ok(answer(text, data))

@@ -8,10 +8,10 @@ use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
 use super::answer;
-use crate::commands::{CommandRunner, CommandRequest, reject_nul, resolve_workdir};
+use crate::commands::{CommandRequest, CommandRunner, reject_nul, resolve_workdir};
 
 /// The `process_start` tool.
 pub(super) struct ProcessStartTool(pub(super) Arc<CommandRunner>);
@@ -78,7 +78,8 @@ impl ToolHandler for ProcessStartTool {
             None if args.stdin => Stdio::Fed,
             None => Stdio::Piped,
         };
-        let wanted = CommandRequest { argv, shown, workdir: args.cwd.as_deref(), stdio, lifetime: Lifetime::Session };
+        let wanted =
+            CommandRequest { argv, shown, workdir: args.cwd.as_deref(), stdio, lifetime: Lifetime::Session };
         let (session, pump) = commands.start(wanted, permit, cx).await?;
         // The program reads it a moment later; until then all of the output is kept.
         session.keep_for_stream();

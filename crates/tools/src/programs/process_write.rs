@@ -6,7 +6,7 @@ use policy::{Effect, Intent, Permit, ProgramInput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
 use super::answer;
 use crate::commands::CommandRunner;
@@ -40,7 +40,10 @@ impl ToolHandler for ProcessWriteTool {
         let session = find_session(&self.0, args.process_id)?;
         if !args.text.is_empty() {
             session.write_input(args.text.as_bytes()).map_err(|fault| {
-                ToolError::bad_argument("text", format!("process {} cannot take it: {fault}", args.process_id))
+                ToolError::bad_argument(
+                    "text",
+                    format!("process {} cannot take it: {fault}", args.process_id),
+                )
             })?;
         }
         if args.close {

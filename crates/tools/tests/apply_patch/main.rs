@@ -5,29 +5,29 @@
     reason = "tests may unwrap, and look at real files"
 )]
 
-mod asking;
-mod formats;
-mod guarded;
-mod halted;
-mod refusals;
-mod seen;
+mod approval;
+mod cancelled;
+mod patch_formats;
+mod protected_paths;
+mod rejected_patches;
+mod stale_files;
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use engine::{CallEvent, CallObserver, ToolRegistry, ToolRouter};
-use exec::machine::ThisMachine;
+use exec::this_machine::ThisMachine;
 use policy::rules::{RuleLayer, RuleSet};
 use policy::{
-    ApprovalPolicy, Confinement, DEFAULT_DENY_READ, DenyRead, Gate, Grant, Grants, ApprovalQuestion, ReadScope,
-    ReviewDecision, ReadRoot, SandboxPolicy,
+    ApprovalPolicy, ApprovalQuestion, Confinement, DEFAULT_DENY_READ, DenyRead, Gate, Grant, Grants,
+    ReadRoot, ReadScope, ReviewDecision, SandboxPolicy,
 };
 use serde_json::Value;
 use testkit::{TestApprover, TestWorkspace};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
-use tool::{CallId, ToolNotice, WorkingDir, ToolCall, ToolOutput, ToolPayload};
+use tool::{CallId, ToolCall, ToolNotice, ToolOutput, ToolPayload, WorkingDir};
 use toolgate_tools::{EditTracker, ImageSettings};
 
 /// A workspace with a router for its tools.

@@ -9,9 +9,12 @@ use insta::assert_snapshot;
 use policy::SandboxPolicy;
 use serde_json::{Value, json};
 use testkit::TestWorkspace;
-use tool::{CallId, ToolErrorKind, LocalShellCall, ToolCall, ToolOutput, ToolPayload};
+use tool::{CallId, LocalShellCall, ToolCall, ToolErrorKind, ToolOutput, ToolPayload};
 
-use crate::bench::{CommandHarness, CommandToolsSetup, assert_none_left, structured_field, session_id, unique_sleep_mark, output_text, router, runtime};
+use crate::harness::{
+    CommandHarness, CommandToolsSetup, assert_none_left, output_text, router, runtime, session_id,
+    structured_field, unique_sleep_mark,
+};
 
 pub(crate) fn command_runs_in_the_given_workdir() {
     let bench = CommandHarness::new();
@@ -43,7 +46,8 @@ pub(crate) fn command_runs_in_the_given_workdir() {
             );
         }
     }
-    let told = output_text(&bench.call("shell", &json!({"command": ["sh", "-c", "echo $PWD"], "workdir": "sub"})));
+    let told =
+        output_text(&bench.call("shell", &json!({"command": ["sh", "-c", "echo $PWD"], "workdir": "sub"})));
     assert_eq!(told.trim(), root.join("sub").to_string_lossy());
 }
 
@@ -83,7 +87,9 @@ pub(crate) fn unusable_workdir_is_named() {
 pub(crate) fn programs_that_cannot_run_say_why() {
     let bench = CommandHarness::new();
     let w = &bench.workspace;
-    w.write_file("plain", "#!/bin/sh\n").write_file("dir/a", "").write_file("lost", "#!/no/such/interpreter\n");
+    w.write_file("plain", "#!/bin/sh\n")
+        .write_file("dir/a", "")
+        .write_file("lost", "#!/no/such/interpreter\n");
     w.write_file("text", "echo no first line that names an interpreter\n")
         .write_file("junk", [0x7f, b'E', b'L', b'F', 0, 1]);
     for name in ["lost", "text", "junk"] {
@@ -160,7 +166,9 @@ pub(crate) fn too_many_arguments_are_rejected() {
 pub(crate) fn simple_scripts_behave_as_in_a_shell() {
     let bench = CommandHarness::new();
     let w = &bench.workspace;
-    w.write_file("tool", "#!/bin/sh\necho tool \"$@\"\nexit 3\n").write_file("plain", "echo plain\n").write_file("dir/ls", "");
+    w.write_file("tool", "#!/bin/sh\necho tool \"$@\"\nexit 3\n")
+        .write_file("plain", "echo plain\n")
+        .write_file("dir/ls", "");
     for name in ["tool", "plain"] {
         fs::set_permissions(w.path().join(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -202,7 +210,11 @@ pub(crate) fn simple_scripts_behave_as_in_a_shell() {
     let scripts = scripts.into_iter().chain(more).map(str::to_owned).chain(paths);
     for script in scripts {
         let of = |answer: ToolOutput| {
-            (structured_field(&answer, "stdout").to_owned(), structured_field(&answer, "stderr").to_owned(), answer.facts.exit_code)
+            (
+                structured_field(&answer, "stdout").to_owned(),
+                structured_field(&answer, "stderr").to_owned(),
+                answer.facts.exit_code,
+            )
         };
         let placed =
             of(bench.call("exec_command", &json!({"cmd": script, "login": false, "yield_time_ms": 30_000})));
@@ -356,7 +368,11 @@ pub(crate) fn the_local_shell_call_is_read() {
     // Every other field of an action is accepted, or rejected with a message.
     let with = |field: &str, value: Value| {
         let more = serde_json::Map::from_iter([(field.to_owned(), value)]);
-        call(LocalShellCall { command: words(&["sh", "-c", "echo \"$A\""]), more, ..LocalShellCall::default() })
+        call(LocalShellCall {
+            command: words(&["sh", "-c", "echo \"$A\""]),
+            more,
+            ..LocalShellCall::default()
+        })
     };
     assert_eq!(output_text(&with("env", json!({"A": "a b"}))), "a b\n");
     assert_eq!(output_text(&with("command", json!("A=script; echo $A"))), "script\n");
@@ -389,8 +405,10 @@ pub(crate) fn a_time_limit_of_a_session_holds_after_its_call() {
     // Remaining child processes are killed too, and the command's own exit status counts.
     let script = format!("sleep {mark} >/dev/null 2>&1 & sleep 0.5; exit 3");
     let left = bench.call("exec_command", &json!({"cmd": script, "timeout_ms": 1500, "yield_time_ms": 250}));
-    let ended =
-        bench.call("write_stdin", &json!({"session_id": crate::bench::session_id(&left), "yield_time_ms": 30000}));
+    let ended = bench.call(
+        "write_stdin",
+        &json!({"session_id": crate::harness::session_id(&left), "yield_time_ms": 30000}),
+    );
     assert_eq!((ended.facts.error, ended.facts.exit_code), (None, Some(3)), "{}", ended.joined_text());
     // A call with a time limit waits as long as that limit.
     let done = bench.call("exec_command", &json!({"cmd": "sleep 0.5; echo done", "timeout": 60000}));
@@ -441,7 +459,8 @@ pub(crate) fn all_command_tools_accept_escalation_arguments() {
 }
 
 pub(crate) fn a_read_only_policy_lets_commands_read() {
-    let bench = CommandToolsSetup { sandbox: SandboxPolicy::ReadOnly, ..CommandToolsSetup::default() }.harness();
+    let bench =
+        CommandToolsSetup { sandbox: SandboxPolicy::ReadOnly, ..CommandToolsSetup::default() }.harness();
     bench.workspace.write_file("home/.bash_profile", "echo run >> ~/ran\n");
     let ran = bench.workspace.path().join("home/ran");
     let touch = format!("echo here; touch {}", ran.display());

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use policy::{EnvironmentPolicy, InheritScope};
 use serde_json::json;
 
-use crate::bench::{CommandHarness, CommandToolsSetup, output_text};
+use crate::harness::{CommandHarness, CommandToolsSetup, output_text};
 
 fn host() -> Vec<(&'static str, String)> {
     [
@@ -140,7 +140,8 @@ pub(crate) fn pagers_do_not_block() {
     let bench = CommandHarness::new();
     let script = "git init -q . && git -c user.email=a@b -c user.name=n commit -q --allow-empty -m first && git log && git --no-pager branch -a";
     for tty in [false, true] {
-        let answer = bench.start_script(script, &json!({"tty": tty, "workdir": "home", "yield_time_ms": 30_000}));
+        let answer =
+            bench.start_script(script, &json!({"tty": tty, "workdir": "home", "yield_time_ms": 30_000}));
         assert_eq!(answer.facts.exit_code, Some(0), "{}", answer.joined_text());
         assert!(output_text(&answer).contains("    first\n"), "{}", output_text(&answer));
     }

@@ -6,7 +6,9 @@ use insta::assert_snapshot;
 use serde_json::json;
 use tool::ToolErrorKind;
 
-use crate::bench::{CommandHarness, assert_none_left, processes_with_mark, unique_sleep_mark, output_text, python_path};
+use crate::harness::{
+    CommandHarness, assert_none_left, output_text, processes_with_mark, python_path, unique_sleep_mark,
+};
 
 pub(crate) fn a_broken_pipe_ends_the_writer() {
     let bench = CommandHarness::new();
@@ -81,8 +83,10 @@ pub(crate) fn ctrl_c_is_a_signal_where_there_is_no_terminal() {
     ");
     let script = "import time\ntry:\n time.sleep(60)\nexcept KeyboardInterrupt:\n print('interrupted', flush=True)\n input()\n";
     bench.workspace.write_file("nap.py", script);
-    let id = bench
-        .start_background(&format!("exec {} nap.py", python_path()), &json!({"stdin": true, "yield_time_ms": 1000}));
+    let id = bench.start_background(
+        &format!("exec {} nap.py", python_path()),
+        &json!({"stdin": true, "yield_time_ms": 1000}),
+    );
     assert_eq!(output_text(&bench.type_in(id, "\u{3}")), "interrupted\n");
     assert_eq!(bench.type_in(id, "on\n").facts.exit_code, Some(0));
 }

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use testkit::TestWorkspace;
 use tool::{ToolCall, ToolOutput};
 
-use crate::bench::{
-    CommandHarness, CommandToolsSetup, assert_none_left, eventually, session_id, processes_with_mark, unique_sleep_mark, output_text, python_path, router, runtime, wait_within,
+use crate::harness::{
+    CommandHarness, CommandToolsSetup, assert_none_left, eventually, output_text, processes_with_mark,
+    python_path, router, runtime, session_id, unique_sleep_mark, wait_within,
 };
 
 /// Ways to outlive the parent process. Each prints `ready` once it has started.
@@ -218,7 +219,8 @@ pub(crate) fn lifetimes_turn_session_and_keep() {
     let processes = Arc::default();
     let runtime = runtime();
     let (turn, session, keep) = (unique_sleep_mark(), unique_sleep_mark(), unique_sleep_mark());
-    let commands = CommandToolsSetup { processes: Arc::clone(&processes), ..CommandToolsSetup::default() }.command_runner(&workspace);
+    let commands = CommandToolsSetup { processes: Arc::clone(&processes), ..CommandToolsSetup::default() }
+        .command_runner(&workspace);
     let first = router(&workspace, &commands);
     let mut kept = None;
     for (lifetime, mark) in [("turn", &turn), ("session", &session), ("keep", &keep)] {
@@ -234,7 +236,8 @@ pub(crate) fn lifetimes_turn_session_and_keep() {
     wait_within(Duration::from_secs(3), "end of the session's", || processes_with_mark(&session).is_empty());
     assert!(!processes_with_mark(&keep).is_empty());
     // Another tool system of the same program finds the session and has full control of it.
-    let commands = CommandToolsSetup { processes: Arc::clone(&processes), ..CommandToolsSetup::default() }.command_runner(&workspace);
+    let commands = CommandToolsSetup { processes: Arc::clone(&processes), ..CommandToolsSetup::default() }
+        .command_runner(&workspace);
     let second = router(&workspace, &commands);
     let listed = call(&runtime, &second, "list_sessions", &json!({})).joined_text();
     assert!(
@@ -297,7 +300,8 @@ pub(crate) fn started_process_has_its_own_session_and_no_inherited_fds() {
 pub(crate) fn removed_workdir_is_handled() {
     let bench = CommandHarness::new();
     bench.workspace.write_file("gone/a", "");
-    let id = bench.start_background("read x; pwd -P || echo lost", &json!({"stdin": true, "workdir": "gone"}));
+    let id =
+        bench.start_background("read x; pwd -P || echo lost", &json!({"stdin": true, "workdir": "gone"}));
     fs::remove_dir_all(bench.workspace.path().join("gone")).unwrap();
     assert!(bench.type_in(id, "\n").joined_text().contains("exited with code"));
     let answer = bench.call("shell", &json!({"command": ["true"], "workdir": "gone"}));

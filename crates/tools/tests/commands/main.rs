@@ -5,28 +5,28 @@
     reason = "tests may unwrap, and look at real files and processes"
 )]
 
-mod accounting;
 mod arguments;
-mod bench;
-mod deltas;
 mod environment;
+mod harness;
 mod input;
-mod labels;
 mod lifetime;
-mod login;
+mod login_profile;
 mod output;
+mod output_streaming;
+mod report_labels;
+mod resource_usage;
 mod stories;
 mod terminal;
 
-use accounting::*;
 use arguments::*;
-use deltas::*;
 use environment::*;
 use input::*;
-use labels::*;
 use lifetime::*;
-use login::*;
+use login_profile::*;
 use output::*;
+use output_streaming::*;
+use report_labels::*;
+use resource_usage::*;
 use stories::*;
 use terminal::*;
 

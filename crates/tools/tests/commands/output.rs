@@ -8,14 +8,19 @@ use insta::assert_snapshot;
 use serde_json::json;
 use tool::ToolOutput;
 
-use crate::bench::{CommandHarness, CommandToolsSetup, eventually, structured_field, mask_numbers, output_text, python_path};
+use crate::harness::{
+    CommandHarness, CommandToolsSetup, eventually, mask_numbers, output_text, python_path, structured_field,
+};
 
 pub(crate) fn streams_are_apart_for_programs_and_together_for_models() {
     let bench = CommandHarness::new();
     let script = "echo one; sleep 0.1; echo two >&2; sleep 0.1; printf three; sleep 0.1; echo four >&2";
     for answer in [bench.run_script(script), bench.start_script(script, &json!({"yield_time_ms": 30_000}))] {
         assert_eq!(output_text(&answer), "one\ntwo\nthreefour\n");
-        assert_eq!((structured_field(&answer, "stdout"), structured_field(&answer, "stderr")), ("one\nthree", "two\nfour\n"));
+        assert_eq!(
+            (structured_field(&answer, "stdout"), structured_field(&answer, "stderr")),
+            ("one\nthree", "two\nfour\n")
+        );
         assert_eq!(structured_field(&answer, "output"), "one\ntwo\nthreefour\n");
     }
 }
@@ -64,8 +69,8 @@ pub(crate) fn what_fits_into_memory_but_not_into_an_answer_is_kept_too() {
     assert_eq!(output_text(&bench.run_script("seq 1000")).lines().count(), 1000);
     assert_eq!(bench.kept_files().len(), 1);
     // Terminal output is kept unchanged.
-    let answer =
-        bench.start_script("seq 20000", &json!({"max_output_tokens": 100, "tty": true, "yield_time_ms": 30_000}));
+    let answer = bench
+        .start_script("seq 20000", &json!({"max_output_tokens": 100, "tty": true, "yield_time_ms": 30_000}));
     assert_eq!(fs::read_to_string(place(&answer)).unwrap(), whole.replace('\n', "\r\n"));
 }
 
@@ -84,8 +89,8 @@ pub(crate) fn output_beyond_the_kept_limit_is_reported() {
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
     };
     let before = resident();
-    let id =
-        bench.start_background("read x; head -c 200M /dev/zero | tr '\\0' x; sleep 60", &json!({"stdin": true}));
+    let id = bench
+        .start_background("read x; head -c 200M /dev/zero | tr '\\0' x; sleep 60", &json!({"stdin": true}));
     bench.find_session(id).write_input(b"\n").unwrap();
     let mut most = 0;
     eventually("all of it", || {
@@ -137,7 +142,8 @@ pub(crate) fn a_hundred_thousand_tiny_writes_are_captured() {
     let bench = CommandHarness::new();
     let script =
         "import os\nfor i in range(50000):\n os.write(1, b'o%d\\n' % i)\n os.write(2, b'e%d\\n' % i)\n";
-    let answer = bench.call("shell", &json!({"command": [python_path(), "-c", script], "timeout_ms": 60_000}));
+    let answer =
+        bench.call("shell", &json!({"command": [python_path(), "-c", script], "timeout_ms": 60_000}));
     let usage = answer.facts.usage.unwrap();
     let lines = |letter: &str| (0..50_000).map(|n| format!("{letter}{n}\n")).collect::<String>();
     let (out, err) = (lines("o"), lines("e"));
@@ -165,7 +171,7 @@ pub(crate) fn a_character_in_two_polls_is_one() {
     let bench = CommandHarness::new();
     let script = r"printf 'x\xe2\x82'; read x; printf '\xac\n'; read x";
     let started = bench.start_script(script, &json!({"stdin": true, "yield_time_ms": 250}));
-    let id = crate::bench::session_id(&started).unwrap();
+    let id = crate::harness::session_id(&started).unwrap();
     let polled = bench.type_in(id, "\n");
     assert_eq!(output_text(&started) + &output_text(&polled), "x€\n");
 }
@@ -212,8 +218,10 @@ pub(crate) fn the_limit_of_all_answers_holds() {
     for answer in [
         bench.run_script("seq 100000"),
         bench.start_script("seq 100000", &json!({"max_output_tokens": 50_000, "yield_time_ms": 30_000})),
-        bench
-            .start_script("seq 100000", &json!({"max_output_tokens": 50_000, "yield_time_ms": 30_000, "tty": true})),
+        bench.start_script(
+            "seq 100000",
+            &json!({"max_output_tokens": 50_000, "yield_time_ms": 30_000, "tty": true}),
+        ),
     ] {
         let text = answer.joined_text();
         assert!(text.len() <= 4000, "{}", text.len());
@@ -230,7 +238,7 @@ pub(crate) fn successive_polls_return_all_output() {
     bench.workspace.write_file("chatty.py", script);
     let run = format!("{} chatty.py", python_path());
     let started = bench.start_script(&run, &json!({"stdin": true}));
-    let id = crate::bench::session_id(&started).unwrap();
+    let id = crate::harness::session_id(&started).unwrap();
     let mut all = output_text(&started);
     let mut polls = 0;
     let until = Instant::now() + Duration::from_secs(60);

@@ -3,14 +3,14 @@
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::bench::{CommandHarness, eventually, output_text, python_path};
+use crate::harness::{CommandHarness, eventually, output_text, python_path};
 
 pub(crate) fn a_web_server_in_the_background() {
     let bench = CommandHarness::new();
     bench.workspace.write_file("site/hello.txt", "hello from the server\n");
     let serve = format!("exec {} -u -m http.server 0 --bind 127.0.0.1", python_path());
     let started = bench.start_script(&serve, &json!({"workdir": "site"}));
-    let id = crate::bench::session_id(&started).unwrap_or_else(|| panic!("{}", started.joined_text()));
+    let id = crate::harness::session_id(&started).unwrap_or_else(|| panic!("{}", started.joined_text()));
     let mut said = output_text(&started);
     for _ in 0..10 {
         if said.contains(" port ") {
@@ -39,9 +39,10 @@ pub(crate) fn a_web_server_in_the_background() {
 
 pub(crate) fn a_build_that_fails_and_then_does_not() {
     let bench = CommandHarness::new();
-    bench
-        .workspace
-        .write_file("check.sh", "grep -q good input || { echo 'input is not good' >&2; exit 1; }; echo fine\n");
+    bench.workspace.write_file(
+        "check.sh",
+        "grep -q good input || { echo 'input is not good' >&2; exit 1; }; echo fine\n",
+    );
     bench.workspace.write_file("input", "bad\n");
     let answer = bench.call("shell_command", &json!({"command": "bash check.sh"}));
     assert_eq!((answer.success, answer.facts.exit_code), (false, Some(1)));

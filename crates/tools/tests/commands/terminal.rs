@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::bench::{CommandHarness, eventually, output_text, python_path};
+use crate::harness::{CommandHarness, eventually, output_text, python_path};
 
 const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
@@ -21,7 +21,10 @@ fn screen(bench: &CommandHarness, id: u32) -> String {
 
 pub(crate) fn a_python_session() {
     let bench = CommandHarness::new();
-    let id = bench.start_background(&format!("{} -i -q", python_path()), &json!({"tty": true, "yield_time_ms": 30_000}));
+    let id = bench.start_background(
+        &format!("{} -i -q", python_path()),
+        &json!({"tty": true, "yield_time_ms": 30_000}),
+    );
     bench.type_until(id, "def double(n):\n    return 2 * n\n\n", ">>> ");
     let said = bench.type_until(id, "double(21)\n", "42\n");
     assert!(said.starts_with("double(21)\n42\n"), "{said}");
@@ -52,7 +55,7 @@ pub(crate) fn a_prompt_is_answered_early() {
     Output:
     Password:
     ");
-    let id = crate::bench::session_id(&answer).unwrap();
+    let id = crate::harness::session_id(&answer).unwrap();
     let answer =
         bench.call("write_stdin", &json!({"session_id": id, "chars": "secret\n", "yield_time_ms": 30_000}));
     // The input is not echoed.
@@ -187,8 +190,10 @@ pub(crate) fn a_full_screen_program() {
     let lines: String = (1..=100).map(|n| format!("line {n}\n")).collect();
     bench.workspace.write_file("text", lines);
     if installed(&bench, "less") {
-        let id = bench
-            .start_background("less text", &json!({"tty": true, "rows": 6, "cols": 40, "yield_time_ms": 1000}));
+        let id = bench.start_background(
+            "less text",
+            &json!({"tty": true, "rows": 6, "cols": 40, "yield_time_ms": 1000}),
+        );
         eventually("its first screen", || screen(&bench, id).contains("line 5"));
         bench.type_in(id, "G");
         eventually("its last screen", || screen(&bench, id).contains("line 100"));

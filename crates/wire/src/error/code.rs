@@ -143,7 +143,10 @@ impl ModelErrorCode {
             }
             Self::Forbidden => format!("; use a key with more rights in `{variable}`, or another model"),
             Self::NotFound => {
-                format!("; check the model's name and the base URL, to which `/{}` is added", dialect.endpoint_path())
+                format!(
+                    "; check the model's name and the base URL, to which `/{}` is added",
+                    dialect.endpoint_path()
+                )
             }
             Self::Quota => "; check the plan and the billing of the account".to_owned(),
             Self::ContextLength => "; shorten the conversation, or begin a new one".to_owned(),

@@ -129,7 +129,12 @@ fn a_prompt_that_is_too_long_is_known_in_every_server_s_words() {
         ),
     ] {
         let error = dialect.http_error(status, None, &body.to_string());
-        assert_eq!((error.code, error.retry), (ModelErrorCode::ContextLength, RetryAdvice::Never), "{}", error.message);
+        assert_eq!(
+            (error.code, error.retry),
+            (ModelErrorCode::ContextLength, RetryAdvice::Never),
+            "{}",
+            error.message
+        );
     }
 }
 

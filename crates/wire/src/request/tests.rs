@@ -16,8 +16,10 @@ fn items(dialect: Dialect) -> Vec<SerializedItem> {
     let mut items = vec![dialect.user_message("Read.", &[])];
     items.extend(dialect.assistant_turn(&said));
     items.extend(
-        dialect
-            .turn_replies(&said, [(&"b".into(), &ToolOutput::text("B")), (&"a".into(), &ToolOutput::text("A"))]),
+        dialect.turn_replies(
+            &said,
+            [(&"b".into(), &ToolOutput::text("B")), (&"a".into(), &ToolOutput::text("A"))],
+        ),
     );
     items.push(dialect.user_message("Faster!", &[picture]));
     items.iter().map(|item| dialect.serialize_item(item)).collect()

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use tool::{OutputImage, OutputItem, ToolCall, ToolOutput, ToolSpec};
 
-use super::{FunctionDeclaration, base64_of, call, images_of, pieces_of, text_of, words_of};
-use crate::said::{TurnPiece, TurnContent};
-use crate::{Dialect, AssistantTurn, ApiCompat};
+use super::{FunctionDeclaration, base64_of, call_fields, images_of, pieces_of, text_of, words_of};
+use crate::assistant_turn::{TurnContent, TurnPiece};
+use crate::{ApiCompat, AssistantTurn, Dialect};
 
 /// Writes a tool declaration; `None` for tools that cannot be functions.
 pub(crate) fn tool_declaration(spec: &ToolSpec, style: &ApiCompat) -> Option<Value> {
@@ -55,9 +55,9 @@ fn foreign_block(piece: &TurnPiece) -> Option<Value> {
 fn tool_use(call: &ToolCall, raw: Option<&Value>) -> Value {
     let mut block = raw.filter(|raw| raw.is_object()).cloned().unwrap_or_else(|| json!({}));
     block["type"] = json!("tool_use");
-    block["id"] = json!(call::valid_id(&call.id));
-    block["name"] = json!(call::valid_name(&call.name));
-    block["input"] = call::arguments_object(call);
+    block["id"] = json!(call_fields::valid_id(&call.id));
+    block["name"] = json!(call_fields::valid_name(&call.name));
+    block["input"] = call_fields::arguments_object(call);
     block
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn tool_result(call: &ToolCall, output: &ToolOutput) -> Value {
         // The API accepts only text in an error result.
         (false, true) => json!(format!("{}\n(a picture was left out)", output.joined_text()).trim_start()),
     };
-    let id = call::valid_id(&call.id);
+    let id = call_fields::valid_id(&call.id);
     let mut result = json!({ "type": "tool_result", "tool_use_id": id, "content": content });
     if !output.success {
         result["is_error"] = json!(true);

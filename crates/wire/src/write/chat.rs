@@ -6,9 +6,9 @@
 use serde_json::{Value, json};
 use tool::{OutputImage, StrictMode, ToolCall, ToolOutput, ToolSpec};
 
-use super::{FunctionDeclaration, call, data_url, images_of, text_of, words_of};
-use crate::said::{TurnPiece, TurnContent};
-use crate::{Dialect, AssistantTurn, ApiCompat};
+use super::{FunctionDeclaration, call_fields, data_url, images_of, text_of, words_of};
+use crate::assistant_turn::{TurnContent, TurnPiece};
+use crate::{ApiCompat, AssistantTurn, Dialect};
 
 /// Field names of a message's reasoning; a server uses one of them.
 pub(crate) const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
@@ -69,7 +69,7 @@ pub(crate) fn assistant_message(said: &AssistantTurn) -> Option<Value> {
 /// Writes a call, with the extra fields that its own server requires back, e.g. Gemini's thought signature.
 fn tool_call(piece: &TurnPiece, own: bool) -> Option<Value> {
     let (TurnContent::Call(call) | TurnContent::Unread(call, _)) = &piece.what else { return None };
-    let function = json!({ "name": call::valid_name(&call.name), "arguments": call::arguments_text(call) });
+    let function = json!({ "name": call_fields::valid_name(&call.name), "arguments": call_fields::arguments_text(call) });
     let mut written = json!({ "id": call.id.as_str(), "type": "function", "function": function });
     if let Some(raw) = piece.raw.as_ref().filter(|_| own) {
         copy(raw, &[EXTRA], &mut written);

@@ -4,15 +4,15 @@
 //! carries text only. The API's own documents disagree on whether that item is paired by `id` or by `call_id`. Codex
 //! always answered with `function_call_output`, which every client's types accept.
 
-mod said;
+mod assistant_items;
 
 use serde_json::{Value, json};
 use tool::{OutputImage, OutputItem, StrictMode, ToolCall, ToolOutput, ToolPayload, ToolSpec};
 
 use super::{FunctionDeclaration, data_url, images_of, pieces_of, text_of, words_of};
-use crate::{FreeformDeclaration, ApiCompat};
+use crate::{ApiCompat, FreeformDeclaration};
 
-pub(crate) use said::assistant_items;
+pub(crate) use assistant_items::assistant_items;
 
 /// Writes a tool declaration.
 pub(crate) fn tool_declaration(spec: &ToolSpec, style: &ApiCompat) -> Value {

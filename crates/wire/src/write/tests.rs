@@ -5,11 +5,11 @@ use std::fmt::Write;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tool::{
-    FreeformSpec, FunctionSpec, TextGrammar, OutputImage, OutputItem, JsonSchema, LocalShellCall, StrictMode, ToolCall, ToolOutput,
-    ToolPayload, ToolSpec,
+    FreeformSpec, FunctionSpec, JsonSchema, LocalShellCall, OutputImage, OutputItem, StrictMode, TextGrammar,
+    ToolCall, ToolOutput, ToolPayload, ToolSpec,
 };
 
-use crate::{Dialect, FreeformDeclaration, IntegerSpelling, ApiCompat, mcp_tools};
+use crate::{ApiCompat, Dialect, FreeformDeclaration, IntegerSpelling, mcp_tools};
 
 fn specs() -> [ToolSpec; 5] {
     let schema = |value: Value| JsonSchema::from_foreign(&value, 5_000).unwrap();

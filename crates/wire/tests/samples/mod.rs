@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use tool::{
-    FreeformSpec, FunctionSpec, TextGrammar, OutputImage, OutputItem, JsonSchema, LocalShellCall, StrictMode, ToolCall, ToolOutput,
-    ToolPayload, ToolSpec,
+    FreeformSpec, FunctionSpec, JsonSchema, LocalShellCall, OutputImage, OutputItem, StrictMode, TextGrammar,
+    ToolCall, ToolOutput, ToolPayload, ToolSpec,
 };
 
 /// Returns one tool of every form.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tool::{OutputImage, ToolOutput, ToolSpec};
-use toolgate_wire::{Dialect, SerializedItem, ReasoningMode, ModelRequest, AssistantTurn, ApiCompat};
+use toolgate_wire::{ApiCompat, AssistantTurn, Dialect, ModelRequest, ReasoningMode, SerializedItem};
 
 use crate::samples::specs;
 

@@ -1,19 +1,19 @@
 //! `toolgate acp`: serves as the agent of an editor over the Agent Client Protocol (ACP).
 
-mod asks;
-mod calls;
-mod edits;
-mod house;
-mod line;
-mod live;
-mod modes;
-mod open;
-mod outputs;
-mod prompt;
+mod call_view;
+mod editor_approver;
+mod editor_session;
+mod editor_updates;
+mod history;
+mod live_output;
+mod mcp_servers;
+mod open_session;
+mod patch_preview;
+mod prompt_blocks;
 mod protocol;
-mod replay;
-mod servers;
-mod updates;
+mod server;
+mod session_mode;
+mod update_sender;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -22,23 +22,29 @@ use std::sync::Arc;
 use rpc::{ConnectionLimits, LineTransport};
 
 use crate::args::AcpArgs;
-use crate::commands::mcp::ended;
+use crate::cli_fault::CliFault;
+use crate::commands::mcp::stop_signals;
 use crate::config::UserDirs;
-use crate::fault::CliFault;
-use crate::screen;
-use house::AcpServer;
+use crate::terminal_output;
+use server::AcpServer;
 
 pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, CliFault> {
     if std::io::stdin().is_terminal() {
-        screen::print_hint("editors start this command and talk to it; docs/acp.md says how. Ctrl-D ends");
+        terminal_output::print_hint(
+            "editors start this command and talk to it; docs/acp.md says how. Ctrl-D ends",
+        );
     }
     super::block_on(async {
         let house = Arc::new(AcpServer::new(args, UserDirs::from_env()?));
         let host = Arc::clone(&house) as Arc<dyn rpc::RpcHost>;
-        let serving = rpc::serve_connection(host, LineTransport(tokio::io::stdin(), tokio::io::stdout()), ConnectionLimits::default());
+        let serving = rpc::serve_connection(
+            host,
+            LineTransport(tokio::io::stdin(), tokio::io::stdout()),
+            ConnectionLimits::default(),
+        );
         let ended = tokio::select! {
             () = serving => Ok(ExitCode::SUCCESS),
-            signalled = ended::wait_for_signal() => Ok(ExitCode::from(signalled?)),
+            signalled = stop_signals::wait_for_signal() => Ok(ExitCode::from(signalled?)),
         };
         house.close().await;
         ended

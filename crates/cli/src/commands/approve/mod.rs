@@ -1,8 +1,8 @@
 //! `toolgate approve`: answers the approval questions of running `toolgate mcp` servers in this terminal.
 
-mod painted;
-mod servers;
-pub(crate) mod wire;
+pub(crate) mod approval_protocol;
+mod sanitize_ansi;
+mod server_discovery;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -13,20 +13,20 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use self::servers::{ServerMessage, ServerDiscovery};
-use self::wire::{FromTerminal, ToTerminal};
-use super::mcp::ended::wait_for_signal;
+use self::approval_protocol::{FromTerminal, ToTerminal};
+use self::server_discovery::{ServerDiscovery, ServerMessage};
+use super::mcp::stop_signals::wait_for_signal;
 use crate::approve::{ApprovalDialogue, PromptScope, TerminalApprover};
 use crate::args::ApproveArgs;
+use crate::cli_fault::CliFault;
 use crate::config::UserDirs;
-use crate::fault::CliFault;
-use crate::{private, screen};
+use crate::{private_dirs, terminal_output};
 
 pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, CliFault> {
     let terminal = TerminalApprover::detect()
         .ok_or_else(|| CliFault::usage("there is no terminal to ask at; run `toolgate approve` in one"))?;
-    let directories = private::approval_socket_dirs(&UserDirs::from_env()?);
-    screen::print_stderr(&waits(&directories));
+    let directories = private_dirs::approval_socket_dirs(&UserDirs::from_env()?);
+    terminal_output::print_stderr(&waits(&directories));
     super::block_on(async {
         let size = TerminalApprover::size()?;
         let (sender, heard) = mpsc::channel(16);
@@ -45,8 +45,8 @@ pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, CliFault> {
 /// skipped.
 fn waits(directories: &[PathBuf]) -> String {
     let listed = directories.iter().map(|directory| {
-        let shown = screen::to_one_line(&directory.display().to_string());
-        match private::is_private_dir(directory) {
+        let shown = terminal_output::to_one_line(&directory.display().to_string());
+        match private_dirs::is_private_dir(directory) {
             Ok(true) => format!("  {shown}"),
             Ok(false) => format!("  {shown} (not looked at: it is not yours alone; `chmod 700` it)"),
             Err(_) => format!("  {shown} (not there yet)"),
@@ -61,7 +61,7 @@ fn waits(directories: &[PathBuf]) -> String {
 
 /// A question of one server.
 struct ServerQuestion {
-    server: servers::ServerConnection,
+    server: server_discovery::ServerConnection,
     id: u64,
     digest: String,
     text: String,
@@ -98,7 +98,7 @@ impl QuestionQueue {
                     }
                     Some(heard) = heard.recv() => {
                         if heard.settles(&server, id) {
-                            screen::print_hint("that was answered elsewhere, or given up");
+                            terminal_output::print_hint("that was answered elsewhere, or given up");
                             break;
                         }
                         self.hear(heard)?;
@@ -111,12 +111,15 @@ impl QuestionQueue {
     fn hear(&mut self, heard: ServerMessage) -> io::Result<()> {
         let ServerMessage { server, told } = heard;
         match told {
-            Some(ToTerminal::Hello { server: about }) => screen::print_hint(&format!("{about} is there")),
+            Some(ToTerminal::Hello { server: about }) => {
+                terminal_output::print_hint(&format!("{about} is there"))
+            }
             Some(ToTerminal::Question { id, digest, text, rule, choices }) => {
                 let width = TerminalApprover::size()?.width;
                 // The server's text is sanitized: it cannot move the cursor or hide characters on this
                 // terminal.
-                let (text, rule) = (painted::sanitize(&text), rule.map(|rule| painted::sanitize(&rule)));
+                let (text, rule) =
+                    (sanitize_ansi::sanitize(&text), rule.map(|rule| sanitize_ansi::sanitize(&rule)));
                 let dialogue = ApprovalDialogue::new(choices, PromptScope::Server, rule, width);
                 self.questions.push_back(ServerQuestion { server, id, digest, text, dialogue });
             }
@@ -136,7 +139,7 @@ mod tests {
     #[test]
     fn searched_directories_are_printed() {
         let home = tempfile::tempdir().unwrap();
-        private::ensure_private_dir(&home.path().join("run")).unwrap();
+        private_dirs::ensure_private_dir(&home.path().join("run")).unwrap();
         let places = [home.path().join("run"), home.path().join("none"), "/".into()];
         let said = waits(&places).replace(&home.path().display().to_string(), "~");
         insta::assert_snapshot!(said, @"

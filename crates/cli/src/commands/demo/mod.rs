@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use agent::{ScriptedBackend, ScriptedTurn};
 use toolgate::wire::{Dialect, ReasoningMode};
-use toolgate::{Approver, BoxFuture, CallId, ApprovalQuestion, ReviewDecision};
+use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
 
 use crate::approve::TerminalApprover;
-use crate::args::{ConfinementArgs, DemoArgs, WorkspaceArgs, RunArgs};
+use crate::args::{ConfinementArgs, DemoArgs, RunArgs, WorkspaceArgs};
+use crate::cli_fault::CliFault;
 use crate::commands::run::{self, ChosenModel, RunInputs};
 use crate::compose::ToolFormApi;
-use crate::config::{ApprovalMode, UserDirs, SandboxMode, ConfinementTier};
-use crate::fault::CliFault;
-use crate::screen::{self, FAINT, NAME};
+use crate::config::{ApprovalMode, ConfinementTier, SandboxMode, UserDirs};
+use crate::terminal_output::{self, FAINT, NAME};
 
 const SCRIPT: &str = include_str!("script.jsonl");
 const PROMPT: &str = "The word count is wrong: check.sh fails. Find out why, fix it, and tidy up.";
@@ -28,11 +28,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
     let stage = DemoDirectory::set(args.keep)?;
     let project = stage.at.join("project");
-    screen::print_stderr(&format!(
+    terminal_output::print_stderr(&format!(
         "{FAINT}A small broken project is in {}. The model is scripted; tools, sandbox, policy and journal are real.{FAINT:#}",
         project.display()
     ));
-    screen::print_stderr(&format!("{NAME}›{NAME:#} {PROMPT}"));
+    terminal_output::print_stderr(&format!("{NAME}›{NAME:#} {PROMPT}"));
     let home = stage.at.join("home");
     let dirs = UserDirs {
         home: std::env::home_dir(),
@@ -52,15 +52,21 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
     let asked = RunArgs { prompt: Some(PROMPT.to_owned()), json: args.json, place, ..RunArgs::default() };
     let turns = ScriptedTurn::parse_script(SCRIPT).map_err(|fault| CliFault::failed(fault.to_string()))?;
     let model = Arc::new(ScriptedBackend::new(Dialect::Responses, turns));
-    let chosen = ChosenModel { model, name: "scripted".to_owned(), reasoning: ReasoningMode::None, api: ToolFormApi::OpenAi };
+    let chosen = ChosenModel {
+        model,
+        name: "scripted".to_owned(),
+        reasoning: ReasoningMode::None,
+        api: ToolFormApi::OpenAi,
+    };
     let person = TerminalApprover::detect().filter(|_| !args.json);
     let approver = Arc::new(DemoApprover { person: person.clone() });
-    let code = run::run_with(&asked, RunInputs { dirs, chosen: Some(chosen), person, approver: Some(approver) })?;
-    screen::print_stderr(&format!(
+    let code =
+        run::run_with(&asked, RunInputs { dirs, chosen: Some(chosen), person, approver: Some(approver) })?;
+    terminal_output::print_stderr(&format!(
         "{FAINT}Next: `toolgate run 'fix the failing test'` with a model of yours, `toolgate mcp` under an agent of yours, `toolgate sandbox -- CMD`.{FAINT:#}"
     ));
     if args.keep {
-        screen::print_hint(&format!("all of it is still in {}", stage.at.display()));
+        terminal_output::print_hint(&format!("all of it is still in {}", stage.at.display()));
     }
     Ok(code)
 }
@@ -74,14 +80,15 @@ impl Approver for DemoApprover {
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let Some(person) = &self.person else {
-                let why: Vec<String> = question.why.iter().map(toolgate::ApprovalReason::describe_for_user).collect();
-                let why = screen::to_one_line(&why.join("; "));
-                screen::print_stderr(&format!(
+                let why: Vec<String> =
+                    question.why.iter().map(toolgate::ApprovalReason::describe_for_user).collect();
+                let why = terminal_output::to_one_line(&why.join("; "));
+                terminal_output::print_stderr(&format!(
                     "{NAME}?{NAME:#} {why} {FAINT}(nobody is there to ask: the demo says yes){FAINT:#}"
                 ));
                 return ReviewDecision::Approved;
             };
-            screen::print_stderr(&format!(
+            terminal_output::print_stderr(&format!(
                 "{FAINT}In {} seconds the demo says yes for you.{FAINT:#}",
                 PATIENCE.as_secs()
             ));

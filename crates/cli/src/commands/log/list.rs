@@ -7,26 +7,26 @@ use journal::SessionSummary;
 use serde_json::{Value, json};
 
 use crate::args::LogArgs;
+use crate::cli_fault::CliFault;
 use crate::config::UserDirs;
-use crate::fault::CliFault;
-use crate::journals::amount;
-use crate::screen::{self, FAINT, NAME};
+use crate::journals::format_amount;
+use crate::terminal_output::{self, FAINT, NAME};
 
 /// Characters of a directory that are shown.
 const DIRECTORY: usize = 40;
 
 pub(super) fn run(directory: &Path, args: &LogArgs) -> Result<ExitCode, CliFault> {
-    let sessions =
-        journal::list_sessions(directory, args.number.into()).map_err(|fault| CliFault::failed(fault.to_string()))?;
+    let sessions = journal::list_sessions(directory, args.number.into())
+        .map_err(|fault| CliFault::failed(fault.to_string()))?;
     if args.json {
         for session in &sessions {
-            screen::print_text(&as_json(session).to_string())?;
+            terminal_output::print_text(&as_json(session).to_string())?;
         }
     } else if sessions.is_empty() {
-        screen::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
+        terminal_output::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
     } else {
         let home = UserDirs::from_env()?.home;
-        screen::print_styled(&table(&sessions, home.as_deref(), screen::terminal_width()))?;
+        terminal_output::print_styled(&table(&sessions, home.as_deref(), terminal_output::terminal_width()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -73,14 +73,18 @@ fn table(sessions: &[SessionSummary], home: Option<&Path>, width: Option<usize>)
     let head = row("SESSION", "BEGAN (UTC)", ["PROMPTS", "CALLS", "STATE"]);
     let mut text = format!("{FAINT}{head}DIRECTORY  FIRST PROMPT{FAINT:#}\n");
     for session in sessions {
-        let (prompts, calls) = (amount::format_count(session.prompts), amount::format_count(session.calls));
+        let (prompts, calls) =
+            (format_amount::format_count(session.prompts), format_amount::format_count(session.calls));
         let state = SessionStatus::from_listed(session).as_str().replace('_', " ");
         let id = session.id.as_str();
-        let rest = row("", &amount::format_minute(&session.started), [&prompts, &calls, &state]);
+        let rest = row("", &format_amount::format_minute(&session.started), [&prompts, &calls, &state]);
         let agent = session.agent.as_ref().map(|agent| format!("[{agent}] ")).unwrap_or_default();
         let about = format!("{}  {agent}{}", tail(&short(&session.cwd, home)), session.first_prompt);
-        let line =
-            clipped(&format!("{}{}", rest.trim_start(), screen::to_one_line(&about)), width, id.len() + 2);
+        let line = clipped(
+            &format!("{}{}", rest.trim_start(), terminal_output::to_one_line(&about)),
+            width,
+            id.len() + 2,
+        );
         text += &format!("{NAME}{id}{NAME:#}  {}\n", line.trim_end());
     }
     text
@@ -155,14 +159,25 @@ mod tests {
     #[test]
     fn each_session_is_listed_on_one_line() {
         let sessions = [
-            SessionSummary { is_open: true, ended: some("x"), ..listed("20261117-080000-abcdef", "fix the tests") },
-            SessionSummary { ended: some("done"), ..listed("20261117-080000-000001", "\u{1b}[2J\u{202e}evil") },
+            SessionSummary {
+                is_open: true,
+                ended: some("x"),
+                ..listed("20261117-080000-abcdef", "fix the tests")
+            },
+            SessionSummary {
+                ended: some("done"),
+                ..listed("20261117-080000-000001", "\u{1b}[2J\u{202e}evil")
+            },
             SessionSummary {
                 interrupted: some("ctrl-c"),
                 cwd: "/srv".to_owned(),
                 ..listed("20261116-213602-4f9a1c", "x")
             },
-            SessionSummary { started: String::new(), cwd: String::new(), ..listed("20261116-213601-000000", "") },
+            SessionSummary {
+                started: String::new(),
+                cwd: String::new(),
+                ..listed("20261116-213601-000000", "")
+            },
         ];
         let plain = |width| {
             anstream::adapter::strip_str(&table(&sessions, Some(Path::new("/home/me")), width)).to_string()

@@ -2,8 +2,8 @@
 
 mod list;
 mod page;
-mod sheet;
-mod text;
+mod session_text;
+mod text_layout;
 mod verify;
 
 use std::ffi::OsStr;
@@ -14,19 +14,19 @@ use std::process::ExitCode;
 use journal::JournalReader;
 
 use crate::args::{LogArgs, LogCommand};
-use crate::fault::CliFault;
-use crate::journals::excerpt::TextTruncator;
-use crate::journals::story::{JournalEnding, SessionTimeline, describe_journal_fault};
-use crate::journals::which::{self, ResolvedSession};
-use crate::screen;
+use crate::cli_fault::CliFault;
+use crate::journals::resolve_session::{self, ResolvedSession};
+use crate::journals::timeline::{JournalEnding, SessionTimeline, describe_journal_fault};
+use crate::journals::truncate::TextTruncator;
+use crate::terminal_output;
 
 pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, CliFault> {
     if let Some(LogCommand::Verify(args)) = &args.command {
         return verify::run(args);
     }
-    let directory = which::sessions_directory()?;
+    let directory = resolve_session::sessions_directory()?;
     let Some(word) = &args.session else { return list::run(&directory, args) };
-    let meant = which::resolve(&directory, word)?;
+    let meant = resolve_session::resolve(&directory, word)?;
     #[cfg(feature = "otlp")]
     if let Some(url) = &args.otlp {
         return crate::otlp::export_session(&meant, url);
@@ -34,10 +34,10 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, CliFault> {
     if args.json {
         return lines(&meant);
     }
-    let story =
-        SessionTimeline::read(&meant.path, TextTruncator::for_reading()).map_err(|fault| CliFault::usage(fault.to_string()))?;
+    let story = SessionTimeline::read(&meant.path, TextTruncator::for_reading())
+        .map_err(|fault| CliFault::usage(fault.to_string()))?;
     match args.html.as_deref() {
-        None => screen::print_styled(&text::render(&meant.name, &story))?,
+        None => terminal_output::print_styled(&session_text::render(&meant.name, &story))?,
         Some(file) if file.as_os_str() == OsStr::new("-") => {
             let mut out = io::stdout().lock();
             out.write_all(page::render(&meant.name, &story).as_bytes())?;
@@ -62,7 +62,9 @@ fn lines(meant: &ResolvedSession) -> Result<ExitCode, CliFault> {
             return Ok(changed(meant, &describe_journal_fault(&fault)));
         }
         if is_terminal {
-            out.write_all(screen::escape_invisible(&String::from_utf8_lossy(records.last_line())).as_bytes())?;
+            out.write_all(
+                terminal_output::escape_invisible(&String::from_utf8_lossy(records.last_line())).as_bytes(),
+            )?;
         } else {
             out.write_all(records.last_line())?;
         }
@@ -73,7 +75,10 @@ fn lines(meant: &ResolvedSession) -> Result<ExitCode, CliFault> {
 }
 
 fn changed(meant: &ResolvedSession, why: &str) -> ExitCode {
-    screen::print_error(&format!("`{}` is shown only as far as it is as it was written: {why}", meant.name));
+    terminal_output::print_error(&format!(
+        "`{}` is shown only as far as it is as it was written: {why}",
+        meant.name
+    ));
     ExitCode::FAILURE
 }
 

@@ -6,18 +6,21 @@ use journal::{JournalFault, VerifiedJournal};
 use serde_json::{Value, json};
 
 use crate::args::LogVerifyArgs;
-use crate::fault::{CliFault, USAGE};
-use crate::journals::amount;
-use crate::journals::story::describe_journal_fault;
-use crate::journals::which::{self, ResolvedSession};
-use crate::screen;
+use crate::cli_fault::{CliFault, USAGE};
+use crate::journals::format_amount;
+use crate::journals::resolve_session::{self, ResolvedSession};
+use crate::journals::timeline::describe_journal_fault;
+use crate::terminal_output;
 
 pub(crate) fn run(args: &LogVerifyArgs) -> Result<ExitCode, CliFault> {
-    let directory = which::sessions_directory()?;
+    let directory = resolve_session::sessions_directory()?;
     let meant = if args.sessions.is_empty() {
-        which::all_sessions(&directory)?
+        resolve_session::all_sessions(&directory)?
     } else {
-        args.sessions.iter().map(|word| which::resolve(&directory, word)).collect::<Result<_, _>>()?
+        args.sessions
+            .iter()
+            .map(|word| resolve_session::resolve(&directory, word))
+            .collect::<Result<_, _>>()?
     };
     let mut worst = 0;
     // Prints each line as soon as it is known: there may be many sessions.
@@ -25,10 +28,10 @@ pub(crate) fn run(args: &LogVerifyArgs) -> Result<ExitCode, CliFault> {
         let verified = journal::verify_journal(&meant.path);
         worst = worst.max(code(&verified));
         let line = if args.json { as_json(meant, &verified).to_string() } else { line(meant, &verified) };
-        screen::print_text(&line)?;
+        terminal_output::print_text(&line)?;
     }
     if meant.is_empty() {
-        screen::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
+        terminal_output::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
     }
     Ok(ExitCode::from(worst))
 }
@@ -43,16 +46,20 @@ fn code(verified: &Result<VerifiedJournal, JournalFault>) -> u8 {
 }
 
 fn line(meant: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault>) -> String {
-    let name = screen::to_one_line(&meant.name);
+    let name = terminal_output::to_one_line(&meant.name);
     let Ok(VerifiedJournal { records, head, torn }) = verified else {
         let why = verified.as_ref().err().map(describe_journal_fault).unwrap_or_default();
-        return format!("{name}  wrong  {}", screen::to_one_line(&why));
+        return format!("{name}  wrong  {}", terminal_output::to_one_line(&why));
     };
     let torn = torn.map(|torn| {
-        let (line, bytes) = (torn.line, amount::format_bytes(torn.bytes));
+        let (line, bytes) = (torn.line, format_amount::format_bytes(torn.bytes));
         format!("  (line {line} was not written to its end: {bytes}, which count for nothing)")
     });
-    format!("{name}  holds  {:>12}  {head}{}", amount::pluralize(*records, "line"), torn.unwrap_or_default())
+    format!(
+        "{name}  holds  {:>12}  {head}{}",
+        format_amount::pluralize(*records, "line"),
+        torn.unwrap_or_default()
+    )
 }
 
 fn as_json(meant: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault>) -> Value {

@@ -1,32 +1,32 @@
 //! `toolgate mcp`: serves our tools to other agents as an MCP server.
 
-mod board;
-mod catalogue;
-pub(super) mod counter;
-mod desk;
-pub(super) mod ended;
-mod form;
-mod line;
-mod on_demand;
-mod served;
-pub(super) mod token;
+pub(super) mod access_token;
+mod approval_form;
+mod approval_router;
+pub(super) mod approval_socket;
+mod client_bridge;
+mod mcp_host;
+mod on_demand_servers;
+mod pending_questions;
+pub(super) mod stop_signals;
+mod tool_catalogue;
 
 use std::io::{self, IsTerminal};
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ::mcp::serve::{HttpEndpoint, ToolHost, PATH, ServeFault, serve_http, serve_stdio};
+use ::mcp::serve::{HttpEndpoint, PATH, ServeFault, ToolHost, serve_http, serve_stdio};
 use toolgate::CancellationToken;
 
-use self::board::PendingQuestions;
-use self::counter::ApprovalSocket;
-use self::desk::ApprovalRouter;
-use self::served::{HostEnvironment, McpHost};
+use self::approval_router::ApprovalRouter;
+use self::approval_socket::ApprovalSocket;
+use self::mcp_host::{HostEnvironment, McpHost};
+use self::pending_questions::PendingQuestions;
 use crate::args::McpArgs;
+use crate::cli_fault::CliFault;
 use crate::config::UserDirs;
-use crate::fault::CliFault;
-use crate::screen;
+use crate::terminal_output;
 
 pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
     if let Some(command) = &args.command {
@@ -37,7 +37,9 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
     let ground = HostEnvironment::new(args, Arc::new(ApprovalRouter::new(Arc::clone(&board))))?;
     let served = Arc::new(McpHost::at_start_directory(ground)?);
     if door.is_none() && io::stdin().is_terminal() {
-        screen::print_hint("agents start this command and talk to it; docs/mcp-server.md says how. Ctrl-D ends");
+        terminal_output::print_hint(
+            "agents start this command and talk to it; docs/mcp-server.md says how. Ctrl-D ends",
+        );
     }
     super::block_on(async {
         let stop = CancellationToken::new();
@@ -52,7 +54,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
         let ended = tokio::select! {
             served = serving => served.map(|()| ExitCode::SUCCESS),
             () = answering(counter, &board) => Ok(ExitCode::SUCCESS),
-            signalled = ended::wait_for_signal() => Ok(ExitCode::from(signalled?)),
+            signalled = stop_signals::wait_for_signal() => Ok(ExitCode::from(signalled?)),
         };
         served.close().await;
         ended.map_err(|fault| match fault {
@@ -67,7 +69,7 @@ async fn answering(counter: Result<ApprovalSocket, io::Error>, board: &Arc<Pendi
     match counter {
         Ok(counter) => counter.serve_terminals(board).await,
         Err(error) => {
-            screen::print_hint(&format!("`toolgate approve` will not find this server: {error}"));
+            terminal_output::print_hint(&format!("`toolgate approve` will not find this server: {error}"));
             std::future::pending::<()>().await;
         }
     }
@@ -84,13 +86,16 @@ fn door(args: &McpArgs, address: SocketAddr) -> Result<HttpEndpoint, CliFault> {
     let listener = TcpListener::bind(address)
         .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;
     let address = listener.local_addr()?;
-    let (entry, bring) = token::load_entry(args.token_env.as_deref(), &UserDirs::from_env()?)?;
-    screen::print_stderr(&format!("serving at http://{address}{PATH}"));
-    screen::print_stderr(&format!("the token is {}", screen::escape_invisible(&bring.place)));
-    screen::print_stderr(&format!(
+    let (entry, bring) = access_token::load_entry(args.token_env.as_deref(), &UserDirs::from_env()?)?;
+    terminal_output::print_stderr(&format!("serving at http://{address}{PATH}"));
+    terminal_output::print_stderr(&format!(
+        "the token is {}",
+        terminal_output::escape_invisible(&bring.place)
+    ));
+    terminal_output::print_stderr(&format!(
         "claude mcp add --transport http toolgate http://{}{PATH} --header \"Authorization: Bearer {}\"",
         reached(address, &args.allow_remote),
-        screen::escape_invisible(&bring.shell)
+        terminal_output::escape_invisible(&bring.shell)
     ));
     Ok(HttpEndpoint { listener, entry, names: args.allow_remote.clone() })
 }

@@ -1,15 +1,15 @@
 //! `toolgate pipe`: reads a model's items as JSON lines and writes the items that answer them.
 
-mod asking;
-mod eliciting;
-mod events;
-mod lines;
-mod session;
+mod approvals;
+mod elicitations;
+mod event_queue;
+mod input_lines;
+mod pipe_session;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use asking::{question_json as question, parse_decision as decision};
-pub(crate) use events::event_line;
+pub(crate) use approvals::{parse_decision as decision, question_json as question};
+pub(crate) use event_queue::event_line;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -19,46 +19,50 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use toolgate::mcp::{Elicitor, McpClientDeps};
-use toolgate::{Approver, ToolMetrics, CallObserver};
+use toolgate::{Approver, CallObserver, ToolMetrics};
 
 use crate::args::PipeArgs;
+use crate::cli_fault::{CliFault, INTERRUPTED};
 use crate::compose::{ComposedTools, compose};
 use crate::config::UserDirs;
-use crate::fault::{CliFault, INTERRUPTED};
-use crate::screen;
-use crate::servers::{self, ServerNotices};
-use crate::turns::TurnDiffRecorder;
+use crate::mcp_servers::{self, ServerNotices};
+use crate::terminal_output;
+use crate::turn_diff_store::TurnDiffRecorder;
 
 pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
     let composed = compose(&args.place)?;
-    let (events, happened) = events::channel();
+    let (events, happened) = event_queue::channel();
     let watched = args.events.then(|| Arc::new(events) as Arc<dyn CallObserver>);
     let composed = watched.into_iter().fold(composed, ComposedTools::with_observer);
     // Without `--ask` there is no approver: a call that needs approval is refused at once.
-    let (approver, asked) = asking::channel();
-    let (elicit, wanted) = eliciting::channel();
+    let (approver, asked) = approvals::channel();
+    let (elicit, wanted) = elicitations::channel();
     let approver = args.ask.then(|| Arc::new(approver) as Arc<dyn Approver>);
     let composed = approver.into_iter().fold(composed, ComposedTools::with_approver);
     if io::stdin().is_terminal() {
-        screen::print_hint("reading a model's items from the terminal, one JSON value a line; Ctrl-D ends");
+        terminal_output::print_hint(
+            "reading a model's items from the terminal, one JSON value a line; Ctrl-D ends",
+        );
     }
     super::block_on(async {
         let elicit = args.ask.then(|| Arc::new(elicit) as Arc<dyn Elicitor>);
-        let means = McpClientDeps { watch: Some(Arc::new(ServerNotices::All)), elicit, ..McpClientDeps::default() };
+        let means =
+            McpClientDeps { watch: Some(Arc::new(ServerNotices::All)), elicit, ..McpClientDeps::default() };
         let (composed, servers) = composed.start_servers(means, |_| true)?;
         let toolgate = composed.build()?;
         if let Some(servers) = &servers {
             servers.wait_for_required().await.map_err(|missing| CliFault::usage(missing.to_string()))?;
         }
-        let write = |line: &Value| screen::print_text(&line.to_string());
+        let write = |line: &Value| terminal_output::print_text(&line.to_string());
         let state = UserDirs::from_env()?.state;
         let turns = args.events.then(|| TurnDiffRecorder::start(&toolgate, state.as_deref()));
-        let mut session = session::PipeSession::new(args.wire.dialect(), &toolgate, write, turns);
-        let stopped = session.run(lines::spawn_stdin_reader(), happened, (asked, wanted), interrupts()?).await?;
+        let mut session = pipe_session::PipeSession::new(args.wire.dialect(), &toolgate, write, turns);
+        let stopped =
+            session.run(input_lines::spawn_stdin_reader(), happened, (asked, wanted), interrupts()?).await?;
         toolgate.close().await;
-        servers::close_servers(servers).await;
+        mcp_servers::close_servers(servers).await;
         if let Some(hint) = session.hint() {
-            screen::print_hint(&hint);
+            terminal_output::print_hint(&hint);
         }
         if args.stats {
             stats(toolgate.router().metrics());
@@ -82,10 +86,13 @@ fn interrupts() -> Result<mpsc::Receiver<()>, CliFault> {
 }
 
 fn stats(metrics: &ToolMetrics) {
-    screen::print_stderr("tool             calls   errors      p50      p99");
+    terminal_output::print_stderr("tool             calls   errors      p50      p99");
     for tool in metrics.snapshot() {
         let (p50, p99) = (tool.percentile(50), tool.percentile(99));
         let (calls, errors) = (tool.call_count(), tool.errors);
-        screen::print_stderr(&format!("{:<14} {calls:>7}  {errors:>7}  {p50:>7.1?}  {p99:>7.1?}", tool.tool));
+        terminal_output::print_stderr(&format!(
+            "{:<14} {calls:>7}  {errors:>7}  {p50:>7.1?}  {p99:>7.1?}",
+            tool.tool
+        ));
     }
 }

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolgate::wire::Dialect;
 use toolgate::{
-    CallId, Cx, CallEvent, OutputFacts, ToolNotice, CallObserver, OutputStream, Permit, ToolError, ToolHandler, ToolOutput,
-    Toolgate, ProcessUsage,
+    CallEvent, CallId, CallObserver, Cx, OutputFacts, OutputStream, Permit, ProcessUsage, ToolError,
+    ToolHandler, ToolNotice, ToolOutput, Toolgate,
 };
 
-use super::events;
-use super::lines::InputLine;
-use super::session::PipeSession;
+use super::event_queue;
+use super::input_lines::InputLine;
+use super::pipe_session::PipeSession;
 
 const PIECE: &str = "yes\n";
 
@@ -56,7 +56,7 @@ async fn session(
     yes: EndlessTool,
     mut read: impl FnMut(&Value, &mpsc::Sender<InputLine>, &mpsc::Sender<()>) -> io::Result<()>,
 ) -> io::Result<bool> {
-    let (events, happened) = events::channel();
+    let (events, happened) = event_queue::channel();
     let toolgate = Toolgate::at("/").tool(yes).observer(Arc::new(events)).build().unwrap();
     let (input, lines) = mpsc::channel(2);
     let (interrupt, interrupts) = mpsc::channel(1);
@@ -67,13 +67,19 @@ async fn session(
         read(line, &input, &interrupt)
     };
     let mut session = PipeSession::new(Dialect::Responses, &toolgate, write, None);
-    let running =
-        session.run(lines, happened, (super::asking::channel().1, super::eliciting::channel().1), interrupts);
+    let running = session.run(
+        lines,
+        happened,
+        (super::approvals::channel().1, super::elicitations::channel().1),
+        interrupts,
+    );
     tokio::time::timeout(Duration::from_secs(60), running).await.unwrap()
 }
 
 fn send(input: &mpsc::Sender<InputLine>, line: &Value) {
-    input.try_send(InputLine::Text(line.to_string().into_bytes())).unwrap_or_else(|_| panic!("there is room"));
+    input
+        .try_send(InputLine::Text(line.to_string().into_bytes()))
+        .unwrap_or_else(|_| panic!("there is room"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -120,7 +126,7 @@ async fn a_flood_does_not_drown_a_line_that_cancels() {
 
 #[tokio::test]
 async fn long_pieces_wait_too_and_nobody_waits_for_a_session_that_is_over() {
-    let (events, mut happened) = events::channel();
+    let (events, mut happened) = event_queue::channel();
     let text = "x".repeat(1 << 20);
     let call = CallId::from("1");
     assert!(events.ready().is_none());

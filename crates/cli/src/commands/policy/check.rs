@@ -7,8 +7,8 @@ use toolgate::rules::{RuleFault, RuleSet};
 
 use super::{RuleFileText, count, pages};
 use crate::args::PolicyCheckArgs;
-use crate::fault::CliFault;
-use crate::screen::{self, FAINT, NAME};
+use crate::cli_fault::CliFault;
+use crate::terminal_output::{self, FAINT, NAME};
 
 pub(crate) fn run(args: &PolicyCheckArgs) -> Result<ExitCode, CliFault> {
     let pages = pages(&args.file, args.cwd.as_deref())?;
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &PolicyCheckArgs) -> Result<ExitCode, CliFault> {
     let right = read.iter().all(|(_, rules)| rules.is_ok());
     if args.json {
         let files: Vec<Value> = read.iter().map(|(page, rules)| as_json(page, rules)).collect();
-        screen::print_text(&json!({ "right": right, "files": files }).to_string())?;
+        terminal_output::print_text(&json!({ "right": right, "files": files }).to_string())?;
     } else {
         for (page, rules) in &read {
             print(page, rules)?;
@@ -36,18 +36,18 @@ fn parsed(page: &RuleFileText) -> Result<Option<RuleSet>, RuleFault> {
 
 fn print(page: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>) -> Result<(), CliFault> {
     let file = page.file.to_string_lossy();
-    let file = screen::escape_invisible(&file);
+    let file = terminal_output::escape_invisible(&file);
     match rules {
-        Ok(None) => screen::print_styled(&format!("{FAINT}{file}: not there{FAINT:#}\n"))?,
+        Ok(None) => terminal_output::print_styled(&format!("{FAINT}{file}: not there{FAINT:#}\n"))?,
         Ok(Some(rules)) => {
             let count = count(rules.len(), "rule");
-            screen::print_styled(&format!("{NAME}{file}{NAME:#}: {count}, {}\n", whose(page)))?;
+            terminal_output::print_styled(&format!("{NAME}{file}{NAME:#}: {count}, {}\n", whose(page)))?;
             for warning in rules.warnings() {
-                let why = screen::escape_invisible(&warning.why).into_owned();
-                screen::print_styled(&format!("  line {}: {why}\n", warning.rule.line))?;
+                let why = terminal_output::escape_invisible(&warning.why).into_owned();
+                terminal_output::print_styled(&format!("  line {}: {why}\n", warning.rule.line))?;
             }
         }
-        Err(fault) => screen::print_error(&fault.to_string()),
+        Err(fault) => terminal_output::print_error(&fault.to_string()),
     }
     Ok(())
 }

@@ -4,14 +4,16 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use exec::machine::describe_untrusted;
+use exec::this_machine::describe_untrusted;
 use serde_json::{Value, json};
-use toolgate::{CommandAnalysis, Gate, Intent, CommandRisk, ClassifiedCommand, WorkingDir, ToolCall, Toolgate, Verdict};
+use toolgate::{
+    ClassifiedCommand, CommandAnalysis, CommandRisk, Gate, Intent, ToolCall, Toolgate, Verdict, WorkingDir,
+};
 
 use crate::args::{OutputFormat, PolicyExplainArgs};
+use crate::cli_fault::CliFault;
 use crate::compose::compose;
-use crate::fault::CliFault;
-use crate::screen::{self, FAINT, NAME};
+use crate::terminal_output::{self, FAINT, NAME};
 
 /// The exit status for a call that needs approval.
 const ASKS: u8 = 3;
@@ -30,8 +32,8 @@ pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, CliFault> {
         (None, None) => args.json.is_some(),
     };
     match as_json {
-        true => screen::print_text(&json(gate, &tool, &verdict, account.as_ref()).to_string())?,
-        false => screen::print_styled(&text(gate, &verdict, account.as_ref(), &cwd))?,
+        true => terminal_output::print_text(&json(gate, &tool, &verdict, account.as_ref()).to_string())?,
+        false => terminal_output::print_styled(&text(gate, &verdict, account.as_ref(), &cwd))?,
     }
     Ok(match verdict {
         Verdict::Allow(_) => ExitCode::SUCCESS,
@@ -75,7 +77,9 @@ fn describe_verdict(verdict: &Verdict) -> (&'static str, Vec<String>) {
             let gives = permit.grants().iter().map(|grant| format!("a rule or an answer lets it {grant}"));
             ("allow", gives.collect())
         }
-        Verdict::Ask(question) => ("ask", question.why.iter().map(toolgate::ApprovalReason::describe_for_user).collect()),
+        Verdict::Ask(question) => {
+            ("ask", question.why.iter().map(toolgate::ApprovalReason::describe_for_user).collect())
+        }
         Verdict::Forbid(denial) => ("forbid", vec![denial.to_string()]),
     }
 }
@@ -97,7 +101,7 @@ fn text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>, cwd: 
     let (approval, sandbox) = (gate.approval(), gate.sandbox().as_str());
     let _ = writeln!(out, "{FAINT} under approval {approval}, sandbox {sandbox}{FAINT:#}");
     for why in &why {
-        let _ = writeln!(out, "  because {}", screen::escape_invisible(why));
+        let _ = writeln!(out, "  because {}", terminal_output::escape_invisible(why));
     }
     let Some(account) = account else { return out };
     // The shell that runs a script is left out: it says nothing about the script.
@@ -108,36 +112,39 @@ fn text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>, cwd: 
         let mut command = part.command.clone();
         command.through.drain(..usize::from(shell).min(command.through.len()));
         let command = command.to_string();
-        let _ = writeln!(out, "  {} {FAINT}[{class}{why}]{FAINT:#}", screen::escape_invisible(&command));
+        let _ =
+            writeln!(out, "  {} {FAINT}[{class}{why}]{FAINT:#}", terminal_output::escape_invisible(&command));
         for said in &part.rules {
             let may = if said.certain { "" } else { "perhaps " };
             let (rule, decision) = (&said.rule, said.rule.decision.as_str());
             let reason = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             let place = format!("{}:{}", rule.file.display(), rule.line);
             let line = format!("{may}{decision} by {place}{reason}");
-            let _ = writeln!(out, "      {}", screen::escape_invisible(&line));
+            let _ = writeln!(out, "      {}", terminal_output::escape_invisible(&line));
         }
         if let Some((_, word)) = part.uncovered_word() {
             let line = format!("the rule does not cover `{word}`: it changes what runs, or where it writes");
-            let _ = writeln!(out, "      {}", screen::escape_invisible(&line));
+            let _ = writeln!(out, "      {}", terminal_output::escape_invisible(&line));
         }
         if let Some(program) = part.program.as_ref().filter(|program| !program.trusted) {
             let what = match program.path.as_os_str().is_empty() {
                 true => "no program of that name is found".to_owned(),
                 false => format!("{} {}", program.path.display(), describe_untrusted(&program.path, cwd)),
             };
-            let _ = writeln!(out, "      {}", screen::escape_invisible(&what));
+            let _ = writeln!(out, "      {}", terminal_output::escape_invisible(&what));
         }
     }
     for (name, value, why) in &account.sets {
         let why = why.map(|why| format!(" {FAINT}[dangerous: {why}]{FAINT:#}")).unwrap_or_default();
-        let _ = writeln!(out, "  sets {}{why}", screen::escape_invisible(&format!("{name}={value}")));
+        let _ =
+            writeln!(out, "  sets {}{why}", terminal_output::escape_invisible(&format!("{name}={value}")));
     }
     for name in &account.defines {
-        let _ = writeln!(out, "  defines {}", screen::escape_invisible(name));
+        let _ = writeln!(out, "  defines {}", terminal_output::escape_invisible(name));
     }
     for doubt in &account.undecided {
-        let _ = writeln!(out, "  not decided: {}: {}", doubt.why, screen::escape_invisible(&doubt.text));
+        let _ =
+            writeln!(out, "  not decided: {}: {}", doubt.why, terminal_output::escape_invisible(&doubt.text));
     }
     out
 }

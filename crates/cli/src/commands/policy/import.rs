@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
-use toolgate::rules::{RuleLayer, MAX_BYTES, RuleSet, import};
+use toolgate::rules::{MAX_BYTES, RuleLayer, RuleSet, import};
 
 use super::count;
-use crate::args::{PolicyImportArgs, ForeignRuleFormat};
-use crate::fault::CliFault;
-use crate::screen;
+use crate::args::{ForeignRuleFormat, PolicyImportArgs};
+use crate::cli_fault::CliFault;
+use crate::terminal_output;
 
 pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, CliFault> {
     let text = read(&args.file)?;
@@ -23,16 +23,17 @@ pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, CliFault> {
     let imported = imported.map_err(|fault| CliFault::usage(fault.to_string()))?;
     let out = args.out.as_deref().unwrap_or(Path::new("rules.toml"));
     // Validates the result now, so that invalid rules are not discovered later.
-    RuleSet::parse(&imported.text, out, RuleLayer::User).map_err(|fault| CliFault::usage(fault.to_string()))?;
+    RuleSet::parse(&imported.text, out, RuleLayer::User)
+        .map_err(|fault| CliFault::usage(fault.to_string()))?;
     match &args.out {
         Some(file) => write(file, &imported.text)?,
-        None => screen::print_text(&imported.text)?,
+        None => terminal_output::print_text(&imported.text)?,
     }
     for note in &imported.notes {
-        screen::print_hint(&format!("{}: {}", note.at, note.what));
+        terminal_output::print_hint(&format!("{}: {}", note.at, note.what));
     }
     let (rules, notes) = (count(imported.rules, "rule"), count(imported.notes.len(), "note"));
-    screen::print_hint(&format!("{rules}, {notes}; read them before they are in force"));
+    terminal_output::print_hint(&format!("{rules}, {notes}; read them before they are in force"));
     Ok(ExitCode::SUCCESS)
 }
 

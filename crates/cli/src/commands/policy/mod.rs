@@ -8,12 +8,12 @@ mod test;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use toolgate::rules::{RuleLayer, RuleFault};
+use toolgate::rules::{RuleFault, RuleLayer};
 
 use crate::args::{PolicyArgs, PolicyCommand};
+use crate::cli_fault::CliFault;
 use crate::compose::absolute;
 use crate::config::{UserDirs, rule_files};
-use crate::fault::CliFault;
 
 pub(crate) fn run(args: &PolicyArgs) -> Result<ExitCode, CliFault> {
     match &args.command {
@@ -40,8 +40,11 @@ fn pages(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<RuleFileText>, Cli
             CliFault::usage(format!("`{}` is no directory that can be read: {error}", cwd.display()))
         })?;
         let files = rule_files(&cwd, &UserDirs::from_env()?);
-        let read =
-            |(layer, file): (RuleLayer, PathBuf)| RuleFileText { layer, text: exec::rules::read(&file, layer), file };
+        let read = |(layer, file): (RuleLayer, PathBuf)| RuleFileText {
+            layer,
+            text: exec::rules::read(&file, layer),
+            file,
+        };
         return Ok(files.into_iter().map(read).collect());
     }
     let read = |file: &PathBuf| {

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolgate::rules::{RuleFault, RuleSet, ExampleResult};
+use toolgate::rules::{ExampleResult, RuleFault, RuleSet};
 
 use super::check::fault_json;
 use super::{RuleFileText, count, pages};
 use crate::args::PolicyTestArgs;
-use crate::fault::CliFault;
-use crate::screen::{self, NAME};
+use crate::cli_fault::CliFault;
+use crate::terminal_output::{self, NAME};
 
 pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
     let pages = pages(&args.file, args.cwd.as_deref())?;
@@ -20,13 +20,15 @@ pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
         .all(|(_, tried)| tried.as_ref().is_ok_and(|tried| tried.iter().all(|one| one.fault.is_none())));
     if args.json {
         let files: Vec<Value> = tried.iter().map(|(page, tried)| as_json(page, tried)).collect();
-        screen::print_text(&json!({ "hold": holds, "files": files }).to_string())?;
+        terminal_output::print_text(&json!({ "hold": holds, "files": files }).to_string())?;
     } else {
         for (page, tried) in &tried {
             print(page, tried)?;
         }
         if tried.is_empty() {
-            screen::print_hint("there are no rules; `toolgate policy check` says where they are looked for");
+            terminal_output::print_hint(
+                "there are no rules; `toolgate policy check` says where they are looked for",
+            );
         }
     }
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -44,22 +46,28 @@ fn print(page: &RuleFileText, tried: &Result<Vec<ExampleResult>, RuleFault>) -> 
     let tried = match tried {
         Ok(tried) => tried,
         Err(fault) => {
-            screen::print_error(&fault.to_string());
+            terminal_output::print_error(&fault.to_string());
             return Ok(());
         }
     };
     let file = page.file.to_string_lossy();
-    let file = screen::escape_invisible(&file);
+    let file = terminal_output::escape_invisible(&file);
     let failed = tried.iter().filter(|one| one.fault.is_some()).count();
     let how = match failed {
         0 => "all hold".to_owned(),
         _ => format!("{failed} of them wrong"),
     };
-    screen::print_styled(&format!("{NAME}{file}{NAME:#}: {}, {how}\n", count(tried.len(), "example")))?;
+    terminal_output::print_styled(&format!(
+        "{NAME}{file}{NAME:#}: {}, {how}\n",
+        count(tried.len(), "example")
+    ))?;
     for one in tried {
         if let Some(why) = &one.fault {
             let (line, column) = (one.line, one.column);
-            screen::print_styled(&format!("  {line}:{column}: {}\n", screen::escape_invisible(why)))?;
+            terminal_output::print_styled(&format!(
+                "  {line}:{column}: {}\n",
+                terminal_output::escape_invisible(why)
+            ))?;
         }
     }
     Ok(())

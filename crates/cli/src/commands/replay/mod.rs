@@ -1,8 +1,8 @@
 //! `toolgate replay`: repeats the calls of a session on a copy of its workspace, and compares the answers.
 
-mod back;
-mod compare;
-mod copy;
+mod compare_answers;
+mod diff_reversal;
+mod workspace_copy;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,24 +13,25 @@ use agent::call_from_entry;
 use journal::{JournalEntry, JournalRecord};
 use serde_json::{Value, json};
 use toolgate::{
-    Approver, BoxFuture, CallId, CancellationToken, ToolErrorKind, ApprovalQuestion, ReviewDecision, ToolCall,
-    ToolPayload, Toolgate,
+    ApprovalQuestion, Approver, BoxFuture, CallId, CancellationToken, ReviewDecision, ToolCall,
+    ToolErrorKind, ToolPayload, Toolgate,
 };
 
-use crate::args::{WorkspaceArgs, ReplayArgs};
-use crate::commands::run::title::title;
+use crate::args::{ReplayArgs, WorkspaceArgs};
+use crate::cli_fault::CliFault;
+use crate::commands::run::call_title::title;
 use crate::compose::compose;
 use crate::config::{ApprovalMode, SandboxMode};
-use crate::fault::CliFault;
-use crate::journals::which;
-use crate::screen::{self, FAINT, NAME, to_one_line};
-pub(crate) use back::{reverse_diff, split_undoable};
-use compare::{AnswerDifference, first_difference};
-use copy::WorkspaceCopy;
+use crate::journals::resolve_session;
+use crate::terminal_output::{self, FAINT, NAME, to_one_line};
+use compare_answers::{AnswerDifference, first_difference};
+pub(crate) use diff_reversal::{reverse_diff, split_undoable};
+use workspace_copy::WorkspaceCopy;
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
-    let meant = which::resolve(&which::sessions_directory()?, &args.session)?;
-    let records = journal::read_journal(&meant.path).map_err(|fault| CliFault::failed(fault.to_string()))?.records;
+    let meant = resolve_session::resolve(&resolve_session::sessions_directory()?, &args.session)?;
+    let records =
+        journal::read_journal(&meant.path).map_err(|fault| CliFault::failed(fault.to_string()))?.records;
     let past = RecordedSession::from_records(&records)?;
     let from = args.cwd.clone().unwrap_or_else(|| past.cwd.clone());
     let copy = WorkspaceCopy::create(&from).map_err(|fault| {
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
             } else {
                 "as it is now, since its changes cannot be taken back"
             };
-            screen::print_stderr(&format!(
+            terminal_output::print_stderr(&format!(
                 "{FAINT}{} calls on a copy of {} ({} files), {state}{FAINT:#}",
                 past.calls.len(),
                 from.display(),
@@ -67,12 +68,16 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
             let outcome = then.again(&toolgate, (&past.cwd, &copy.root())).await;
             differ += usize::from(matches!(outcome, ReplayOutcome::Differs(_)));
             let shown = if args.json { outcome.json(then).to_string() } else { outcome.text(then) };
-            if args.json { screen::print_text(&shown)? } else { screen::print_styled(&format!("{shown}\n"))? }
+            if args.json {
+                terminal_output::print_text(&shown)?
+            } else {
+                terminal_output::print_styled(&format!("{shown}\n"))?
+            }
         }
         toolgate.close().await;
         if !args.json {
             let same = past.calls.len() - differ;
-            screen::print_stderr(&format!("{same} the same or not replayed, {differ} different"));
+            terminal_output::print_stderr(&format!("{same} the same or not replayed, {differ} different"));
         }
         Ok(if differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
@@ -103,14 +108,17 @@ struct RecordedCall {
 impl RecordedSession {
     fn from_records(records: &[JournalRecord]) -> Result<Self, CliFault> {
         let session = records.iter().find_map(|record| match &record.entry {
-            JournalEntry::Session { cwd, model, sandbox, approval, .. } => Some((cwd, model, sandbox, approval)),
+            JournalEntry::Session { cwd, model, sandbox, approval, .. } => {
+                Some((cwd, model, sandbox, approval))
+            }
             _ => None,
         });
         let (cwd, model, sandbox, approval) =
             session.ok_or_else(|| CliFault::failed("the journal does not say where the session worked"))?;
         let word = |word: &str| <SandboxMode as clap::ValueEnum>::from_str(word, false);
         let sandbox = word(sandbox).map_err(CliFault::failed)?;
-        let approval = <ApprovalMode as clap::ValueEnum>::from_str(approval, false).map_err(CliFault::failed)?;
+        let approval =
+            <ApprovalMode as clap::ValueEnum>::from_str(approval, false).map_err(CliFault::failed)?;
         let mut past = Self {
             cwd: cwd.into(),
             sandbox,

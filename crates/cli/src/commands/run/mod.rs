@@ -1,38 +1,38 @@
 //! `toolgate run`: runs a model session with live output and optional user input.
 
-mod commands;
-mod desk;
-mod foot;
-mod json;
-mod keys;
-mod lines;
-mod plain;
-mod talk;
-pub(crate) mod title;
+pub(crate) mod call_title;
+mod json_view;
+mod key_decoder;
+mod line_editor;
+mod repl;
+mod slash_commands;
+mod status_lines;
+mod terminal_view;
+mod user_questions;
 
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use agent::{TurnEnd, UserPrompter, SessionObserver};
+use agent::{SessionObserver, TurnEnd, UserPrompter};
 use toolgate::mcp::McpClientDeps;
-use toolgate::{Approver, OutputImage, CallObserver};
+use toolgate::{Approver, CallObserver, OutputImage};
 
 use crate::approve::TerminalApprover;
 use crate::args::RunArgs;
-use crate::commands::serve::content::image_mime_type;
+use crate::cli_fault::CliFault;
+use crate::commands::serve::content_conversion::image_mime_type;
 use crate::compose::compose_in_dirs;
 use crate::config::UserDirs;
-use crate::fault::CliFault;
-use crate::servers::ServerNotices;
+use crate::mcp_servers::ServerNotices;
 pub(crate) use crate::session::ChosenModel;
-use crate::session::model::{self, ModelLocation};
-use crate::session::nursery::SubagentSessions;
+use crate::session::choose_model::{self, ModelLocation};
+use crate::session::subagents::SubagentSessions;
 use crate::session::{self, AssembledSession, SessionSpec, WorktreePool};
-use desk::UserQuestions;
-use lines::TypedLines;
-use talk::{ReplSession, watch_signals};
+use line_editor::TypedLines;
+use repl::{ReplSession, watch_signals};
+use user_questions::UserQuestions;
 
 /// A view of a running session.
 pub(crate) trait SessionView: SessionObserver + CallObserver {
@@ -75,13 +75,17 @@ pub(crate) fn run_with(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, Cli
     let show = choose_view(args.json);
     let (prompt, images) = (prompt(args)?, pictures(args)?);
     let composed = compose_in_dirs(&args.place, dirs.clone(), |_| {})?;
-    let chosen = chosen.map_or_else(|| model::choose_model(&ModelLocation::from_flags(&args.model), composed.model_name()), Ok)?;
+    let chosen = chosen.map_or_else(
+        || choose_model::choose_model(&ModelLocation::from_flags(&args.model), composed.model_name()),
+        Ok,
+    )?;
     let name = chosen.name.clone();
     let desk = Arc::new(UserQuestions::new(&show));
     let sits = person.is_some() && std::io::stdin().is_terminal();
     let processes = Arc::<toolgate::SharedProcesses>::default();
-    let mut composed =
-        composed.with_observer(Arc::clone(&show) as Arc<dyn CallObserver>).with_processes(Arc::clone(&processes));
+    let mut composed = composed
+        .with_observer(Arc::clone(&show) as Arc<dyn CallObserver>)
+        .with_processes(Arc::clone(&processes));
     if let Some(approver) = &approver {
         composed = composed.with_approver(Arc::clone(approver));
     }
@@ -93,7 +97,7 @@ pub(crate) fn run_with(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, Cli
             model: Some(chosen),
             new: journal::SessionId::new(),
             resume: args.resume.clone(),
-            limits: model::limits_from_flags(&args.model),
+            limits: choose_model::limits_from_flags(&args.model),
             instructions: None,
             watch: Arc::clone(&show) as Arc<dyn SessionObserver>,
             person: sits.then(|| Arc::clone(&desk) as Arc<dyn UserPrompter>),
@@ -128,7 +132,7 @@ pub(crate) fn run_with(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, Cli
 }
 
 fn choose_view(to_programs: bool) -> Arc<dyn SessionView> {
-    if to_programs { Arc::new(json::JsonLines) } else { Arc::new(plain::TerminalView::new()) }
+    if to_programs { Arc::new(json_view::JsonLines) } else { Arc::new(terminal_view::TerminalView::new()) }
 }
 
 /// Exports the telemetry of the session, if a collector is configured.
@@ -153,7 +157,7 @@ fn nursery(
         place: args.place.clone(),
         dirs: dirs.clone(),
         chosen: chosen.clone(),
-        limits: model::limits_from_flags(&args.model),
+        limits: choose_model::limits_from_flags(&args.model),
         instructions: None,
         approver,
         only: None,

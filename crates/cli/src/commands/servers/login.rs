@@ -6,18 +6,20 @@ use toolgate::BoxFuture;
 use toolgate::mcp::{self, BrowserOpener, McpServerConfig};
 
 use crate::args::{McpLoginArgs, McpLogoutArgs, WorkspaceArgs};
+use crate::cli_fault::CliFault;
 use crate::compose::working_directory;
 use crate::config::UserDirs;
-use crate::fault::CliFault;
-use crate::{screen, servers};
+use crate::{mcp_servers, terminal_output};
 
 /// Prints the login address. A program that opened it would have to be trusted with it.
 struct AddressPrinter;
 
 impl BrowserOpener for AddressPrinter {
     fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>> {
-        screen::print_stderr("Open this address in a browser on this machine, and come back when you are done:");
-        screen::print_stderr(&screen::escape_invisible(address));
+        terminal_output::print_stderr(
+            "Open this address in a browser on this machine, and come back when you are done:",
+        );
+        terminal_output::print_stderr(&terminal_output::escape_invisible(address));
         Box::pin(std::future::ready(Ok(())))
     }
 }
@@ -26,7 +28,8 @@ fn server(name: &str, place: &WorkspaceArgs) -> Result<McpServerConfig, CliFault
     let config = super::config(place)?;
     let setting = super::named(&config, name)?;
     let (cwd, dirs) = (working_directory(place)?, UserDirs::from_env()?);
-    let described = servers::build_server(setting, &config, (&cwd, &dirs), &servers::ServerProcesses::default());
+    let described =
+        mcp_servers::build_server(setting, &config, (&cwd, &dirs), &mcp_servers::ServerProcesses::default());
     described.map_err(|why| CliFault::usage(format!("{}: the server `{name}`: {why}", setting.source)))
 }
 
@@ -38,7 +41,7 @@ pub(super) fn login(args: &McpLoginArgs) -> Result<ExitCode, CliFault> {
     let scopes =
         if done.scopes.is_empty() { String::new() } else { format!(", with {}", done.scopes.join(" ")) };
     let text = format!("logged in to `{}` by {}{scopes}", args.name, done.issuer);
-    screen::print_text(&screen::escape_invisible(&text))?;
+    terminal_output::print_text(&terminal_output::escape_invisible(&text))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -55,6 +58,6 @@ pub(super) fn logout(args: &McpLogoutArgs) -> Result<ExitCode, CliFault> {
     crate::commands::block_on(async {
         mcp::logout(&server).await.map_err(|fault| CliFault::failed(fault.to_string()))
     })?;
-    screen::print_text(&format!("forgot what the login to `{}` gave", args.name))?;
+    terminal_output::print_text(&format!("forgot what the login to `{}` gave", args.name))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! `toolgate mcp list`, `get` and the other subcommands that manage the configured MCP servers.
 
-mod edit;
+mod add_remove;
 mod login;
 mod test;
 
@@ -9,20 +9,20 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use toolgate::mcp::{ServerHealth, McpServers};
+use toolgate::mcp::{McpServers, ServerHealth};
 
-use crate::args::{McpGetArgs, McpListArgs, WorkspaceArgs, McpServerCommand};
+use crate::args::{McpGetArgs, McpListArgs, McpServerCommand, WorkspaceArgs};
+use crate::cli_fault::CliFault;
 use crate::compose::working_directory;
-use crate::config::{self, Config, UserDirs, ServerSetting, ServerTable, SourcedValue};
-use crate::fault::CliFault;
-use crate::screen::{self, FAINT, NAME};
+use crate::config::{self, Config, ServerSetting, ServerTable, SourcedValue, UserDirs};
+use crate::terminal_output::{self, FAINT, NAME};
 
 pub(crate) fn run(command: &McpServerCommand) -> Result<ExitCode, CliFault> {
     match command {
         McpServerCommand::List(args) => list(args),
         McpServerCommand::Get(args) => get(args),
-        McpServerCommand::Add(args) => edit::add(args),
-        McpServerCommand::Remove(args) => edit::remove(args),
+        McpServerCommand::Add(args) => add_remove::add(args),
+        McpServerCommand::Remove(args) => add_remove::remove(args),
         McpServerCommand::Test(args) => test::run(args),
         McpServerCommand::Login(args) => login::login(args),
         McpServerCommand::Logout(args) => login::logout(args),
@@ -35,13 +35,13 @@ fn config(place: &WorkspaceArgs) -> Result<Config, CliFault> {
 
 /// Waits until all servers have started or failed, and shows the pending ones if that takes a while.
 pub(in crate::commands) async fn wait_until_settled(servers: &McpServers) {
-    let (mut progress, began) = (screen::ProgressLine::new("servers"), Instant::now());
+    let (mut progress, began) = (terminal_output::ProgressLine::new("servers"), Instant::now());
     let mut settled = std::pin::pin!(servers.wait_until_settled(None));
     // ends: servers start or fail in their time
     loop {
         tokio::select! {
             () = &mut settled => return,
-            () = tokio::time::sleep(screen::ProgressLine::EVERY) => progress.show(&waiting(&servers.health(), began)),
+            () = tokio::time::sleep(terminal_output::ProgressLine::EVERY) => progress.show(&waiting(&servers.health(), began)),
         }
     }
 }
@@ -109,11 +109,11 @@ fn list(args: &McpListArgs) -> Result<ExitCode, CliFault> {
             })
         };
         let servers: Vec<Value> = config.servers.iter().map(one).collect();
-        screen::print_text(&json!({ "servers": servers }).to_string())?;
+        terminal_output::print_text(&json!({ "servers": servers }).to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
     if config.servers.is_empty() {
-        screen::print_hint("there are no servers; `toolgate mcp add NAME -- COMMAND` adds one");
+        terminal_output::print_hint("there are no servers; `toolgate mcp add NAME -- COMMAND` adds one");
         return Ok(ExitCode::SUCCESS);
     }
     let width = config.servers.iter().map(|server| server.value.name.len()).max().unwrap_or_default();
@@ -124,11 +124,11 @@ fn list(args: &McpListArgs) -> Result<ExitCode, CliFault> {
         let _infallible = writeln!(
             text,
             "{NAME}{name:width$}{NAME:#}  {}{off}  {FAINT}# {}{FAINT:#}",
-            screen::to_one_line(&reached),
-            screen::to_one_line(&source)
+            terminal_output::to_one_line(&reached),
+            terminal_output::to_one_line(&source)
         );
     }
-    screen::print_styled(&text)?;
+    terminal_output::print_styled(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -137,17 +137,18 @@ fn get(args: &McpGetArgs) -> Result<ExitCode, CliFault> {
     let server = named(&config, &args.name)?;
     if args.json {
         let value = json!({ "server": masked(&server.value), "source": server.source.to_string() });
-        screen::print_text(&value.to_string())?;
+        terminal_output::print_text(&value.to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
     let name = &server.value.name;
     let mut text = format!("{NAME}[mcp_servers.{name}]{NAME:#}  {FAINT}# {}{FAINT:#}\n", server.source);
     if let Value::Object(table) = masked(&server.value) {
         for (key, value) in table.iter().filter(|(key, _)| *key != "name") {
-            let _infallible = writeln!(text, "{key} = {}", screen::to_one_line(&super::config::to_toml(value)));
+            let _infallible =
+                writeln!(text, "{key} = {}", terminal_output::to_one_line(&super::config::to_toml(value)));
         }
     }
-    screen::print_styled(&text)?;
+    terminal_output::print_styled(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate::mcp::{ServerHealth, McpClientDeps, ServerEvent, ServerObserver};
+use toolgate::mcp::{McpClientDeps, ServerEvent, ServerHealth, ServerObserver};
 
 use crate::args::McpTestArgs;
+use crate::cli_fault::CliFault;
 use crate::compose::working_directory;
 use crate::config::UserDirs;
-use crate::fault::CliFault;
-use crate::screen::{self, FAINT, NAME};
-use crate::servers;
+use crate::mcp_servers;
+use crate::terminal_output::{self, FAINT, NAME};
 
 /// The start-up time of each server.
 #[derive(Default)]
@@ -41,7 +41,12 @@ pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
     let times = Arc::new(StartTimes::default());
     let health = super::super::block_on(async {
         let watch = Arc::clone(&times) as Arc<dyn ServerObserver>;
-        let servers = servers::start(&config, &cwd, &dirs, McpClientDeps { watch: Some(watch), ..McpClientDeps::default() })?;
+        let servers = mcp_servers::start(
+            &config,
+            &cwd,
+            &dirs,
+            McpClientDeps { watch: Some(watch), ..McpClientDeps::default() },
+        )?;
         super::wait_until_settled(&servers).await;
         let health = servers.health();
         servers.close().await;
@@ -50,9 +55,9 @@ pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
     let times = times.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let shown = if args.json { as_json(&health, &times).to_string() } else { String::new() };
     if args.json {
-        screen::print_text(&shown)?;
+        terminal_output::print_text(&shown)?;
     } else {
-        screen::print_styled(&text(&health, &times))?;
+        terminal_output::print_styled(&text(&health, &times))?;
     }
     let all = health.iter().all(|(_, health)| matches!(health, ServerHealth::Ready { .. }));
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -71,19 +76,20 @@ fn text(health: &[(String, ServerHealth)], times: &BTreeMap<String, Duration>) -
                     text,
                     "{} tools in {took} ms  {FAINT}# {}, protocol {}{FAINT:#}",
                     tools.len(),
-                    screen::to_one_line(who.trim()),
-                    screen::to_one_line(&about.protocol)
+                    terminal_output::to_one_line(who.trim()),
+                    terminal_output::to_one_line(&about.protocol)
                 );
                 for gap in gaps {
                     let _infallible = writeln!(text, "{:width$}  confined only in part: {gap}", "");
                 }
                 for why in left_out {
-                    let _infallible = writeln!(text, "{:width$}  left out: {}", "", screen::to_one_line(why));
+                    let _infallible =
+                        writeln!(text, "{:width$}  left out: {}", "", terminal_output::to_one_line(why));
                 }
             }
             ServerHealth::Starting => text.push_str("has not started\n"),
             ServerHealth::Failed(why) => {
-                let _infallible = writeln!(text, "{}", screen::to_one_line(why));
+                let _infallible = writeln!(text, "{}", terminal_output::to_one_line(why));
             }
         }
     }

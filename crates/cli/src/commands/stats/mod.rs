@@ -1,27 +1,27 @@
 //! `toolgate stats`: prints statistics over recorded sessions.
 
 mod chart;
+mod session_totals;
 mod table;
-mod tally;
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::args::StatsArgs;
-use crate::fault::CliFault;
-use crate::journals::excerpt::TextTruncator;
-use crate::journals::story::{JournalEnding, SessionTimeline, describe_journal_fault};
-use crate::journals::which::{self, ResolvedSession};
-use crate::screen;
+use crate::cli_fault::CliFault;
+use crate::journals::resolve_session::{self, ResolvedSession};
+use crate::journals::timeline::{JournalEnding, SessionTimeline, describe_journal_fault};
+use crate::journals::truncate::TextTruncator;
+use crate::terminal_output;
 
+use self::session_totals::SessionTotals;
 use self::table::TableStyle;
-use self::tally::SessionTotals;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
 pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
-    let directory = which::sessions_directory()?;
+    let directory = resolve_session::sessions_directory()?;
     let meant = meant(&directory, args)?;
     let mut tally = SessionTotals::default();
     let mut code = ExitCode::SUCCESS;
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
         match SessionTimeline::read(&meant.path, TextTruncator::for_counting()) {
             Ok(story) => {
                 if let JournalEnding::Broken(why) = &story.ending {
-                    screen::print_error(&format!(
+                    terminal_output::print_error(&format!(
                         "`{}` counts only as far as it is as it was written: {why}",
                         meant.name
                     ));
@@ -40,27 +40,31 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
             // The fault of an explicitly named session is an error.
             Err(fault) if !args.sessions.is_empty() => return Err(CliFault::usage(fault.to_string())),
             Err(fault) => {
-                screen::print_error(&format!("`{}` does not count: {}", meant.name, describe_journal_fault(&fault)));
+                terminal_output::print_error(&format!(
+                    "`{}` does not count: {}",
+                    meant.name,
+                    describe_journal_fault(&fault)
+                ));
                 code = ExitCode::FAILURE;
             }
         }
     }
     if args.json {
-        screen::print_text(&tally.to_json().to_string())?;
+        terminal_output::print_text(&tally.to_json().to_string())?;
     } else if meant.is_empty() {
-        screen::print_hint(&format!("there are no such sessions in `{}`", directory.display()));
+        terminal_output::print_hint(&format!("there are no such sessions in `{}`", directory.display()));
     } else {
-        let look = screen::terminal_width().map_or(TableStyle::Plain, TableStyle::Charts);
-        screen::print_styled(&table::render(&tally, look))?;
+        let look = terminal_output::terminal_width().map_or(TableStyle::Plain, TableStyle::Charts);
+        terminal_output::print_styled(&table::render(&tally, look))?;
     }
     Ok(code)
 }
 
 fn meant(directory: &Path, args: &StatsArgs) -> Result<Vec<ResolvedSession>, CliFault> {
     if !args.sessions.is_empty() {
-        return args.sessions.iter().map(|word| which::resolve(directory, word)).collect();
+        return args.sessions.iter().map(|word| resolve_session::resolve(directory, word)).collect();
     }
-    let mut all = which::all_sessions(directory)?;
+    let mut all = resolve_session::all_sessions(directory)?;
     if let Some(days) = args.since {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let first = now.saturating_sub(DAY.saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)));

@@ -5,10 +5,12 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style};
 
 use super::chart::{bar_chart, column_chart};
-use super::tally::{SessionTotals, ToolTotals};
-use crate::journals::amount::{format_duration_short, format_bytes, format_count, pluralize, format_duration};
-use crate::journals::spans::WaitKind;
-use crate::screen::{self, FAINT, NAME};
+use super::session_totals::{SessionTotals, ToolTotals};
+use crate::journals::format_amount::{
+    format_bytes, format_count, format_duration, format_duration_short, pluralize,
+};
+use crate::journals::wait_spans::WaitKind;
+use crate::terminal_output::{self, FAINT, NAME};
 
 const CHART: Style = AnsiColor::Cyan.on_default();
 const WRONG: Style = AnsiColor::Red.on_default();
@@ -118,7 +120,7 @@ impl ChartColumns {
 
 /// Truncates and escapes the name of a tool, which may be any text that a model sent.
 fn tool_label(name: &str) -> String {
-    let name = screen::to_one_line(name);
+    let name = terminal_output::to_one_line(name);
     if name.chars().count() <= TOOL { name } else { name.chars().take(TOOL - 1).chain(['…']).collect() }
 }
 
@@ -129,9 +131,12 @@ fn faults(text: &mut String, tally: &SessionTotals) {
     for (name, tool) in &failed {
         let mut kinds: Vec<(&String, &u64)> = tool.failed.iter().collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        let kinds: Vec<String> =
-            kinds.iter().map(|(kind, number)| format!("{} {}", format_count(**number), tool_label(kind))).collect();
-        let _infallible = writeln!(text, "{WRONG}failed{WRONG:#}   {}: {}", tool_label(name), kinds.join(", "));
+        let kinds: Vec<String> = kinds
+            .iter()
+            .map(|(kind, number)| format!("{} {}", format_count(**number), tool_label(kind)))
+            .collect();
+        let _infallible =
+            writeln!(text, "{WRONG}failed{WRONG:#}   {}: {}", tool_label(name), kinds.join(", "));
     }
     if !failed.is_empty() {
         text.push('\n');
@@ -143,7 +148,9 @@ fn waits(text: &mut String, tally: &SessionTotals, look: TableStyle) {
     let most = tally.waited.iter().copied().max().unwrap_or_default();
     for (waiting, took) in WaitKind::ALL.into_iter().zip(tally.waited) {
         let bar = match look {
-            TableStyle::Charts(_) if took > 0 => format!("  {CHART}{}{CHART:#}", bar_chart(took, most, LONGEST as u64)),
+            TableStyle::Charts(_) if took > 0 => {
+                format!("  {CHART}{}{CHART:#}", bar_chart(took, most, LONGEST as u64))
+            }
             TableStyle::Charts(_) | TableStyle::Plain => String::new(),
         };
         let (name, took) = (waiting.as_str(), format_duration(took));
@@ -154,16 +161,16 @@ fn waits(text: &mut String, tally: &SessionTotals, look: TableStyle) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journals::sample::{self, answered_entry, call_entry};
+    use crate::journals::sample_session::{self, answered_entry, call_entry};
 
     fn render_sample(look: TableStyle) -> String {
         let mut tally = SessionTotals::default();
-        tally.add(&sample::sample_timeline());
+        tally.add(&sample_session::sample_timeline());
         let mut entries: Vec<_> = (0..40u64)
             .flat_map(|n| [(n, call_entry("a", "shell", "{}")), (n, answered_entry("a", None, n * n, "x"))])
             .collect();
         entries.push((40, call_entry("b", "\u{1b}[2Jan_evil_name_that_is_longer_than_any_table", "{}")));
-        tally.add(&sample::build_timeline(entries));
+        tally.add(&sample_session::build_timeline(entries));
         anstream::adapter::strip_str(&render(&tally, look)).to_string()
     }
 

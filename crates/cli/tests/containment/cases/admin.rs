@@ -1,7 +1,7 @@
 //! Cases against the machine's own files: settings, devices, control groups. Even a success changes nothing.
 
 use super::{PATHLESS, PATHS, PRIVATE};
-use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, call, host, text};
+use crate::suite::case::{AttackCase, BreachSign, ExpectedOutcome, call, host, text};
 
 const H: ExpectedOutcome = ExpectedOutcome::Holds;
 

@@ -1,9 +1,10 @@
 //! Cases with inherited descriptors, and with descriptors that other processes pass in.
 
 use super::PATHS;
-use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, call, good, host};
+use crate::suite::case::{AttackCase, BreachSign, ExpectedOutcome, call, good, host};
 
-const LENT: ExpectedOutcome = ExpectedOutcome::Gap("standard input is lent as it is: what is open on the host stays so");
+const LENT: ExpectedOutcome =
+    ExpectedOutcome::Gap("standard input is lent as it is: what is open on the host stays so");
 
 /// Nothing runs with a descriptor that leads out of the cell.
 const REFUSES: [ExpectedOutcome; 3] = [ExpectedOutcome::Refuses; 3];

@@ -1,6 +1,6 @@
 //! Cases with environment variables, and with invalid starts of a sandbox.
 
-use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, good, host, text};
+use crate::suite::case::{AttackCase, BreachSign, ExpectedOutcome, good, host, text};
 
 const R: [ExpectedOutcome; 3] = [ExpectedOutcome::Refuses; 3];
 
@@ -45,5 +45,6 @@ pub(super) const CASES: &[AttackCase] = &[
         .sees(BreachSign::Nothing),
 ];
 
-const WEAK: [ExpectedOutcome; 3] = [ExpectedOutcome::Holds, ExpectedOutcome::Refuses, ExpectedOutcome::Refuses];
+const WEAK: [ExpectedOutcome; 3] =
+    [ExpectedOutcome::Holds, ExpectedOutcome::Refuses, ExpectedOutcome::Refuses];
 const ROOTED: [ExpectedOutcome; 3] = R;

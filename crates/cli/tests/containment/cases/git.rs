@@ -1,11 +1,13 @@
 //! Cases against repositories: code or configuration that the user's next `git` would run or trust.
 
 use super::{HOLDS, INNER, PATHLESS, PATHS};
-use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, good, host};
+use crate::suite::case::{AttackCase, BreachSign, ExpectedOutcome, good, host};
 
-const UNKNOWN: ExpectedOutcome = ExpectedOutcome::Gap("a repository that is new is not known when the mounts are made");
+const UNKNOWN: ExpectedOutcome =
+    ExpectedOutcome::Gap("a repository that is new is not known when the mounts are made");
 const NEW: [ExpectedOutcome; 3] = [UNKNOWN, UNKNOWN, UNKNOWN];
-const L: ExpectedOutcome = ExpectedOutcome::Gap("Landlock cannot take away what lies in a writable directory");
+const L: ExpectedOutcome =
+    ExpectedOutcome::Gap("Landlock cannot take away what lies in a writable directory");
 const GIT: [ExpectedOutcome; 3] = [HOLDS, L, PATHLESS];
 
 /// Provides a payload: the user's git creates `$OUT/PWN` if it runs it.
@@ -392,5 +394,7 @@ pub(super) const CASES: &[AttackCase] = &[
 
 /// A path that is created inside may be a symlink; landing must not follow it.
 const PATHS_L: [ExpectedOutcome; 3] = [HOLDS, L, PATHLESS];
-const TWIN: ExpectedOutcome = ExpectedOutcome::Gap("a link that was there before is the same file, and its path is inside");
-const OWN: ExpectedOutcome = ExpectedOutcome::Gap("a setuid file of an unprivileged user lends that user's rights only");
+const TWIN: ExpectedOutcome =
+    ExpectedOutcome::Gap("a link that was there before is the same file, and its path is inside");
+const OWN: ExpectedOutcome =
+    ExpectedOutcome::Gap("a setuid file of an unprivileged user lends that user's rights only");

@@ -6,7 +6,8 @@ use crate::suite::case::{AttackCase, ExpectedOutcome, good, host, text};
 /// No server listens there; an open route is enough.
 const ONE: &[&str] = &["--host", "127.0.0.1:9"];
 const ONE_OFF: &[&str] = &["--host", "127.0.0.1:9", "--network", "off"];
-const NO_NETWORK: ExpectedOutcome = ExpectedOutcome::Gap("without a network namespace there is no network at all");
+const NO_NETWORK: ExpectedOutcome =
+    ExpectedOutcome::Gap("without a network namespace there is no network at all");
 const RELAYED: [ExpectedOutcome; 3] = [HOLDS, NO_NETWORK, NO_NETWORK];
 
 pub(super) const CASES: &[AttackCase] = &[

@@ -1,7 +1,7 @@
 //! Cases about processes that outlive the call, resource limits, and the end of a call.
 
 use super::HOLDS;
-use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, good, host};
+use crate::suite::case::{AttackCase, BreachSign, ExpectedOutcome, good, host};
 
 /// A process that holds the lock and is short-lived, even unconfined.
 macro_rules! holder {

@@ -1,11 +1,12 @@
 //! Cases with modes, owners, times and attributes, and with files that would keep more rights than the sandbox has.
 
 use super::{META, PATHLESS, PATHS};
-use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, call, host};
+use crate::suite::case::{AttackCase, BreachSign, ExpectedOutcome, call, host};
 
 const H: ExpectedOutcome = ExpectedOutcome::Holds;
 /// Root's modes are filtered in every tier; a setuid file of another user lends only that user's rights.
-const OWN: ExpectedOutcome = ExpectedOutcome::Gap("a setuid file of an unprivileged user lends that user's rights only");
+const OWN: ExpectedOutcome =
+    ExpectedOutcome::Gap("a setuid file of an unprivileged user lends that user's rights only");
 const OWN_ONLY: [ExpectedOutcome; 3] = [OWN, OWN, OWN];
 
 pub(super) const CASES: &[AttackCase] = &[

@@ -5,7 +5,8 @@ use crate::suite::case::{AttackCase, ExpectedOutcome, call, good, host, text};
 
 const ON: &[&str] = &["--network", "on"];
 const OFF: &[&str] = &["--network", "off"];
-const NO_LOOPBACK: ExpectedOutcome = ExpectedOutcome::Gap("without a network namespace there is no network at all");
+const NO_LOOPBACK: ExpectedOutcome =
+    ExpectedOutcome::Gap("without a network namespace there is no network at all");
 const LOOPBACK: [ExpectedOutcome; 3] = [HOLDS, NO_LOOPBACK, NO_LOOPBACK];
 
 pub(super) const CASES: &[AttackCase] = &[
@@ -67,7 +68,11 @@ pub(super) const CASES: &[AttackCase] = &[
     text("3C-98c", "network off: a loopback of its own, IPv6", "echoed", SERVER6).flags(OFF),
     text("3C-98d", "network off: interfaces", "eth", "cat /proc/net/dev; ls /sys/class/net")
         .flags(OFF)
-        .expect([ExpectedOutcome::Gap("/sys shows the host's interfaces by name"), super::NO_NAMESPACES, PATHLESS]),
+        .expect([
+            ExpectedOutcome::Gap("/sys shows the host's interfaces by name"),
+            super::NO_NAMESPACES,
+            PATHLESS,
+        ]),
     good("3C-99", "network on: TCP", "LET", "$P tcp4 127.0.0.1 22 || $P socket 2 1 0").flags(ON),
     call("3C-99b", "network on: a packet socket", "$P socket 17 3 768").flags(ON),
     call("3C-99c", "network on: a raw socket", "$P raw").flags(ON),

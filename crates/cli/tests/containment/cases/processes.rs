@@ -5,7 +5,8 @@ use crate::suite::case::{AttackCase, ExpectedOutcome, call, good, host, text};
 
 const H: ExpectedOutcome = HOLDS;
 /// Landlock's scoping of signals and debugging holds here.
-const SCOPED: [ExpectedOutcome; 3] = [H, H, ExpectedOutcome::Gap("a filter of system calls does not know whose process it is")];
+const SCOPED: [ExpectedOutcome; 3] =
+    [H, H, ExpectedOutcome::Gap("a filter of system calls does not know whose process it is")];
 /// The filter blocks debuggers; without Landlock, `/proc` still has files.
 const TRACED: [ExpectedOutcome; 3] = [H, H, H];
 const SEEN: [ExpectedOutcome; 3] = [H, NO_NAMESPACES, PATHLESS];
@@ -133,9 +134,11 @@ pub(super) const CASES: &[AttackCase] = &[
         .expect(super::PRIVATE),
 ];
 
-const REAL_INIT: ExpectedOutcome = ExpectedOutcome::Not("without a process namespace that is the machine's own first process");
+const REAL_INIT: ExpectedOutcome =
+    ExpectedOutcome::Not("without a process namespace that is the machine's own first process");
 const NO_IPC: ExpectedOutcome = ExpectedOutcome::Gap("without an IPC namespace there is no IPC at all");
-const REAL_ROOT: ExpectedOutcome = ExpectedOutcome::Not("if it did not hold it would hit every process of this machine");
+const REAL_ROOT: ExpectedOutcome =
+    ExpectedOutcome::Not("if it did not hold it would hit every process of this machine");
 /// As root, only in a PID namespace of its own.
 const ALL_OF_USER: &str = "[ $(id -u) != 0 ] || [ \"$(readlink /proc/self/ns/pid)\" != \"$PIDNS\" ] && \
     python3 -c 'import os; os.setpriority(os.PRIO_USER, 0, 3)'; : $V";

@@ -4,7 +4,8 @@ use super::{HIDDEN, HOLDS, PATHLESS};
 use crate::suite::case::{AttackCase, ExpectedOutcome, call, good, host, text};
 
 const HOME: &[&str] = &["--writable", "$H"];
-const TWIN: ExpectedOutcome = ExpectedOutcome::Gap("a link that was there before is the same file by another name");
+const TWIN: ExpectedOutcome =
+    ExpectedOutcome::Gap("a link that was there before is the same file by another name");
 const TWINS: [ExpectedOutcome; 3] = [TWIN, TWIN, TWIN];
 const GLOB: ExpectedOutcome = ExpectedOutcome::Gap("patterns are matched when the mounts are made");
 
@@ -135,7 +136,11 @@ pub(super) const CASES: &[AttackCase] = &[
         .expect(HIDDEN),
     text("3F-142o", ".env outside the workspace", "out-secret", "cat $OUT/.env")
         .setup("echo out-secret > $OUT/.env")
-        .expect([ExpectedOutcome::Gap("patterns are searched for in the roots and at home"), HIDDEN[1], PATHLESS]),
+        .expect([
+            ExpectedOutcome::Gap("patterns are searched for in the roots and at home"),
+            HIDDEN[1],
+            PATHLESS,
+        ]),
     host("3F-142p", ".env changed", "echo x > .env").expect(HIDDEN),
     host("3F-142q", ".env removed", "rm -f .env").expect(HIDDEN),
     host("3F-142r", ".env replaced", "mv -f w .env").expect(HIDDEN),

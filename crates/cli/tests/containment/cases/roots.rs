@@ -1,7 +1,7 @@
 //! Cases with read-only paths inside a writable root, further roots, and the read-only mode.
 
 use super::{HIDDEN, HOLDS, INNER, META, PATHLESS, PATHS, PRIVATE};
-use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, good, host, text};
+use crate::suite::case::{AttackCase, BreachSign, ExpectedOutcome, good, host, text};
 
 const READ_ONLY: &[&str] = &["--mode", "read-only"];
 const KEPT: &[&str] = &["--read-only", "$WS/a/b"];

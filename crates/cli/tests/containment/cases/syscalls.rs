@@ -3,7 +3,7 @@
 //! Dangerous calls are made with invalid arguments: the kernel's error about them shows that the kernel, not the
 //! filter, has answered.
 
-use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, call, good, host, text};
+use crate::suite::case::{AttackCase, BreachSign, ExpectedOutcome, call, good, host, text};
 
 const H: ExpectedOutcome = ExpectedOutcome::Holds;
 const TTY: &str = "exec script -qec \"$(printf '%q ' \"$@\")\" /dev/null";

@@ -7,7 +7,8 @@ const ON: &[&str] = &["--network", "on"];
 const NAMED: &[&str] = &["--unix-socket", "$OUT/s.sock"];
 /// A process of Toolgate's decides about each connection, in every tier.
 const ALL: [ExpectedOutcome; 3] = [HOLDS; 3];
-const NO_TMP: ExpectedOutcome = ExpectedOutcome::Gap("without a mount namespace there is no private /tmp; TMPDIR is elsewhere");
+const NO_TMP: ExpectedOutcome =
+    ExpectedOutcome::Gap("without a mount namespace there is no private /tmp; TMPDIR is elsewhere");
 
 pub(super) const CASES: &[AttackCase] = &[
     host("3C-81", "a stream socket outside", "$P stream $OUT/s.sock").expect(ALL),

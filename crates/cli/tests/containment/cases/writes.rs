@@ -1,7 +1,7 @@
 //! Cases that try to write outside the workspace.
 
 use super::{META as PATHS_AND_META, PATHS, PRIVATE};
-use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, call, host};
+use crate::suite::case::{AttackCase, BreachSign, ExpectedOutcome, call, host};
 
 const UNAVOIDABLE: ExpectedOutcome =
     ExpectedOutcome::Gap("a link that was there before is the same file, and its path is inside");
@@ -9,7 +9,9 @@ const UNAVOIDABLE: ExpectedOutcome =
 pub(super) const CASES: &[AttackCase] = &[
     host("3A-01", "a new file outside", "echo x > $OUT/new").expect(PATHS),
     host("3A-01b", "a new file in /etc", "echo x > /etc/$N").sees(BreachSign::Made("/etc/$N")).expect(PATHS),
-    host("3A-01c", "a new file in the parent", "echo x > ../new").sees(BreachSign::Made("$D/new")).expect(PATHS),
+    host("3A-01c", "a new file in the parent", "echo x > ../new")
+        .sees(BreachSign::Made("$D/new"))
+        .expect(PATHS),
     host("3A-01d", "an existing file outside", "echo x >> $OUT/v").expect(PATHS),
     host("3A-02", "by ..", "echo x > ../out/new").expect(PATHS),
     host("3A-02b", "by .. after cd to a directory inside", "cd a/b && echo x > ../../../out/new")

@@ -15,7 +15,9 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("whiteout", |args| rename(args, libc::RENAME_WHITEOUT)),
     ("tmpfile-link", tmpfile_link),
     ("link-fd", link_fd),
-    ("chmod", |args| attempt(libc::SYS_fchmodat, &[CWD, address_of(args.path(0).as_c_str()), args.number(1)])),
+    ("chmod", |args| {
+        attempt(libc::SYS_fchmodat, &[CWD, address_of(args.path(0).as_c_str()), args.number(1)])
+    }),
     ("fchmodat2", |args| {
         attempt(libc::SYS_fchmodat2, &[CWD, address_of(args.path(0).as_c_str()), args.number(1), 0])
     }),
@@ -35,7 +37,9 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("mknod", |args| mknod(args, libc::S_IFCHR)),
     ("mknod-block", |args| mknod(args, libc::S_IFBLK)),
     ("mode-create", mode_create),
-    ("mode-mkdir", |args| attempt(libc::SYS_mkdirat, &[CWD, address_of(args.path(0).as_c_str()), args.number(1)])),
+    ("mode-mkdir", |args| {
+        attempt(libc::SYS_mkdirat, &[CWD, address_of(args.path(0).as_c_str()), args.number(1)])
+    }),
     ("mode-mknod", mode_mknod),
     ("openat", openat),
     ("openat-dots", openat_dots),
@@ -49,7 +53,10 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
 const NOBODY_ELSE: usize = u32::MAX as usize;
 
 pub(super) fn descriptor(path: &CString, flags: i32) -> Result<usize, i32> {
-    raw_syscall(libc::SYS_openat, &[CWD, address_of(path.as_c_str()), flags as usize | libc::O_CLOEXEC as usize, 0o600])
+    raw_syscall(
+        libc::SYS_openat,
+        &[CWD, address_of(path.as_c_str()), flags as usize | libc::O_CLOEXEC as usize, 0o600],
+    )
 }
 
 fn open(args: &Args<'_>, flags: i32) -> ProbeResult {
@@ -65,7 +72,10 @@ fn rewrite(args: &Args<'_>) -> ProbeResult {
 
 fn rename(args: &Args<'_>, flags: u32) -> ProbeResult {
     let (from, to) = (args.path(0), args.path(1));
-    attempt(libc::SYS_renameat2, &[CWD, address_of(from.as_c_str()), CWD, address_of(to.as_c_str()), flags as usize])
+    attempt(
+        libc::SYS_renameat2,
+        &[CWD, address_of(from.as_c_str()), CWD, address_of(to.as_c_str()), flags as usize],
+    )
 }
 
 fn link_to(file: usize, to: &CString) -> ProbeResult {
@@ -98,17 +108,26 @@ fn chown(args: &Args<'_>) -> ProbeResult {
 const VALUE: [u8; 20] = [0, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 fn xattr(path: &CString, name: &std::ffi::CStr) -> ProbeResult {
-    attempt(libc::SYS_setxattr, &[address_of(path.as_c_str()), address_of(name), address_of(&VALUE), VALUE.len(), 0])
+    attempt(
+        libc::SYS_setxattr,
+        &[address_of(path.as_c_str()), address_of(name), address_of(&VALUE), VALUE.len(), 0],
+    )
 }
 
 fn setxattrat(args: &Args<'_>) -> ProbeResult {
     const SETXATTRAT: i64 = 463;
     let value = [address_of(&VALUE), VALUE.len()];
-    attempt(SETXATTRAT, &[CWD, address_of(args.path(0).as_c_str()), 0, address_of(c"user.tgc"), address_of(&value), 16])
+    attempt(
+        SETXATTRAT,
+        &[CWD, address_of(args.path(0).as_c_str()), 0, address_of(c"user.tgc"), address_of(&value), 16],
+    )
 }
 
 fn fsetxattr(args: &Args<'_>) -> ProbeResult {
-    attempt(libc::SYS_fsetxattr, &[args.number(0), address_of(c"user.tgc"), address_of(&VALUE), VALUE.len(), 0])
+    attempt(
+        libc::SYS_fsetxattr,
+        &[args.number(0), address_of(c"user.tgc"), address_of(&VALUE), VALUE.len(), 0],
+    )
 }
 
 /// Toggles the no-dump attribute, which needs only a readable descriptor.
@@ -130,7 +149,10 @@ fn fallocate(args: &Args<'_>) -> ProbeResult {
 fn mknod(args: &Args<'_>, kind: u32) -> ProbeResult {
     let path = args.path(0);
     let device = libc::makedev(args.number(1) as u32, args.number(2) as u32);
-    attempt(libc::SYS_mknodat, &[CWD, address_of(path.as_c_str()), (kind | 0o666) as usize, device as usize])?;
+    attempt(
+        libc::SYS_mknodat,
+        &[CWD, address_of(path.as_c_str()), (kind | 0o666) as usize, device as usize],
+    )?;
     descriptor(&path, libc::O_RDONLY).map(drop)
 }
 

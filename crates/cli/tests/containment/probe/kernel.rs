@@ -30,7 +30,12 @@ struct InvalidCall {
     looked: &'static [ProbeErrno],
 }
 
-const fn bad(name: &'static str, number: i64, args: &'static [usize], looked: &'static [ProbeErrno]) -> InvalidCall {
+const fn bad(
+    name: &'static str,
+    number: i64,
+    args: &'static [usize],
+    looked: &'static [ProbeErrno],
+) -> InvalidCall {
     InvalidCall { name, number, args, looked }
 }
 

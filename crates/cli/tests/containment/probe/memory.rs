@@ -10,9 +10,14 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("pvm-write", |args| process_vm(libc::SYS_process_vm_writev, args)),
     ("mem-write", mem_write),
     ("move-pages", |args| {
-        attempt(libc::SYS_move_pages, &[args.number(0), 1, address_of(&[args.number(1)]), 0, address_of(&[0i32]), 0])
+        attempt(
+            libc::SYS_move_pages,
+            &[args.number(0), 1, address_of(&[args.number(1)]), 0, address_of(&[0i32]), 0],
+        )
     }),
-    ("migrate-pages", |args| attempt(libc::SYS_migrate_pages, &[args.number(0), 64, address_of(&1u64), address_of(&1u64)])),
+    ("migrate-pages", |args| {
+        attempt(libc::SYS_migrate_pages, &[args.number(0), 64, address_of(&1u64), address_of(&1u64)])
+    }),
     ("madvise", madvise),
     ("shmat", shmat),
     ("shm-new", |_| attempt(libc::SYS_shmget, &[0, 4096, 0o600])),
@@ -23,7 +28,9 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("add-key", |_| add_key()),
     ("keyctl", |_| attempt(libc::SYS_keyctl, &[0, KEYRING, 1])),
     ("keyctl-describe", |_| attempt(libc::SYS_keyctl, &[6, KEYRING, 0, 0])),
-    ("request-key", |_| key(attempt(libc::SYS_request_key, &[address_of(c"user"), address_of(c"tgc-none"), 0, 0]))),
+    ("request-key", |_| {
+        key(attempt(libc::SYS_request_key, &[address_of(c"user"), address_of(c"tgc-none"), 0, 0]))
+    }),
     ("memfd", |_| attempt(libc::SYS_memfd_create, &[address_of(c"m"), 0])),
 ];
 
@@ -67,7 +74,10 @@ fn shmat(args: &Args<'_>) -> ProbeResult {
 }
 
 fn mq_open(args: &Args<'_>, flags: i32) -> Result<usize, i32> {
-    raw_syscall(libc::SYS_mq_open, &[address_of(args.path(0).as_c_str()), (libc::O_RDWR | flags) as usize, 0o600, 0])
+    raw_syscall(
+        libc::SYS_mq_open,
+        &[address_of(args.path(0).as_c_str()), (libc::O_RDWR | flags) as usize, 0o600, 0],
+    )
 }
 
 fn mq_send(args: &Args<'_>) -> ProbeResult {

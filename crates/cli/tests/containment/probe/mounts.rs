@@ -8,7 +8,9 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("mount-proc", |args| mount(c"proc", &args.path(0), c"proc", 0)),
     ("bind", |args| mount(&args.path(0), &args.path(1), c"", libc::MS_BIND)),
     ("remount", |args| mount(c"", &args.path(0), c"", libc::MS_REMOUNT | libc::MS_BIND)),
-    ("umount", |args| attempt(libc::SYS_umount2, &[address_of(args.path(0).as_c_str()), libc::MNT_DETACH as usize])),
+    ("umount", |args| {
+        attempt(libc::SYS_umount2, &[address_of(args.path(0).as_c_str()), libc::MNT_DETACH as usize])
+    }),
     ("chroot", |args| attempt(libc::SYS_chroot, &[address_of(args.path(0).as_c_str())])),
     ("nested", nested),
     ("nested-mount", nested_mount),
@@ -23,7 +25,10 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("fsopen", fsopen),
     ("setattr", mount_setattr),
     ("pivot", |args| {
-        attempt(libc::SYS_pivot_root, &[address_of(args.path(0).as_c_str()), address_of(args.path(0).as_c_str())])
+        attempt(
+            libc::SYS_pivot_root,
+            &[address_of(args.path(0).as_c_str()), address_of(args.path(0).as_c_str())],
+        )
     }),
 ];
 
@@ -103,5 +108,8 @@ fn fsopen(args: &Args<'_>) -> ProbeResult {
 /// Removes the read-only flag.
 fn mount_setattr(args: &Args<'_>) -> ProbeResult {
     let attr = [0u64, libc::MOUNT_ATTR_RDONLY, 0, 0];
-    attempt(libc::SYS_mount_setattr, &[CWD, address_of(args.path(0).as_c_str()), 0, address_of(&attr), size_of_val(&attr)])
+    attempt(
+        libc::SYS_mount_setattr,
+        &[CWD, address_of(args.path(0).as_c_str()), 0, address_of(&attr), size_of_val(&attr)],
+    )
 }

@@ -25,7 +25,9 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("nnp0", |_| attempt(libc::SYS_prctl, &[libc::PR_SET_NO_NEW_PRIVS as usize, 0, 0, 0, 0])),
     ("setuid0", |_| attempt(libc::SYS_setresuid, &[0, 0, 0]).and_then(|()| is_root())),
     ("setuid", |args| attempt(libc::SYS_setresuid, &[args.number(0), args.number(0), args.number(0)])),
-    ("setgroups", |args| attempt(libc::SYS_setgroups, &[1, address_of(&u32::try_from(args.number(0)).unwrap())])),
+    ("setgroups", |args| {
+        attempt(libc::SYS_setgroups, &[1, address_of(&u32::try_from(args.number(0)).unwrap())])
+    }),
     ("euid", |_| is_root()),
     ("forks", forks),
     ("descriptors", descriptors),

@@ -1,6 +1,8 @@
 //! Probes of sockets: every family, and every way to connect.
 
-use super::{Args, ProbeErrno, ProbeFn, ProbeResult, address_of, address_of_mut, attempt, int80, raw_syscall};
+use super::{
+    Args, ProbeErrno, ProbeFn, ProbeResult, address_of, address_of_mut, attempt, int80, raw_syscall,
+};
 
 pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("tcp4", |args| connect(INET, STREAM, 0, &v4(args))),
@@ -33,7 +35,10 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("stream-race", stream_race),
     ("family-race", family_race),
     ("bind", |args| {
-        attempt(libc::SYS_bind, &[socket(UNIX, STREAM, 0)?, address_of(unix(args).as_slice()), unix(args).len()])
+        attempt(
+            libc::SYS_bind,
+            &[socket(UNIX, STREAM, 0)?, address_of(unix(args).as_slice()), unix(args).len()],
+        )
     }),
     ("abstract", |args| connect(UNIX, STREAM, 0, &abstract_name(args))),
     ("abstract-dgram", |args| send(UNIX, 0, &abstract_name(args))),
@@ -86,13 +91,19 @@ fn connect(family: usize, kind: usize, protocol: usize, to: &[u8]) -> ProbeResul
 }
 
 fn send(family: usize, flags: usize, to: &[u8]) -> ProbeResult {
-    attempt(libc::SYS_sendto, &[socket(family, DGRAM, 0)?, address_of(b"x"), 1, flags, address_of(to), to.len()])
+    attempt(
+        libc::SYS_sendto,
+        &[socket(family, DGRAM, 0)?, address_of(b"x"), 1, flags, address_of(to), to.len()],
+    )
 }
 
 /// Sends data with the first packet: a connection without `connect`.
 fn tfo(to: &[u8]) -> ProbeResult {
     let flags = libc::MSG_FASTOPEN as usize;
-    attempt(libc::SYS_sendto, &[socket(INET, STREAM, 0)?, address_of(b"x"), 1, flags, address_of(to), to.len()])
+    attempt(
+        libc::SYS_sendto,
+        &[socket(INET, STREAM, 0)?, address_of(b"x"), 1, flags, address_of(to), to.len()],
+    )
 }
 
 fn pair(kind: usize) -> Result<usize, ProbeErrno> {
@@ -158,7 +169,10 @@ fn race(address: Vec<u8>, byte: usize, good: u8, bad: u8) -> ProbeResult {
         let mut peer = [0u8; 128];
         let mut length = 128u32;
         // A connection to the good peer is no success.
-        let named = raw_syscall(libc::SYS_getpeername, &[socket, address_of_mut(&mut peer), address_of_mut(&mut length)]);
+        let named = raw_syscall(
+            libc::SYS_getpeername,
+            &[socket, address_of_mut(&mut peer), address_of_mut(&mut length)],
+        );
         let is_bad = named.is_ok()
             && peer.windows(7).any(|part| part == b"/s.sock")
             && peer.windows(5).any(|part| part == b"/out/");

@@ -1,7 +1,9 @@
 //! Probes of operations through io_uring, which a system call filter does not see.
 
 use super::sockets::v4;
-use super::{Args, CWD, ProbeErrno, ProbeFn, ProbeResult, address_of, address_of_mut, peek, poke, raw_syscall};
+use super::{
+    Args, CWD, ProbeErrno, ProbeFn, ProbeResult, address_of, address_of_mut, peek, poke, raw_syscall,
+};
 
 pub(super) const PROBES: &[(&str, ProbeFn)] =
     &[("uring-open", open), ("uring-connect", connect), ("uring", |_| ring().map(drop))];
@@ -56,7 +58,8 @@ fn open(args: &Args<'_>) -> ProbeResult {
     let path = args.path(0);
     let fd = u64::from(CWD as u32);
     let flags = (libc::O_CREAT | libc::O_WRONLY) as u64;
-    let operation = [OPENAT | fd << 32, 0, address_of(path.as_c_str()) as u64, 0o644 | flags << 32, 0, 0, 0, 0];
+    let operation =
+        [OPENAT | fd << 32, 0, address_of(path.as_c_str()) as u64, 0o644 | flags << 32, 0, 0, 0, 0];
     ring()?.run(operation).map(drop)
 }
 
@@ -64,5 +67,6 @@ fn connect(args: &Args<'_>) -> ProbeResult {
     let ring = ring()?;
     let socket = ring.run([SOCKET | 2 << 32, 1, 0, 0, 0, 0, 0, 0])? as u64;
     let to = v4(args);
-    ring.run([CONNECT | socket << 32, to.len() as u64, address_of(to.as_slice()) as u64, 0, 0, 0, 0, 0]).map(drop)
+    ring.run([CONNECT | socket << 32, to.len() as u64, address_of(to.as_slice()) as u64, 0, 0, 0, 0, 0])
+        .map(drop)
 }

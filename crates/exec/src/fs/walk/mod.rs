@@ -5,10 +5,10 @@
 //! of each thread, too many for a limit of 256 and deep trees. It would also follow a directory that was moved away
 //! during the walk. The kernel resolves a cached path of ten names in about a microsecond.
 
-mod alone;
-mod listing;
-mod queue;
-mod together;
+mod directory_entries;
+mod parallel;
+mod sequential;
+mod work_queue;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use policy::DenyRead;
 use rustix::fs::Mode;
 
-use super::ignores::{IgnoreBudget, IgnoreRules};
-use super::{ConfinedFs, WalkEntry, FileHandle, FsError, FileKind, ignores, sys};
+use super::ignore_rules::{IgnoreBudget, IgnoreRules};
+use super::{ConfinedFs, FileHandle, FileKind, FsError, WalkEntry, ignore_rules, sys};
 
 /// The maximum depth of a listed directory. A deeper tree can only be an attack on recursive programs.
 const MAX_DEPTH: usize = 512;
@@ -85,9 +85,9 @@ impl ConfinedFs {
         let walk = SharedWalk::new(self, start, options, stop)?;
         let top = PendingDirectory { path: Vec::new(), depth: 0, rules: walk.rules_above(self, start) };
         if options.threads <= 1 {
-            alone::run(&walk, top, &mut visitor());
+            sequential::run(&walk, top, &mut visitor());
         } else {
-            together::run(&walk, top, options.threads, &visitor);
+            parallel::run(&walk, top, options.threads, &visitor);
         }
         Ok(walk.outcome())
     }
@@ -133,7 +133,7 @@ impl<'a> SharedWalk<'a> {
         let fd = rustix::fs::openat(start.fd(), ".", sys::LIST, Mode::empty())
             .map_err(|errno| FsError::Io { path: path(), source: errno.into() })?;
         let mut prefix = start.path().as_os_str().as_encoded_bytes().to_vec();
-        prefix.resize(ignores::relative_offset(start.path()), b'/');
+        prefix.resize(ignore_rules::relative_offset(start.path()), b'/');
         Ok(Self {
             start: fd,
             prefix,

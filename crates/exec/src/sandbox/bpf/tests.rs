@@ -2,8 +2,8 @@
 
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
-use super::machine::{SeccompCall, is_valid, run};
-use super::{BpfLabel, BpfAssembler, BpfCondition};
+use super::interpreter::{SeccompCall, is_valid, run};
+use super::{BpfAssembler, BpfCondition, BpfLabel};
 
 /// One step of a plan. References to other steps count down from the previous one, and wrap around.
 #[derive(Debug, Clone)]
@@ -45,7 +45,9 @@ fn compile(plan: &[PlannedInstruction]) -> Vec<super::BpfInstruction> {
             PlannedInstruction::Answer(value) => program.emit_return(value),
             PlannedInstruction::Load { argument, then } => program.emit_load(16 + 8 * argument, label(then)),
             PlannedInstruction::Mask { mask, then } => program.emit_mask(mask, label(then)),
-            PlannedInstruction::Ask { question, yes, no } => program.emit_branch(question, label(yes), label(no)),
+            PlannedInstruction::Ask { question, yes, no } => {
+                program.emit_branch(question, label(yes), label(no))
+            }
         });
     }
     program.finish(labels[plan.len() - 1])

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::settings::MAX_CONFIG;
-use super::{Repository, config, paths, sys};
+use super::git_settings::MAX_CONFIG;
+use super::{Repository, config_rewrite, path_text, sys};
 
 /// The maximum number of writable repositories: each has a layer in every run.
 const REPOSITORIES: usize = 32;
@@ -98,7 +98,9 @@ impl DiscoveredRepositories {
             }
             self.bare.push(tree.to_owned());
         }
-        let Ok(Some(stat)) = sys::stat_name(dir, OsStr::new(".git")) else { return ControlFlow::Continue(()) };
+        let Ok(Some(stat)) = sys::stat_name(dir, OsStr::new(".git")) else {
+            return ControlFlow::Continue(());
+        };
         match sys::file_type(&stat) {
             FileType::Directory => self.add(Repository { at: tree.join(".git"), root: tree.to_owned() }),
             kind => {
@@ -190,8 +192,8 @@ fn proven(text: &[u8], tree: &Path) -> Option<PathBuf> {
         }
         None => {
             let text = sys::read_small_file(dir.as_fd(), Path::new("config"), MAX_CONFIG)?;
-            let named = config::worktree(&text)?;
-            let is_module = paths::parts(&git).contains(&b"modules".as_slice());
+            let named = config_rewrite::worktree(&text)?;
+            let is_module = path_text::parts(&git).contains(&b"modules".as_slice());
             (is_module && leads(&git.join(named), tree)).then_some(git)
         }
     }

@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use super::hash::ObjectFormat;
-use super::tracked;
+use super::index_paths;
+use super::object_format::ObjectFormat;
 
 /// The maximum size of an index.
 pub(super) const LARGEST: u64 = 64 << 20;
@@ -83,7 +83,11 @@ impl HostIndexPaths {
 
 /// Validates `index` and reduces it to the part that may land. Returns `None` if it is malformed, or contains an
 /// entry that must not land.
-pub(super) fn check_index(mut index: Vec<u8>, format: ObjectFormat, known: &HostIndexPaths) -> Option<CheckedIndex> {
+pub(super) fn check_index(
+    mut index: Vec<u8>,
+    format: ObjectFormat,
+    known: &HostIndexPaths,
+) -> Option<CheckedIndex> {
     let mut links = Vec::new();
     let mut changed = Vec::new();
     let (end, sparse) = walk(&index, format, |entry| {
@@ -142,10 +146,16 @@ fn walk(
         stage = entry.flags & STAGE;
         let plain = if entry.mode == DIRECTORY { path.strip_suffix(b"/")? } else { &path };
         directories |= entry.mode == DIRECTORY;
-        if !tracked::is_safe_tree_path(plain.get(kept.known..)?) {
+        if !index_paths::is_safe_tree_path(plain.get(kept.known..)?) {
             return None;
         }
-        each(IndexEntry { path: &path, mode: entry.mode, at: entry.at, flags: entry.flags, more: entry.more })?;
+        each(IndexEntry {
+            path: &path,
+            mode: entry.mode,
+            at: entry.at,
+            flags: entry.flags,
+            more: entry.more,
+        })?;
     }
     let sparse = extensions(body, at)?;
     (sparse || !directories).then_some((at, sparse))
@@ -185,11 +195,17 @@ impl IndexEntryHeader {
     }
 
     /// Sets `path` to the path of this entry, and returns the offset of the next one.
-    fn name(&self, body: &[u8], start: usize, path: &mut Vec<u8>, short: bool) -> Option<(PathRelation, usize)> {
+    fn name(
+        &self,
+        body: &[u8],
+        start: usize,
+        path: &mut Vec<u8>,
+        short: bool,
+    ) -> Option<(PathRelation, usize)> {
         let (drop, from) = if short { varint(body, self.path)? } else { (path.len(), self.path) };
         let keep = path.len().checked_sub(drop)?;
         let rest = body.get(from..)?;
-        let length = rest.iter().take(tracked::LONGEST + 1).position(|byte| *byte == 0)?;
+        let length = rest.iter().take(index_paths::LONGEST + 1).position(|byte| *byte == 0)?;
         let rest = &rest[..length];
         let order = rest.cmp(&path[keep..]);
         let shared = path[keep..].iter().zip(rest).take_while(|(old, new)| old == new).count();
@@ -198,7 +214,8 @@ impl IndexEntryHeader {
         path.extend(rest);
         // The length is stated twice, and git trusts the other one.
         let told = usize::from(self.flags & LENGTH);
-        if path.is_empty() || path.len() > tracked::LONGEST || told != path.len().min(usize::from(LENGTH)) {
+        if path.is_empty() || path.len() > index_paths::LONGEST || told != path.len().min(usize::from(LENGTH))
+        {
             return None;
         }
         let end = from + length;
@@ -242,7 +259,7 @@ fn varint(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
         let byte = *bytes.get(at)?;
         at += 1;
         value = value << 7 | usize::from(byte & 0x7f);
-        if value > tracked::LONGEST {
+        if value > index_paths::LONGEST {
             return None;
         }
         if byte & 0x80 == 0 {

@@ -5,21 +5,22 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::allowed::{self, ContentForm, LandingPhase, RemovalScope, LandingVerdict, is_in_object_store};
-use super::config;
-use super::content::{
-    is_head, is_id_list, is_reflog, is_name_or_id, is_packed_refs, is_reference, is_rerere, is_worktree_inside,
+use super::allowlist::{self, ContentForm, LandingPhase, LandingVerdict, RemovalScope, is_in_object_store};
+use super::config_rewrite;
+use super::content_checks::{
+    is_head, is_id_list, is_name_or_id, is_packed_refs, is_reference, is_reflog, is_rerere,
+    is_worktree_inside,
 };
-use super::draft::write;
-use super::forward::PackedRefs;
-use super::hash::ObjectFormat;
-use super::layer::{GitLayer, LandingReport};
-use super::objects::INFLATED;
-use super::operation::OperationScope;
-use super::paths::{parts, display_path, normalize};
-use super::place::{ReplaceGuard, HostWriteFault, HostGitDir, LandedMark, HostWriteOutcome};
-use super::plan::{LandingItem, LandingJob, LandingPlan};
-use super::upper::{LandingContent, UnreadReason, UpperDir};
+use super::git_layer::{GitLayer, LandingReport};
+use super::host_git_dir::{HostGitDir, HostWriteFault, HostWriteOutcome, LandedMark, ReplaceGuard};
+use super::in_progress::OperationScope;
+use super::land_objects::INFLATED;
+use super::landing_plan::{LandingItem, LandingJob, LandingPlan};
+use super::object_format::ObjectFormat;
+use super::path_text::{display_path, normalize, parts};
+use super::ref_conflicts::PackedRefs;
+use super::temp_file::write;
+use super::upper_dir::{LandingContent, UnreadReason, UpperDir};
 
 /// One landing in progress.
 pub(super) struct LayerLanding<'a> {
@@ -72,7 +73,9 @@ impl<'a> LayerLanding<'a> {
             return;
         }
         self.report.keep_all(&mut plan.kept);
-        plan.unread.iter().for_each(|path| self.report.fault(format!("{} cannot be read", display_path(path))));
+        plan.unread
+            .iter()
+            .for_each(|path| self.report.fault(format!("{} cannot be read", display_path(path))));
         self.incomplete = plan.unread.iter().any(|path| is_in_object_store(&parts(path)));
         self.make_wanted(plan);
         let objects = plan.items.partition_point(|item| item.phase() <= LandingPhase::PackIndexes);
@@ -117,7 +120,9 @@ impl<'a> LayerLanding<'a> {
         let rescue = rescue(&item);
         let end = match item.job {
             // Not worth opening.
-            LandingJob::Write(form, _) if form.is_content_addressed() && self.host.exists(&path) => Ok(LandOutcome::Put(HostWriteOutcome::Same)),
+            LandingJob::Write(form, _) if form.is_content_addressed() && self.host.exists(&path) => {
+                Ok(LandOutcome::Put(HostWriteOutcome::Same))
+            }
             LandingJob::Write(form, body) => {
                 let body = body.unwrap_or_else(|| self.upper.read_content(&path, form));
                 match body {
@@ -129,7 +134,10 @@ impl<'a> LayerLanding<'a> {
             }
             LandingJob::Remove => self.remove(&path, item.removal, item.changed),
         };
-        let stuck = !matches!(end, Ok(LandOutcome::Put(HostWriteOutcome::Landed(_) | HostWriteOutcome::Same) | LandOutcome::Gone));
+        let stuck = !matches!(
+            end,
+            Ok(LandOutcome::Put(HostWriteOutcome::Landed(_) | HostWriteOutcome::Same) | LandOutcome::Gone)
+        );
         self.unpacked |= phase == LandingPhase::PackedRefs && stuck;
         match end {
             Ok(LandOutcome::Gone) => {}
@@ -170,7 +178,8 @@ impl<'a> LayerLanding<'a> {
             HostWriteOutcome::Same => {}
             HostWriteOutcome::Conflict => {
                 // A conflict of a reflog is reported with its reference. The last text in an editor is no loss.
-                let log = matches!(allowed::judge(&parts(&path)), LandingVerdict::Land(ContentForm::Log, _));
+                let log =
+                    matches!(allowlist::judge(&parts(&path)), LandingVerdict::Land(ContentForm::Log, _));
                 if !log && !display_path(&path).ends_with("_EDITMSG") {
                     self.report.conflict(describe_conflict(&path, rescue));
                 }
@@ -194,7 +203,9 @@ impl<'a> LayerLanding<'a> {
         match form {
             ContentForm::Config => return self.config(path, body),
             ContentForm::Index => return self.stage(path, &body, changed),
-            ContentForm::Loose | ContentForm::Pack | ContentForm::PackIndex => return self.land_object(path, form, &body),
+            ContentForm::Loose | ContentForm::Pack | ContentForm::PackIndex => {
+                return self.land_object(path, form, &body);
+            }
             _ => {}
         }
         let format = if form == ContentForm::Log { self.object_format(path) } else { None };
@@ -204,20 +215,32 @@ impl<'a> LayerLanding<'a> {
         let body = LandingContent::Bytes(bytes);
         let put = if form.is_content_addressed() {
             self.host.add_new(path, |to| write(to, &body))?
-        } else if form == ContentForm::Ref && !self.host.exists(path) && self.is_packed_ref_moved(path, &body, changed) {
+        } else if form == ContentForm::Ref
+            && !self.host.exists(path)
+            && self.is_packed_ref_moved(path, &body, changed)
+        {
             HostWriteOutcome::Conflict
         } else {
             let by_others = self.foreign_change_check(form, &body, changed);
             let asked = ReplaceGuard { removal, by_others: &*by_others };
             let put = self.host.replace(path, &body, &asked)?;
             drop(by_others);
-            if put == HostWriteOutcome::Conflict && form == ContentForm::Log { self.append_reflog(path, &body)? } else { put }
+            if put == HostWriteOutcome::Conflict && form == ContentForm::Log {
+                self.append_reflog(path, &body)?
+            } else {
+                put
+            }
         };
         Ok(LandOutcome::Put(put))
     }
 
     /// Lands an index, without data that git can compute itself.
-    fn stage(&mut self, path: &Path, body: &LandingContent, changed: i128) -> Result<LandOutcome, HostWriteFault> {
+    fn stage(
+        &mut self,
+        path: &Path,
+        body: &LandingContent,
+        changed: i128,
+    ) -> Result<LandOutcome, HostWriteFault> {
         let checked = self.object_format(path).and_then(|format| self.landable_index(path, body, format));
         let Some(checked) = checked else { return Ok(LandOutcome::Put(HostWriteOutcome::Kept)) };
         let by_others = self.foreign_change_check(ContentForm::Index, body, changed);
@@ -268,7 +291,7 @@ impl<'a> LayerLanding<'a> {
             })
         };
         let near = |path: &str| normalize(root, Path::new(path)).is_none_or(|path| path.starts_with(root));
-        let rewritten = config::rewrite(&text, inside, near);
+        let rewritten = config_rewrite::rewrite(&text, inside, near);
         let known = self.host.stat(path);
         let ours = known.is_none_or(|stat| self.layer.done.get(path) == Some(&LandedMark::from_stat(&stat)));
         if known.is_some() && !ours {
@@ -296,13 +319,18 @@ impl<'a> LayerLanding<'a> {
         }
     }
 
-    fn remove(&self, path: &Path, removal: RemovalScope, changed: i128) -> Result<LandOutcome, HostWriteFault> {
+    fn remove(
+        &self,
+        path: &Path,
+        removal: RemovalScope,
+        changed: i128,
+    ) -> Result<LandOutcome, HostWriteFault> {
         let names = parts(path);
         // The value may be in the packed references that did not land.
         if self.unpacked && names.contains(&b"refs".as_slice()) && !names.contains(&b"logs".as_slice()) {
             return Ok(LandOutcome::Put(HostWriteOutcome::Conflict));
         }
-        if let [b"worktrees", _] = &names[allowed::repository_depth(&names)..] {
+        if let [b"worktrees", _] = &names[allowlist::repository_depth(&names)..] {
             let tree = self.host.read_small(&path.join("gitdir"), ContentForm::Gitdir.size_limit());
             let at = self.layer.repository.at.join(path);
             let inside = tree.is_some_and(|tree| is_worktree_inside(&tree, &at, &self.layer.repository.root));
@@ -317,7 +345,11 @@ impl<'a> LayerLanding<'a> {
 
 /// Returns the sandbox's id of a reference, with which its commit is found again after a conflict.
 fn rescue(item: &LandingItem) -> Option<String> {
-    let LandingJob::Write(ContentForm::Ref | ContentForm::Head, Some(Ok(LandingContent::Bytes(bytes)))) = &item.job else { return None };
+    let LandingJob::Write(ContentForm::Ref | ContentForm::Head, Some(Ok(LandingContent::Bytes(bytes)))) =
+        &item.job
+    else {
+        return None;
+    };
     let text = std::str::from_utf8(bytes).ok().filter(|_| is_id_list(bytes))?;
     Some(text.trim().to_owned())
 }

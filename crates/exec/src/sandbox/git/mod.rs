@@ -15,42 +15,42 @@
 
 use std::path::PathBuf;
 
-mod allowed;
-mod clear;
-mod config;
-mod content;
+mod allowlist;
+mod command_paths;
+mod config_rewrite;
+mod config_value_use;
+mod content_checks;
 mod delta;
 mod discover;
-mod draft;
-mod forward;
-mod gitlink;
-mod hash;
+mod git_inputs;
+mod git_layer;
+mod git_settings;
+mod host_git_dir;
+mod in_progress;
 mod index;
+mod index_landing;
+mod index_paths;
 mod inflate;
+mod land_objects;
 mod landing;
-mod layer;
-mod loose;
-mod obeyed;
+mod landing_plan;
+mod loose_object;
+mod object_format;
 mod object_store;
-mod objects;
-mod operation;
-mod pack;
-mod packindex;
-mod paths;
-mod place;
-mod plan;
-mod roles;
-mod settings;
+mod operation_files;
+mod pack_check;
+mod pack_index;
+mod path_text;
+mod planted_files;
+mod ref_conflicts;
+mod remove;
 mod shell_words;
-mod steps;
-mod stray;
 pub(crate) mod sys;
+mod temp_file;
 mod tip_links;
-mod tracked;
-mod upper;
-mod value_use;
+mod upper_dir;
 mod wildcard;
-mod words;
+mod word_roles;
 
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "tests make and look at what others would")]
@@ -58,10 +58,10 @@ mod tests;
 
 #[cfg(test)]
 use discover::DiscoveredRepositories;
-pub(crate) use discover::{common_directory, is_git, outer_repositories, find_repositories};
-pub(crate) use layer::{LandedChanges, GitLayer};
-pub(crate) use obeyed::{GitInputs, find_git_inputs};
-pub(crate) use stray::{PlantedFileWatch, recover};
+pub(crate) use discover::{common_directory, find_repositories, is_git, outer_repositories};
+pub(crate) use git_inputs::{GitInputs, find_git_inputs};
+pub(crate) use git_layer::{GitLayer, LandedChanges};
+pub(crate) use planted_files::{PlantedFileWatch, recover};
 
 /// A git directory that commands may use, and its working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

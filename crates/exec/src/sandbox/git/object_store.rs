@@ -11,8 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::hash::ObjectFormat;
 use super::inflate::Inflater;
+use super::object_format::ObjectFormat;
 use super::{delta, sys};
 
 /// The maximum number of packs that are searched.

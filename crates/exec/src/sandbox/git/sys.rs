@@ -124,7 +124,9 @@ pub(crate) fn list(
         let name = OsStr::from_bytes(name);
         let listed = match entry.file_type() {
             // Some file systems do not state the kind.
-            FileType::Unknown => stat_name(dir, name).ok().flatten().map_or(FileType::Unknown, |stat| file_type(&stat)),
+            FileType::Unknown => {
+                stat_name(dir, name).ok().flatten().map_or(FileType::Unknown, |stat| file_type(&stat))
+            }
             listed => listed,
         };
         if each(name, listed).is_break() {

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::hash::{self, ObjectFormat};
+use super::git_settings::MAX_CONFIG;
+use super::object_format::{self, ObjectFormat};
 use super::object_store::{ObjectStore, StoredObjectKind};
-use super::settings::MAX_CONFIG;
 use super::{Repository, sys};
 
 /// The maximum number of references.
@@ -144,8 +144,8 @@ fn tree_of(store: &ObjectStore, id: &[u8]) -> Option<Vec<u8>> {
         let (kind, content) = store.read(&id)?;
         let line = content.split(|&byte| byte == b'\n').next()?;
         match kind {
-            StoredObjectKind::Commit => return hash::parse_id(line.strip_prefix(b"tree ")?),
-            StoredObjectKind::Tag => id = hash::parse_id(line.strip_prefix(b"object ")?)?,
+            StoredObjectKind::Commit => return object_format::parse_id(line.strip_prefix(b"tree ")?),
+            StoredObjectKind::Tag => id = object_format::parse_id(line.strip_prefix(b"object ")?)?,
             StoredObjectKind::Tree => return Some(id),
         }
     }
@@ -158,7 +158,7 @@ fn tips(git: BorrowedFd<'_>, format: ObjectFormat) -> Vec<Vec<u8>> {
     let mut add = |text: &[u8]| {
         let word = text.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
         if tips.len() < MAX_TIPS && format.is_id(word) {
-            tips.extend(hash::parse_id(word));
+            tips.extend(object_format::parse_id(word));
         }
     };
     let mut waiting = VecDeque::from([PathBuf::from("refs")]);

@@ -1,16 +1,16 @@
 //! Parses unified diffs, as git, diff and models write them.
 
-mod cut;
-mod head;
-mod hunks;
-mod name;
+mod diff_names;
+mod file_head;
+mod hunk_reader;
+mod truncation;
 
-use super::lines::SourceLines;
+use super::source_lines::SourceLines;
 use super::wrapper::PatchSource;
-use super::{PatchSyntaxError, clip, path};
+use super::{PatchSyntaxError, clip, path_check};
 use crate::edit::{EditAction, FileEdit, HunkLine, ParsedPatch, UpdateTarget};
-use head::{DiffFileHead, DiffFileKind};
-use hunks::ParsedHunk;
+use file_head::{DiffFileHead, DiffFileKind};
+use hunk_reader::ParsedHunk;
 
 /// The shortest abbreviation of a hash that git writes.
 const LEAST_HASH: usize = 7;
@@ -18,13 +18,13 @@ const LEAST_HASH: usize = 7;
 /// Parses a diff of one or more files. Skips text before the first file, such as a mail's head.
 pub(super) fn parse(source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntaxError> {
     let lines = SourceLines::new(source);
-    let (mut edits, mut counts) = (Vec::new(), cut::DiffLineCounts::default());
+    let (mut edits, mut counts) = (Vec::new(), truncation::DiffLineCounts::default());
     let mut at = preamble(&lines, 0)?;
     // ends: each round takes the lines of a file
     while at < lines.len() {
-        let (head, after) = head::read_head(&lines, at)?;
+        let (head, after) = file_head::read_head(&lines, at)?;
         refuse_binary(lines.get(after).unwrap_or_default(), lines.number(after))?;
-        let (found, after) = hunks::read_hunks(&lines, after, source.whole)?;
+        let (found, after) = hunk_reader::read_hunks(&lines, after, source.whole)?;
         found.iter().for_each(|found| counts.add_hunk(found));
         edits.push(edit(&lines, &head, found)?);
         at = between(&lines, after)?;
@@ -40,7 +40,7 @@ pub(super) fn parse(source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntax
 /// Returns true if a file's part begins at this line.
 pub(super) fn begins_file(lines: &SourceLines<'_>, at: usize) -> bool {
     let line = lines.get(at).unwrap_or_default();
-    head::is_git_diff_line(line) || head::is_name_pair(lines, at)
+    file_head::is_git_diff_line(line) || file_head::is_name_pair(lines, at)
 }
 
 /// Returns the first line at or after `at` that begins a file's part, or the end of the text.
@@ -61,7 +61,11 @@ fn preamble(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxErro
         }
         if line.starts_with("@@") {
             let hint = "write `--- a/path` and `+++ b/path` before it";
-            return Err(PatchSyntaxError::new(lines.number(at), "a hunk stands before any file's name", hint));
+            return Err(PatchSyntaxError::new(
+                lines.number(at),
+                "a hunk stands before any file's name",
+                hint,
+            ));
         }
         if line.starts_with("--- ") && lines.get(at + 1).is_some_and(|next| next.starts_with("+++ ")) {
             let hint = "write `@@` and the lines that change directly after `+++`";
@@ -100,7 +104,7 @@ fn between(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxError
             at = after;
             continue;
         }
-        if hunks::is_mail_signature(lines, at) {
+        if hunk_reader::is_mail_signature(lines, at) {
             at += 2;
             continue;
         }
@@ -149,8 +153,12 @@ fn refuse_binary(line: &str, number: usize) -> Result<(), PatchSyntaxError> {
 }
 
 /// Creates the edit from the part of one file.
-fn edit(lines: &SourceLines<'_>, head: &DiffFileHead, found: Vec<ParsedHunk>) -> Result<FileEdit, PatchSyntaxError> {
-    let names = name::resolve_names(head)?;
+fn edit(
+    lines: &SourceLines<'_>,
+    head: &DiffFileHead,
+    found: Vec<ParsedHunk>,
+) -> Result<FileEdit, PatchSyntaxError> {
+    let names = diff_names::resolve_names(head)?;
     let created = head.kind == DiffFileKind::New || names.old.is_none() || head.creates_file(&found);
     let gone = head.kind == DiffFileKind::Gone || names.new.is_none() || head.deletes_file(&found);
     let (old, new) = (names.old.clone(), names.new.clone());
@@ -163,9 +171,20 @@ fn edit(lines: &SourceLines<'_>, head: &DiffFileHead, found: Vec<ParsedHunk>) ->
         (false, true) => (old.or(new), delete(found)?),
         (false, false) => {
             let target = match (head.kind, names.new) {
-                (DiffFileKind::Moved, Some(to)) => UpdateTarget::Renamed(path::check_path(&to, head.line)?),
-                (DiffFileKind::Copied, Some(to)) => UpdateTarget::Copied(path::check_path(&to, head.line)?),
-                (DiffFileKind::Change | DiffFileKind::New | DiffFileKind::Gone | DiffFileKind::Moved | DiffFileKind::Copied, _) => UpdateTarget::Same,
+                (DiffFileKind::Moved, Some(to)) => {
+                    UpdateTarget::Renamed(path_check::check_path(&to, head.line)?)
+                }
+                (DiffFileKind::Copied, Some(to)) => {
+                    UpdateTarget::Copied(path_check::check_path(&to, head.line)?)
+                }
+                (
+                    DiffFileKind::Change
+                    | DiffFileKind::New
+                    | DiffFileKind::Gone
+                    | DiffFileKind::Moved
+                    | DiffFileKind::Copied,
+                    _,
+                ) => UpdateTarget::Same,
             };
             if found.is_empty() && target == UpdateTarget::Same && head.executable.is_none() {
                 return wrong(
@@ -177,11 +196,15 @@ fn edit(lines: &SourceLines<'_>, head: &DiffFileHead, found: Vec<ParsedHunk>) ->
             (old.or(new), EditAction::Update { hunks, target, executable: head.executable })
         }
     };
-    let path = path::check_path(&path.unwrap_or_default(), head.line)?;
+    let path = path_check::check_path(&path.unwrap_or_default(), head.line)?;
     Ok(FileEdit { path, line: head.line, action, blobs: head.blobs.clone() })
 }
 
-fn create(lines: &SourceLines<'_>, head: &DiffFileHead, found: &[ParsedHunk]) -> Result<EditAction, PatchSyntaxError> {
+fn create(
+    lines: &SourceLines<'_>,
+    head: &DiffFileHead,
+    found: &[ParsedHunk],
+) -> Result<EditAction, PatchSyntaxError> {
     if let Some(second) = found.get(1) {
         let hint = "write all of its lines in one hunk";
         return Err(PatchSyntaxError::new(second.hunk.line, "a new file has a second hunk", hint));
@@ -193,7 +216,11 @@ fn create(lines: &SourceLines<'_>, head: &DiffFileHead, found: &[ParsedHunk]) ->
         let apart = only.hunk.lines.iter().rev().take_while(blank).count();
         if only.hunk.old_lines().count() > apart {
             let what = "a new file has lines that stay or go";
-            return Err(PatchSyntaxError::new(only.hunk.line, what, "begin every line of a new file with `+`"));
+            return Err(PatchSyntaxError::new(
+                only.hunk.line,
+                what,
+                "begin every line of a new file with `+`",
+            ));
         }
         content = only.added_text(lines);
     }
@@ -204,7 +231,11 @@ fn delete(found: Vec<ParsedHunk>) -> Result<EditAction, PatchSyntaxError> {
     let keeps = |found: &&ParsedHunk| found.hunk.lines.iter().any(|line| !matches!(line, HunkLine::Drop(_)));
     if let Some(found) = found.iter().find(keeps) {
         let what = "a file that is deleted has lines that stay or come";
-        return Err(PatchSyntaxError::new(found.hunk.line, what, "begin every line of a deleted file with `-`"));
+        return Err(PatchSyntaxError::new(
+            found.hunk.line,
+            what,
+            "begin every line of a deleted file with `-`",
+        ));
     }
     Ok(EditAction::Delete { hunks: found.into_iter().map(|found| found.hunk).collect() })
 }

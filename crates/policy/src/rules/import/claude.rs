@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::claude_path::{self, ConvertedPath};
-use super::{RuleExamples, ImportedRules, ImportBuilder, check_length};
+use super::{ImportBuilder, ImportedRules, RuleExamples, check_length};
 use crate::HostPattern;
-use crate::rules::{PathAccess, RuleDecision, NewRule, RuleSubject, RuleFault, RulePath};
+use crate::rules::{NewRule, PathAccess, RuleDecision, RuleFault, RulePath, RuleSubject};
 use crate::shell::ScriptWord;
 
 const HEADER: &str = "\
@@ -129,7 +129,9 @@ fn rule(on: RuleSubject, decision: RuleDecision) -> NewRule {
 
 fn whole_tool(page: &mut ImportBuilder, at: &str, text: &str, tools: &[&str], decision: RuleDecision) {
     match decision {
-        RuleDecision::Allow => lost(page, at, text, decision, "it allows everything; say what is to be allowed"),
+        RuleDecision::Allow => {
+            lost(page, at, text, decision, "it allows everything; say what is to be allowed")
+        }
         RuleDecision::Ask | RuleDecision::Forbid => {
             let names = tools.iter().map(|tool| (*tool).to_owned()).collect();
             page.rule(at, &rule(RuleSubject::Tool { names }, decision), &RuleExamples::default());
@@ -145,7 +147,7 @@ fn command(page: &mut ImportBuilder, at: &str, text: &str, what: &str, decision:
     if words.contains('*') {
         return lost(page, at, text, decision, "a `*` may only stand for all words at the end");
     }
-    match crate::rules::example::single_command_words(words) {
+    match crate::rules::rule_examples::single_command_words(words) {
         Ok(words) => {
             let word = |word| match word {
                 ScriptWord::Literal(word) | ScriptWord::Unknown(word) => vec![word],
@@ -157,7 +159,13 @@ fn command(page: &mut ImportBuilder, at: &str, text: &str, what: &str, decision:
     }
 }
 
-fn paths(page: &mut ImportBuilder, at: &str, text: &str, (what, access): (&str, PathAccess), decision: RuleDecision) {
+fn paths(
+    page: &mut ImportBuilder,
+    at: &str,
+    text: &str,
+    (what, access): (&str, PathAccess),
+    decision: RuleDecision,
+) {
     if access == PathAccess::Read && decision == RuleDecision::Ask {
         return lost(page, at, text, decision, "nobody is asked about reading a path");
     }
@@ -170,7 +178,11 @@ fn paths(page: &mut ImportBuilder, at: &str, text: &str, (what, access): (&str, 
             if let Some(note) = note {
                 page.note(at, format!("`{text}`: {note}"));
             }
-            page.rule(at, &rule(RuleSubject::Path { paths: vec![path], access }, decision), &RuleExamples::default());
+            page.rule(
+                at,
+                &rule(RuleSubject::Path { paths: vec![path], access }, decision),
+                &RuleExamples::default(),
+            );
         }
         Err(why) => lost(page, at, text, decision, &why),
     }

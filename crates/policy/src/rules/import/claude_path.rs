@@ -9,7 +9,11 @@ pub(super) struct ConvertedPath {
 }
 
 /// Converts `what`: `//x` is absolute, `~/x` is in the home, and `/x`, `./x` and `x` are in the project.
-pub(super) fn convert_path(what: &str, access: PathAccess, decision: RuleDecision) -> Result<ConvertedPath, String> {
+pub(super) fn convert_path(
+    what: &str,
+    access: PathAccess,
+    decision: RuleDecision,
+) -> Result<ConvertedPath, String> {
     if what.contains(['{', '}', '\\', '!', '\0']) || what.split('/').any(|part| part == "..") {
         return Err("its path is none that rules can name".to_owned());
     }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::starlark::{StarlarkCall, StarlarkStatement, StarlarkValue, parse_statements};
-use super::{RuleExamples, ImportedRules, ImportBuilder, check_length, shlex};
+use super::{ImportBuilder, ImportedRules, RuleExamples, check_length, shlex};
 use crate::HostPattern;
-use crate::rules::{RuleDecision, NewRule, RuleSubject, RuleFault};
+use crate::rules::{NewRule, RuleDecision, RuleFault, RuleSubject};
 
 const HEADER: &str = "\
 # Made of Codex's rules by `toolgate policy import codex`.

@@ -12,8 +12,8 @@ pub use codex::import_codex;
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::write::toml_list;
-use super::{RuleLayer, MAX_BYTES, NewRule, RuleFault, RuleSet};
+use super::rule_writer::toml_list;
+use super::{MAX_BYTES, NewRule, RuleFault, RuleLayer, RuleSet};
 
 /// Maximum number of notes.
 const MAX_NOTES: usize = 500;
@@ -91,7 +91,8 @@ impl ImportBuilder {
             };
             format!("{}{}", line("match", matching), line("not_match", other))
         };
-        let written = |examples: &[Vec<String>]| examples.iter().map(|words| toml_list(words)).collect::<Vec<_>>();
+        let written =
+            |examples: &[Vec<String>]| examples.iter().map(|words| toml_list(words)).collect::<Vec<_>>();
         let (mut matching, mut other) = (written(&examples.matching), written(&examples.other));
         let all = format!("{rule}{}", lines(&matching, &other));
         let tried = match RuleSet::run_examples(&all, Path::new("rules.toml"), RuleLayer::User) {
@@ -118,10 +119,9 @@ impl ImportBuilder {
         for note in &self.notes {
             // One line each, without characters that could end the comment.
             let line = format!("# - {}: {}", note.at, note.what);
-            text.extend(
-                line.chars()
-                    .map(|letter| if crate::letters::is_deceptive(letter) || letter == '\n' { ' ' } else { letter }),
-            );
+            text.extend(line.chars().map(|letter| {
+                if crate::invisible_chars::is_deceptive(letter) || letter == '\n' { ' ' } else { letter }
+            }));
             text.push('\n');
         }
         for rule in &self.rules {

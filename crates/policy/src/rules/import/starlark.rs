@@ -63,7 +63,8 @@ pub(super) fn parse_statements(text: &str, known: &[&'static str]) -> Vec<Starla
         let mut reader = StarlarkParser { rest };
         let call = if token.at_margin { reader.call() } else { None };
         // A loaded name may equal a known one.
-        let plain = |call: &StarlarkCall| call.name != "load" && reader.rest.first().is_none_or(|next| next.first);
+        let plain =
+            |call: &StarlarkCall| call.name != "load" && reader.rest.first().is_none_or(|next| next.first);
         match call.filter(plain) {
             Some(call) => {
                 found.push(StarlarkStatement::Call(call));
@@ -100,7 +101,8 @@ fn behind(tokens: &[StarlarkToken]) -> &[StarlarkToken] {
 
 /// Returns the name of `known` that `tokens` use other than by a call: defined, assigned or loaded.
 fn shadows(tokens: &[StarlarkToken], known: &[&'static str]) -> Option<&'static str> {
-    let loads = matches!(tokens, [StarlarkToken { kind: StarlarkTokenKind::Name(first), .. }, ..] if first == "load");
+    let loads =
+        matches!(tokens, [StarlarkToken { kind: StarlarkTokenKind::Name(first), .. }, ..] if first == "load");
     let is_known = |name: &str| known.iter().copied().find(|known| *known == name);
     tokens.iter().enumerate().find_map(|(at, token)| {
         let defined = at > 0 && tokens[at - 1].kind == StarlarkTokenKind::Name("def".to_owned());

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::journals::amount;
-use crate::journals::excerpt::TextExcerpt;
-use crate::screen;
+use crate::journals::format_amount;
+use crate::journals::truncate::TextExcerpt;
+use crate::terminal_output;
 
 /// A page under construction.
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl HtmlWriter {
 
     /// Adds escaped text; safe in an attribute.
     pub(super) fn text(&mut self, text: &str) {
-        for letter in screen::escape_invisible(text).chars() {
+        for letter in terminal_output::escape_invisible(text).chars() {
             match letter {
                 '&' => self.text.push_str("&amp;"),
                 '<' => self.text.push_str("&lt;"),
@@ -56,7 +56,7 @@ impl HtmlWriter {
     /// Adds the number of bytes that are left out.
     pub(super) fn omitted(&mut self, excerpt: &TextExcerpt) {
         if excerpt.left_out > 0 {
-            self.line(&format!("… {} more", amount::format_bytes(excerpt.left_out as u64)));
+            self.line(&format!("… {} more", format_amount::format_bytes(excerpt.left_out as u64)));
         }
     }
 

@@ -12,11 +12,13 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use sha2::{Digest, Sha256};
 
 use self::html::HtmlWriter;
-use super::text;
-use crate::journals::amount;
-use crate::journals::excerpt::TextExcerpt;
-use crate::journals::spans::{WaitSpan, wait_spans};
-use crate::journals::story::{TimelineCall, TimelineEvent, ModelSpeech, SessionTimeline, TimelineEventKind};
+use super::session_text;
+use crate::journals::format_amount;
+use crate::journals::timeline::{
+    ModelSpeech, SessionTimeline, TimelineCall, TimelineEvent, TimelineEventKind,
+};
+use crate::journals::truncate::TextExcerpt;
+use crate::journals::wait_spans::{WaitSpan, wait_spans};
 
 const STYLE: &str = include_str!("page.css");
 /// The first bytes of each of our pages.
@@ -32,8 +34,8 @@ pub(super) fn render(name: &str, story: &SessionTimeline) -> String {
     html.tag("<header>\n<h1>");
     html.text(name);
     html.tag("</h1>\n");
-    html.line(&text::summary(story));
-    text::totals(story).iter().for_each(|line| html.line(line));
+    html.line(&session_text::summary(story));
+    session_text::totals(story).iter().for_each(|line| html.line(line));
     html.tag("</header>\n");
     let turns = turns(story);
     if story.prompt_count() > 1 {
@@ -41,7 +43,7 @@ pub(super) fn render(name: &str, story: &SessionTimeline) -> String {
     }
     html.tag("<main>\n");
     turns.iter().for_each(|turn| draw(&mut html, story, &spans, turn));
-    if let Some(line) = text::ending_problem(&story.ending) {
+    if let Some(line) = session_text::ending_problem(&story.ending) {
         html.tag("<p class=\"bad\">");
         html.text(&line);
         html.tag("</p>\n");
@@ -117,18 +119,20 @@ fn tell(html: &mut HtmlWriter, moment: &TimelineEvent) {
     match &moment.what {
         TimelineEventKind::Call(called) => return call(html, moment, called),
         TimelineEventKind::Prompt { .. } => html.tag("<article class=\"you\" id=\"l"),
-        TimelineEventKind::Interrupted(_) | TimelineEventKind::Stray { .. } => html.tag("<article class=\"bad\" id=\"l"),
+        TimelineEventKind::Interrupted(_) | TimelineEventKind::Stray { .. } => {
+            html.tag("<article class=\"bad\" id=\"l")
+        }
         _ => html.tag("<article id=\"l"),
     }
     html.number(moment.seq);
     html.tag("\"><span class=\"when\">");
-    html.text(&amount::format_duration(moment.after));
+    html.text(&format_amount::format_duration(moment.after));
     html.tag("</span><div>\n");
     match &moment.what {
         TimelineEventKind::Prompt { text, images } => {
             html.quote(text);
             if *images > 0 {
-                html.line(&amount::pluralize(*images as u64, "image"));
+                html.line(&format_amount::pluralize(*images as u64, "image"));
             }
         }
         TimelineEventKind::Said(speeches) => speeches.iter().for_each(|one| speech(html, one)),
@@ -136,21 +140,21 @@ fn tell(html: &mut HtmlWriter, moment: &TimelineEvent) {
             html.tag("<ul class=\"plan\">\n");
             for step in steps {
                 html.tag("<li>");
-                html.text(&format!("{} {}", text::step_mark(&step.status), step.step.text));
+                html.text(&format!("{} {}", session_text::step_mark(&step.status), step.step.text));
                 html.tag("</li>\n");
             }
             html.tag("</ul>\n");
         }
         TimelineEventKind::Diff(excerpt) => diff(html, excerpt),
         TimelineEventKind::Compacted { summary, dropped } => {
-            html.line(&format!("shortened by {}", amount::pluralize(*dropped, "item")));
+            html.line(&format!("shortened by {}", format_amount::pluralize(*dropped, "item")));
             html.quote(summary);
         }
         TimelineEventKind::Notice(excerpt) => html.quote(excerpt),
-        TimelineEventKind::Session(setting) => html.line(&text::settings_line(setting)),
+        TimelineEventKind::Session(setting) => html.line(&session_text::settings_line(setting)),
         TimelineEventKind::Usage(usage) => {
-            let took = amount::format_duration(usage.millis);
-            html.line(&format!("model answered after {took}: {}", text::token_usage(usage)));
+            let took = format_amount::format_duration(usage.millis);
+            html.line(&format!("model answered after {took}: {}", session_text::token_usage(usage)));
         }
         TimelineEventKind::Interrupted(why) => html.line(&format!("interrupted: {}", why.text)),
         TimelineEventKind::End(why) => html.line(&format!("end: {}", why.text)),
@@ -176,20 +180,20 @@ fn speech(html: &mut HtmlWriter, speech: &ModelSpeech) {
 fn call(html: &mut HtmlWriter, moment: &TimelineEvent, call: &TimelineCall) {
     html.tag(if call.succeeded() { "<details class=\"call\">" } else { "<details class=\"call bad\">" });
     html.tag("<summary><span class=\"when\">");
-    html.text(&amount::format_duration(moment.after));
+    html.text(&format_amount::format_duration(moment.after));
     html.tag("</span><span class=\"tool\">");
     html.text(&call.tool);
     html.tag("</span><code>");
     html.text(&call.arguments.text.chars().take(GLANCE).collect::<String>());
     html.tag("</code><span class=\"how\">");
-    html.text(&text::call_outcome(call, moment.after));
+    html.text(&session_text::call_outcome(call, moment.after));
     // A browser that jumps to an anchor inside a closed `<details>` opens it.
     html.tag("</span></summary>\n<div class=\"inside\" id=\"l");
     html.number(moment.seq);
     html.tag("\">\n");
     html.quote(&call.arguments);
     html.tag("<ul>\n");
-    for sentence in text::call_sentences(call) {
+    for sentence in session_text::call_sentences(call) {
         html.tag("<li>");
         html.text(&sentence);
         html.tag("</li>\n");
@@ -197,7 +201,7 @@ fn call(html: &mut HtmlWriter, moment: &TimelineEvent, call: &TimelineCall) {
     html.tag("</ul>\n");
     if let Some(answer) = &call.answer {
         html.quote(&answer.text);
-        text::answer_extras(answer).iter().for_each(|line| html.line(line));
+        session_text::answer_extras(answer).iter().for_each(|line| html.line(line));
     }
     html.tag("</div></details>\n");
 }

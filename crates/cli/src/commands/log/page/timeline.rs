@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::html::HtmlWriter;
-use crate::journals::amount;
-use crate::journals::spans::{WaitSpan, WaitKind, total_wait};
-use crate::journals::story::{TimelineEvent, SessionTimeline};
+use crate::journals::format_amount;
+use crate::journals::timeline::{SessionTimeline, TimelineEvent};
+use crate::journals::wait_spans::{WaitKind, WaitSpan, total_wait};
 
 /// Maximum number of bars in a drawing. Further bars are counted.
 const BARS: usize = 2000;
@@ -44,7 +44,7 @@ pub(super) fn draw(html: &mut HtmlWriter, story: &SessionTimeline, spans: &[Wait
     }
     html.tag("</svg>\n");
     if left_out > 0 {
-        html.line(&format!("{} more are not drawn", amount::pluralize(left_out as u64, "bar")));
+        html.line(&format!("{} more are not drawn", format_amount::pluralize(left_out as u64, "bar")));
     }
     html.tag("</figure>\n");
 }
@@ -77,7 +77,11 @@ fn legend(html: &mut HtmlWriter, spans: &[WaitSpan]) {
         html.tag(" <span class=\"item\"><span class=\"key ");
         html.tag(waiting.as_str());
         html.tag("\"></span>");
-        html.text(&format!("{} {}", waiting.as_str(), amount::format_duration(total_wait(spans, waiting))));
+        html.text(&format!(
+            "{} {}",
+            waiting.as_str(),
+            format_amount::format_duration(total_wait(spans, waiting))
+        ));
         html.tag("</span>");
     }
     html.tag("</figcaption>\n");
@@ -102,7 +106,7 @@ fn ticks(html: &mut HtmlWriter, time: &Range<u64>, rows: u64) {
             html.tag("\" dx=\"3\" y=\"");
             html.number(rows * 18 + 18);
             html.tag("\">");
-            html.text(&amount::format_duration(time.start.saturating_add(tick)));
+            html.text(&format_amount::format_duration(time.start.saturating_add(tick)));
             html.tag("</text>\n");
         }
     }
@@ -144,7 +148,10 @@ fn draw_bar(html: &mut HtmlWriter, story: &SessionTimeline, bar: &TimelineBar, t
     html.tag("\"><title>");
     let whose = call.map_or(bar.span.waiting.as_str(), |call| &call.tool);
     let whom = if bar.span.waiting == WaitKind::People { ", waiting for people" } else { "" };
-    html.text(&format!("{whose}{whom}: {}", amount::format_duration(bar.span.to.saturating_sub(bar.span.from))));
+    html.text(&format!(
+        "{whose}{whom}: {}",
+        format_amount::format_duration(bar.span.to.saturating_sub(bar.span.from))
+    ));
     html.tag("</title></rect></a>\n");
 }
 

@@ -4,8 +4,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::support::GitOverlayLab;
-use crate::sandbox::git::{DiscoveredRepositories, Repository, is_git, outer_repositories, find_repositories};
-use crate::sandbox::look::scan_roots;
+use crate::sandbox::git::{
+    DiscoveredRepositories, Repository, find_repositories, is_git, outer_repositories,
+};
+use crate::sandbox::root_scan::scan_roots;
 
 fn found(lab: &GitOverlayLab, tree: &Path) -> (Vec<String>, Vec<String>) {
     let name = |path: &Path| path.strip_prefix(&lab.base).unwrap().display().to_string();
@@ -73,7 +75,9 @@ fn a_relative_way_back_is_understood() {
 #[test]
 fn a_pointer_that_lies_is_only_a_pointer() {
     let lab = GitOverlayLab::with_commit();
-    lab.run_on_host("git worktree add -q ../out; git clone -q . ../mine; rm -rf ../mine/.git; mkdir ../mine/fake");
+    lab.run_on_host(
+        "git worktree add -q ../out; git clone -q . ../mine; rm -rf ../mine/.git; mkdir ../mine/fake",
+    );
     let mine = lab.base.join("mine");
     let believed = |pointer: &str| {
         std::fs::write(mine.join(".git"), pointer).unwrap();

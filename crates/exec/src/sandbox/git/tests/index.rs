@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::support::GitOverlayLab;
-use crate::sandbox::git::hash::ObjectFormat;
 use crate::sandbox::git::index::{HostIndexPaths, check_index};
-use crate::sandbox::git::tracked::is_safe_tree_path;
+use crate::sandbox::git::index_paths::is_safe_tree_path;
+use crate::sandbox::git::object_format::ObjectFormat;
 
 /// Builds an index of version 2 with these modes, flags and paths.
 fn index(format: ObjectFormat, entries: &[(u32, u16, &[u8])]) -> Vec<u8> {
@@ -115,7 +115,8 @@ fn what_follows_the_entries_does_not_land() {
         with.extend(name);
         with.extend(u32::try_from(content.len()).unwrap().to_be_bytes());
         with.extend(content);
-        check_index(sealed(with, ObjectFormat::Sha1), ObjectFormat::Sha1, &HostIndexPaths::default()).map(|checked| checked.bytes)
+        check_index(sealed(with, ObjectFormat::Sha1), ObjectFormat::Sha1, &HostIndexPaths::default())
+            .map(|checked| checked.bytes)
     };
     let plain = index(ObjectFormat::Sha1, &[(0o100_644, 0, b"a")]);
     for name in [b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"] {
@@ -129,9 +130,14 @@ fn what_follows_the_entries_does_not_land() {
 fn a_file_cannot_be_hidden() {
     let hidden = index(ObjectFormat::Sha1, &[(0o100_644, 0x8000, b"a")]);
     let shown = index(ObjectFormat::Sha1, &[(0o100_644, 0, b"a")]);
-    let checked = |known: &HostIndexPaths| check_index(hidden.clone(), ObjectFormat::Sha1, known).unwrap().bytes;
+    let checked =
+        |known: &HostIndexPaths| check_index(hidden.clone(), ObjectFormat::Sha1, known).unwrap().bytes;
     assert_eq!(checked(&HostIndexPaths::default()), shown);
-    assert_eq!(checked(&HostIndexPaths::from_index(&hidden, ObjectFormat::Sha1)), hidden, "the host has it so");
+    assert_eq!(
+        checked(&HostIndexPaths::from_index(&hidden, ObjectFormat::Sha1)),
+        hidden,
+        "the host has it so"
+    );
     let lab = GitOverlayLab::with_commit();
     let layer = lab.layer();
     lab.run_inside("git update-index --skip-worktree f");
@@ -145,7 +151,9 @@ fn what_git_writes_lands() {
     for format in ["sha1", "sha256"] {
         for version in [2, 3, 4] {
             let lab = GitOverlayLab::new();
-            lab.run_on_host(&format!("git init -q --object-format={format} .; git config index.version {version}"));
+            lab.run_on_host(&format!(
+                "git init -q --object-format={format} .; git config index.version {version}"
+            ));
             let make = "mkdir -p a/b c; echo 1 > a/b/x; echo 2 > a/b/xyz; echo 3 > a/c; echo 4 > c/d; ln -s x l
                 git add .; git update-index --chmod=+x c/d; echo 5 > n; git add -N n; git commit -qm one; echo 6 > o";
             let landed = lab.run_and_land(make);

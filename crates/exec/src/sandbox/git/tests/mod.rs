@@ -1,17 +1,17 @@
 //! Tests of landing: handmade upper directories, and real overlays with the real git.
 
+mod allowlist;
 mod attack;
-mod config;
+mod config_rewrite;
 mod discover;
-mod forward;
-mod gitlink;
-mod hand;
-mod history;
+mod handmade_upper;
+mod in_progress;
 mod index;
-mod names;
+mod index_landing;
 mod objects;
-mod operation;
+mod operation_files;
 mod overlay;
-mod steps;
-mod stray;
+mod planted_files;
+mod ref_conflicts;
+mod reflog;
 mod support;

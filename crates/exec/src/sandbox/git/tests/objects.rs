@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
-use super::support::{GitOverlayLab, loose_blob, deflated};
-use crate::sandbox::git::hash::ObjectFormat;
-use crate::sandbox::git::{loose, pack};
+use super::support::{GitOverlayLab, deflated, loose_blob};
+use crate::sandbox::git::object_format::ObjectFormat;
+use crate::sandbox::git::{loose_object, pack_check};
 
 /// Asserts that the planted file stays, with the reference that may need it.
 fn stays(lab: &GitOverlayLab, path: &str, content: &[u8]) {
@@ -49,19 +49,28 @@ fn other_content_does_not_land_under_the_name_of_a_file() {
 #[test]
 fn an_object_is_read_only_as_far_as_it_is_long() {
     let (path, content) = loose_blob(&[0; 100_000]);
-    let id = crate::sandbox::git::hash::parse_id(path.replace('/', "").trim_start_matches("objects").as_bytes())
-        .unwrap();
+    let id = crate::sandbox::git::object_format::parse_id(
+        path.replace('/', "").trim_start_matches("objects").as_bytes(),
+    )
+    .unwrap();
     let copied = |mut room: u64| {
         let mut to = Vec::new();
-        let done = loose::copy_object(content.as_slice(), &mut to, (&id, ObjectFormat::Sha1), &mut room);
+        let done =
+            loose_object::copy_object(content.as_slice(), &mut to, (&id, ObjectFormat::Sha1), &mut room);
         (done.is_ok() && to == content, room)
     };
     assert_eq!((copied(200_000), copied(1000)), ((true, 99_988), (false, 0)));
     let (mut bomb, mut room) = (deflated(&[b"blob 9\0".as_slice(), &[0; 1 << 22]].concat()), 1 << 30);
-    assert!(loose::copy_object(bomb.as_slice(), &mut Vec::new(), (&id, ObjectFormat::Sha1), &mut room).is_err());
+    assert!(
+        loose_object::copy_object(bomb.as_slice(), &mut Vec::new(), (&id, ObjectFormat::Sha1), &mut room)
+            .is_err()
+    );
     assert!(room > (1 << 30) - (1 << 16), "it stops where it should end");
     bomb.truncate(3);
-    assert!(loose::copy_object(bomb.as_slice(), &mut Vec::new(), (&id, ObjectFormat::Sha1), &mut room).is_err());
+    assert!(
+        loose_object::copy_object(bomb.as_slice(), &mut Vec::new(), (&id, ObjectFormat::Sha1), &mut room)
+            .is_err()
+    );
 }
 
 #[test]
@@ -76,7 +85,10 @@ fn a_format_that_cannot_be_told_lands_nothing() {
         assert_eq!((layer.finish().landed, lab.leftover_files().len()), (0, 2));
     }
     let of = |text: &str| ObjectFormat::from_config(text.as_bytes());
-    assert_eq!((of(""), of("[core]\n\tbare = false # x\n")), (Some(ObjectFormat::Sha1), Some(ObjectFormat::Sha1)));
+    assert_eq!(
+        (of(""), of("[core]\n\tbare = false # x\n")),
+        (Some(ObjectFormat::Sha1), Some(ObjectFormat::Sha1))
+    );
     assert_eq!(of("[extensions]\nobjectFormat = sha256\n"), Some(ObjectFormat::Sha256));
     assert_eq!((of("[a]\nobjectformat = sha256"), of("# objectformat")), (None, None));
 }
@@ -110,7 +122,7 @@ fn packed() -> &'static (Vec<u8>, Vec<u8>) {
 fn fits(pack: &[u8], index: &[u8], mut room: u64) -> bool {
     let mut file: File = tempfile::tempfile().unwrap();
     file.write_all(pack).unwrap();
-    pack::check_pack(&file, pack.len() as u64, index, ObjectFormat::Sha1, &mut room).is_ok()
+    pack_check::check_pack(&file, pack.len() as u64, index, ObjectFormat::Sha1, &mut room).is_ok()
 }
 
 /// Recomputes the checksums of pack and index.

@@ -70,16 +70,21 @@ fn merges_land() {
 #[test]
 fn worktrees_land_and_leave() {
     let lab = GitOverlayLab::with_commit();
-    let landed = lab.run_and_land("git worktree add -q wt -b wt; cd wt; echo w > w; git add w; git commit -qm w");
+    let landed =
+        lab.run_and_land("git worktree add -q wt -b wt; cd wt; echo w > w; git add w; git commit -qm w");
     assert_all_landed(&landed);
     assert_eq!(lab.leftover_files(), [""; 0]);
     assert_eq!(lab.run_on_host("cd wt; git status --porcelain -b"), "## wt\n");
-    assert_all_landed(&lab.run_and_land("cd wt; echo 2 > w; git commit -qam w2; cd ..; git worktree lock wt"));
+    assert_all_landed(
+        &lab.run_and_land("cd wt; echo 2 > w; git commit -qam w2; cd ..; git worktree lock wt"),
+    );
     assert_all_landed(&lab.run_and_land("git worktree unlock wt"));
     assert_all_landed(&lab.run_and_land("git worktree remove wt"));
     assert_eq!(lab.leftover_files(), [""; 0]);
     assert!(!lab.git().join("worktrees").join("wt").exists());
-    assert_all_landed(&lab.run_and_land("git worktree add -q wt2 -b wt2; git worktree remove wt2; git branch x"));
+    assert_all_landed(
+        &lab.run_and_land("git worktree add -q wt2 -b wt2; git worktree remove wt2; git branch x"),
+    );
 }
 
 #[test]
@@ -191,7 +196,8 @@ fn what_the_host_changed_meanwhile_stays() {
     let lab = GitOverlayLab::with_commit();
     lab.run_on_host("git branch other; git branch third");
     let layer = lab.layer();
-    let running = lab.begin_paused("git checkout -q other; echo 2 > f; git commit -qam inside; git branch -D third");
+    let running =
+        lab.begin_paused("git checkout -q other; echo 2 > f; git commit -qam inside; git branch -D third");
     let id = std::fs::read_to_string(lab.upper.join("refs/heads/other")).unwrap().trim().to_owned();
     lab.run_on_host("git update-ref refs/heads/other $(git commit-tree -m host HEAD^{tree}); git update-ref refs/heads/third refs/heads/other");
     running.continue_to_end();

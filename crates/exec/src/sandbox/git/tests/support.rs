@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::sandbox::git::hash::ObjectFormat;
-use crate::sandbox::git::{LandedChanges, GitLayer, Repository};
+use crate::sandbox::git::object_format::ObjectFormat;
+use crate::sandbox::git::{GitLayer, LandedChanges, Repository};
 
 const CONFIG: &str = "[user]\n\tname = n\n\temail = a@b\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n\
     [safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n[advice]\n\tdetachedHead = false\n[maintenance]\n\tauto = false\n";
@@ -102,7 +102,12 @@ impl GitOverlayLab {
         let layer = self.layer();
         let inside = self.run_inside(&format!("({script}\n) >&2\n{VIEW}"));
         let landed = layer.finish();
-        assert_eq!(self.run_on_host(VIEW), inside, "{script}\n{landed:?}\n{}", self.leftover_files().join("\n"));
+        assert_eq!(
+            self.run_on_host(VIEW),
+            inside,
+            "{script}\n{landed:?}\n{}",
+            self.leftover_files().join("\n")
+        );
         assert_eq!(self.run_inside(VIEW), inside, "the next run: {script}");
         self.assert_repository_sound();
         landed
@@ -110,7 +115,8 @@ impl GitOverlayLab {
 
     /// Asserts that the host's repository is consistent.
     pub(super) fn assert_repository_sound(&self) {
-        let said = self.run_on_host("git fsck --no-dangling 2>&1; find .git -name '*.lock' -o -name 'tmp_obj*'");
+        let said =
+            self.run_on_host("git fsck --no-dangling 2>&1; find .git -name '*.lock' -o -name 'tmp_obj*'");
         assert_eq!(said, "", "fsck");
     }
 

@@ -1,0 +1,244 @@
+//! One agent: runs its tasks one after another in its own tokio task.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    AgentSlot, AgentStatus, AgentTask, SessionAgents, SubagentSession, WorktreeDiff, WorktreeDiffFn,
+};
+use crate::{AgentFault, SessionHandle, TurnEnd};
+
+/// Time limit for closing an agent.
+const CLOSE: Duration = Duration::from_secs(10);
+
+/// An agent that was started.
+pub(crate) struct Subagent {
+    id: String,
+    task: AgentTask,
+    /// The agent counts against the limit while this slot is held.
+    place: Mutex<Option<AgentSlot>>,
+    stop: Mutex<CancellationToken>,
+    status: watch::Sender<AgentStatus>,
+    work: Mutex<Option<SubagentHandle>>,
+    /// Id of its journal, once it has one.
+    session: Mutex<Option<String>>,
+    /// Computes the changes in the agent's own worktree. The worktree remains after the agent is closed.
+    changed: Mutex<Option<WorktreeDiffFn>>,
+}
+
+/// Access to an agent whose session runs.
+#[derive(Clone)]
+struct SubagentHandle {
+    handle: SessionHandle,
+    inbox: mpsc::UnboundedSender<String>,
+    /// Closed when everything of the agent has ended.
+    over: watch::Receiver<()>,
+}
+
+impl Subagent {
+    pub(super) fn new(id: String, task: AgentTask, place: AgentSlot, stop: CancellationToken) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            task,
+            place: Mutex::new(Some(place)),
+            stop: Mutex::new(stop),
+            status: watch::Sender::new(AgentStatus::PendingInit),
+            work: Mutex::default(),
+            session: Mutex::default(),
+            changed: Mutex::default(),
+        })
+    }
+
+    /// Its id.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn task(&self) -> &AgentTask {
+        &self.task
+    }
+
+    pub(super) fn stop_token(&self) -> CancellationToken {
+        lock(&self.stop).clone()
+    }
+
+    pub(crate) fn status(&self) -> AgentStatus {
+        self.status.borrow().clone()
+    }
+
+    /// Id of its journal, once it has one.
+    pub(crate) fn session_id(&self) -> Option<String> {
+        lock(&self.session).clone()
+    }
+
+    /// Records that its session could not be created.
+    pub(super) fn fail_start(&self, why: &str) {
+        self.status.send_replace(AgentStatus::Errored(why.to_owned()));
+        lock(&self.place).take();
+    }
+
+    /// Runs the session `raised` from now on. Sends the agent's task first if `begins` is set.
+    pub(super) fn run_session(
+        self: &Arc<Self>,
+        raised: SubagentSession,
+        agents: Option<Arc<SessionAgents>>,
+        begins: bool,
+    ) {
+        let (inbox, told) = mpsc::unbounded_channel();
+        let (alive, over) = watch::channel(());
+        let handle = raised.session.handle();
+        *lock(&self.session) = Some(raised.id.clone());
+        lock(&self.changed).clone_from(&raised.changed);
+        *lock(&self.work) = Some(SubagentHandle { handle, inbox: inbox.clone(), over });
+        if begins {
+            let _nobody_listens = inbox.send(self.task.message.clone());
+            self.status.send_replace(AgentStatus::Running);
+        } else {
+            self.status.send_replace(AgentStatus::Interrupted);
+        }
+        let (child, stop) = (Arc::clone(self), self.stop_token());
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "no call: an agent, which outlives the call that started it"
+        )]
+        tokio::spawn(async move {
+            child.drive(raised, told, stop, agents).await;
+            drop(alive);
+        });
+    }
+
+    async fn drive(
+        &self,
+        mut raised: SubagentSession,
+        mut told: mpsc::UnboundedReceiver<String>,
+        stop: CancellationToken,
+        agents: Option<Arc<SessionAgents>>,
+    ) {
+        let handle = raised.session.handle();
+        // ends: when the agent or its parent is closed
+        loop {
+            let message = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                message = told.recv() => message,
+            };
+            let Some(message) = message else { break };
+            self.status.send_replace(AgentStatus::Running);
+            let ended = {
+                let turn = raised.session.prompt(&message, Vec::new());
+                tokio::pin!(turn);
+                tokio::select! {
+                    ended = &mut turn => ended,
+                    () = stop.cancelled() => {
+                        handle.interrupt();
+                        turn.await
+                    }
+                }
+            };
+            self.settle(&mut raised, &told, ended);
+        }
+        drop(raised.session);
+        if let Some(agents) = agents {
+            // The agents that it started end with it.
+            Box::pin(agents.close_all()).await;
+        }
+        (raised.close)().await;
+        lock(&self.place).take();
+        self.status.send_replace(AgentStatus::Shutdown);
+    }
+
+    /// Publishes the result of a turn. Input that arrived at the last moment becomes the next task.
+    /// The status stays `Running` while messages wait, so a waiting caller never sees a premature final status.
+    fn settle(
+        &self,
+        raised: &mut SubagentSession,
+        told: &mpsc::UnboundedReceiver<String>,
+        ended: Result<TurnEnd, AgentFault>,
+    ) {
+        let work = lock(&self.work);
+        if let Some(more) = raised.session.take_late_input() {
+            let _nobody_listens = work.as_ref().map(|work| work.inbox.send(more));
+        }
+        if !told.is_empty() {
+            return;
+        }
+        self.status.send_replace(match ended {
+            Ok(TurnEnd::Done) => AgentStatus::Completed((raised.last)()),
+            Ok(TurnEnd::Interrupted) => AgentStatus::Interrupted,
+            Ok(TurnEnd::CutShort { why }) => {
+                AgentStatus::Errored(format!("its provider cut it short: {why}"))
+            }
+            Ok(TurnEnd::OutOfRounds) => AgentStatus::Errored("it took as many requests as it may".to_owned()),
+            Err(fault) => AgentStatus::Errored(fault.to_string()),
+        });
+    }
+
+    /// Sends a message: as the next task if the agent is idle, otherwise as steering input. `None` if the agent is
+    /// closed.
+    pub(crate) fn send_message(&self, message: String, interrupt: bool) -> Option<()> {
+        // The lock is held to the end, so `settle` checks for waiting messages either before or after this send.
+        let work = lock(&self.work);
+        let work = work.as_ref()?;
+        let running = !self.status().is_final();
+        if running && !interrupt {
+            return work.handle.steer(message).ok();
+        }
+        if interrupt {
+            work.handle.interrupt();
+        }
+        work.inbox.send(message).ok()?;
+        self.status.send_replace(AgentStatus::Running);
+        Some(())
+    }
+
+    /// Interrupts the current turn. The agent then waits for its next message.
+    pub(super) fn interrupt(&self) {
+        if let Some(work) = lock(&self.work).as_ref() {
+            work.handle.interrupt();
+        }
+    }
+
+    /// Resolves when the agent is idle: its status is final until it receives a message.
+    pub(crate) async fn wait_until_idle(&self) -> AgentStatus {
+        let mut status = self.status.subscribe();
+        let settled = status.wait_for(AgentStatus::is_final).await.map(|status| status.clone());
+        settled.unwrap_or(AgentStatus::Shutdown)
+    }
+
+    /// Returns the changes in its own worktree; `None` if it has no worktree.
+    pub(crate) async fn worktree_changes(&self) -> Option<Result<WorktreeDiff, String>> {
+        let changed = lock(&self.changed).clone()?;
+        Some(changed().await)
+    }
+
+    /// Closes the agent and returns its previous status.
+    pub(crate) async fn close(&self) -> AgentStatus {
+        let before = self.status();
+        self.stop_token().cancel();
+        let work = lock(&self.work).take();
+        if let Some(mut work) = work {
+            let gone = async { while work.over.changed().await.is_ok() {} };
+            let _takes_too_long = tokio::time::timeout(CLOSE, gone).await;
+        }
+        lock(&self.place).take();
+        self.status.send_replace(AgentStatus::Shutdown);
+        before
+    }
+
+    /// Prepares a closed agent for a restart, in a slot of its own.
+    pub(crate) fn reopen(&self, agents: &SessionAgents) -> Result<(), String> {
+        let place = AgentSlot::take(&agents.family)?;
+        *lock(&self.place) = Some(place);
+        *lock(&self.stop) = agents.stop.child_token();
+        self.status.send_replace(AgentStatus::PendingInit);
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // The guarded values are consistent between any two statements.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

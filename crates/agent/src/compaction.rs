@@ -1,0 +1,132 @@
+//! Conversation compaction to fit the context window: trims old answers, then replaces the rest with a summary.
+
+use futures_util::StreamExt;
+use journal::JournalEntry;
+use tool::BYTES_PER_TOKEN;
+use wire::{ModelError, ModelErrorCode, ModelStreamEvent, ResponseEnd};
+
+use crate::response_stream::broken_stream;
+use crate::retry::{RetryCounter, random_fraction};
+use crate::{AgentFault, AgentSession, SessionEvent};
+
+/// Share of the context window at which compaction starts, and the share that it aims for.
+const FULL: f64 = 0.8;
+const ROOM: f64 = 0.6;
+/// Number of newest pieces that stay unchanged.
+const KEPT: usize = 6;
+
+/// The prompt for a summary.
+const SUMMARISE: &str = "\
+The conversation is about to be shortened. Write down, for yourself, what you need to go on: what the user wants, what you found out (files, names, \
+numbers), what you changed, what is proved and how, what is left, and anything that must not be forgotten. Write nothing else.";
+
+/// Replaces the dropped pieces if the model gives no summary.
+const UNSUMMARISED: &str = "(What was said and done before had to be left out, and nobody could sum it up: look at the files for what is there.)";
+
+impl AgentSession {
+    /// Compacts the conversation if it is close to the context limit.
+    pub(crate) async fn compact_if_full(&mut self) -> Result<(), AgentFault> {
+        self.setup.gauge.update(self.tokens(), self.setup.limits.context);
+        if self.share() < FULL { Ok(()) } else { self.compact().await }
+    }
+
+    /// Estimates the tokens of the next request.
+    fn tokens(&self) -> u64 {
+        match self.last {
+            // The last measured usage plus an estimate for everything since.
+            Some((usage, bytes)) => {
+                let since = self.history.byte_len().saturating_sub(bytes) / BYTES_PER_TOKEN;
+                usage.input.saturating_add(usage.output).saturating_add(since as u64)
+            }
+            None => ((self.history.byte_len() + self.request_overhead()) / BYTES_PER_TOKEN) as u64,
+        }
+    }
+
+    /// Returns the used share of the context window.
+    fn share(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a share")]
+        let share = self.tokens() as f64 / self.setup.limits.context.max(1) as f64;
+        share
+    }
+
+    /// Handles a request of `bytes` bytes that exceeded the context window: lowers the assumed window below that
+    /// size, then compacts.
+    pub(crate) async fn compact_after_overflow(&mut self, bytes: usize) -> Result<(), AgentFault> {
+        self.last = None;
+        let limits = &mut self.setup.limits;
+        limits.context = limits.context.min((bytes / BYTES_PER_TOKEN) as u64 / 10 * 9).max(1);
+        // The newest answer may be the one that is too long.
+        self.history.trim_answers(0);
+        self.compact().await
+    }
+
+    /// Compacts the conversation.
+    pub(crate) async fn compact(&mut self) -> Result<(), AgentFault> {
+        let before = self.history.byte_len();
+        self.history.trim_answers(KEPT);
+        self.last = None;
+        if self.share() > ROOM && self.history.len() > 1 {
+            let summary = self.summary().await?;
+            let kept = KEPT.min(self.history.len() / 2);
+            let dropped = self.history.replace_with_summary(&summary, kept);
+            let dropped = u64::try_from(dropped).unwrap_or(u64::MAX);
+            self.write_entry(&JournalEntry::Compacted { summary, dropped })?;
+        }
+        let bytes = before.saturating_sub(self.history.byte_len());
+        if bytes > 0 {
+            self.setup.watch.saw(SessionEvent::Compacted { bytes });
+        }
+        Ok(())
+    }
+
+    /// Returns the model's summary of the conversation, or a placeholder if the model gives none.
+    async fn summary(&self) -> Result<String, AgentFault> {
+        let mut tries = RetryCounter::default();
+        // ends: every failed attempt is counted
+        loop {
+            let error = match self.summarised().await {
+                Ok(summary) => return Ok(summary),
+                Err(error) => error,
+            };
+            let pause = match error.code {
+                ModelErrorCode::ContextLength => None,
+                _ => tries.next_pause(&error, random_fraction()),
+            };
+            let Some(pause) = pause else {
+                self.setup
+                    .watch
+                    .saw(SessionEvent::Notice(&format!("there is no summary: {}", error.message)));
+                return Ok(UNSUMMARISED.to_owned());
+            };
+            self.setup.watch.saw(SessionEvent::Retried { why: &error.message, pause });
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Requests a summary once.
+    async fn summarised(&self) -> Result<String, ModelError> {
+        let dialect = self.setup.model.dialect();
+        let mut items = self.history.entries().to_vec();
+        items.push(dialect.serialize_item(&dialect.user_message(SUMMARISE, &[])));
+        let mut events = self.setup.model.respond(self.request_body(&items, "")).await?;
+        let mut listener = dialect.stream_decoder();
+        let mut heard = Vec::new();
+        // ends: with the stream
+        while let Some(event) = events.next().await {
+            heard.extend(listener.push(&event?));
+        }
+        heard.extend(listener.finish());
+        match heard
+            .into_iter()
+            .find_map(|heard| if let ModelStreamEvent::End(end) = heard { Some(end) } else { None })
+        {
+            Some(ResponseEnd::Failed(error)) => return Err(error),
+            Some(ResponseEnd::CutShort { why }) => {
+                return Err(broken_stream(&format!("the summary was cut short: {why}")));
+            }
+            Some(ResponseEnd::Done) | None => {}
+        }
+        let text = listener.into_turn().text();
+        if text.trim().is_empty() { Err(broken_stream("the summary is empty")) } else { Ok(text) }
+    }
+}

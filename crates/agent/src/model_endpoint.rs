@@ -1,0 +1,154 @@
+//! HTTP client of a model API.
+
+use std::time::SystemTime;
+
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::Url;
+use tool::BoxFuture;
+use wire::{Dialect, ModelError, ModelErrorCode, RetryAdvice};
+
+use crate::http_client::{UrlRejection, build_client, join_path, parse_safe_url, root_cause};
+use crate::response_stream::{read_body, response_events};
+use crate::{ModelBackend, ModelEventStream};
+
+/// Maximum number of bytes that are read of an error response.
+const REFUSAL: usize = 64 << 10;
+
+/// A model behind a URL, with a reusable connection.
+pub struct ModelEndpoint {
+    dialect: Dialect,
+    http: reqwest::Client,
+    url: Url,
+    headers: HeaderMap,
+}
+
+impl ModelEndpoint {
+    /// Creates a client for the API at `base`, e.g. `https://api.openai.com/v1`, which speaks `dialect`. The key goes
+    /// to this origin only: redirects are not followed.
+    ///
+    /// # Errors
+    /// One sentence, if the URL or the key is invalid.
+    pub fn new(dialect: Dialect, base: &str, key: Option<&str>) -> Result<Self, String> {
+        let url = place(base, dialect)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        for (name, value) in dialect.request_headers(key) {
+            let mut value = HeaderValue::from_str(&value).map_err(|_| {
+                format!("the key in {} has letters that cannot be sent", dialect.api_key_variable())
+            })?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_static(name), value);
+        }
+        let http = build_client(&url)?;
+        Ok(Self { dialect, http, url, headers })
+    }
+
+    async fn send(&self, request: String) -> Result<ModelEventStream, ModelError> {
+        let sent = self.http.post(self.url.clone()).headers(self.headers.clone()).body(request).send().await;
+        let response = sent.map_err(|error| self.unreached(&error))?;
+        let status = response.status();
+        if status.is_success() {
+            return response_events(response).await;
+        }
+        let after = response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok());
+        let after = after.map(|after| in_seconds(after, SystemTime::now()));
+        let said = read_body(response, REFUSAL).await.unwrap_or_default();
+        Err(self.dialect.http_error(status.as_u16(), after.as_deref(), &said))
+    }
+
+    fn unreached(&self, error: &reqwest::Error) -> ModelError {
+        let why = root_cause(error);
+        let host = self.url.host_str().unwrap_or_default();
+        let message = match error.is_timeout() {
+            true => {
+                format!("the model at {host} did not answer in time; is it up, and is the address right?")
+            }
+            false => {
+                format!("the model at {host} cannot be reached: {why}; is it up, and is --base-url right?")
+            }
+        };
+        ModelError { code: ModelErrorCode::Server, message, retry: RetryAdvice::Soon }
+    }
+}
+
+impl ModelBackend for ModelEndpoint {
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn respond(&self, body: String) -> BoxFuture<'_, Result<ModelEventStream, ModelError>> {
+        Box::pin(self.send(body))
+    }
+}
+
+/// Returns the request URL.
+fn place(base: &str, dialect: Dialect) -> Result<Url, String> {
+    let wrong = |why: &str| format!("the base URL `{base}` {why}; one looks like https://api.openai.com/v1");
+    let url = parse_safe_url(base).map_err(|unfit| match unfit {
+        UrlRejection::NoUrl => wrong("is no URL"),
+        UrlRejection::NotHttp => wrong("is neither http nor https"),
+        UrlRejection::Open => wrong("would show your key and your files to everybody on the way: use https"),
+        UrlRejection::Named => {
+            "the base URL has a user name or a password in it; put the key into the environment".to_owned()
+        }
+    })?;
+    Ok(join_path(&url, dialect.endpoint_path()))
+}
+
+/// Converts the HTTP date of a `RetryAdvice-After` header to seconds; returns other values unchanged.
+fn in_seconds(after: &str, now: SystemTime) -> String {
+    match httpdate::parse_http_date(after.trim()) {
+        Ok(until) => until.duration_since(now).unwrap_or_default().as_secs().to_string(),
+        Err(_) => after.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_says_how_long_to_wait() {
+        let now = httpdate::parse_http_date("Tue, 17 Nov 2026 05:00:00 GMT").unwrap();
+        let rows = [
+            ("Tue, 17 Nov 2026 05:01:30 GMT", "90"),
+            ("Tue, 17 Nov 2026 04:00:00 GMT", "0"),
+            ("12", "12"),
+            ("soon", "soon"),
+        ];
+        for (said, seconds) in rows {
+            assert_eq!(in_seconds(said, now), seconds);
+        }
+    }
+
+    #[test]
+    fn a_base_url_must_be_https_or_loopback() {
+        let rows = [
+            ("https://api.openai.com/v1", Ok("https://api.openai.com/v1/responses")),
+            ("https://api.openai.com/v1/", Ok("https://api.openai.com/v1/responses")),
+            ("http://127.0.0.1:8080/v1", Ok("http://127.0.0.1:8080/v1/responses")),
+            ("http://[::1]:1/", Ok("http://[::1]:1/responses")),
+            ("http://localhost:1", Ok("http://localhost:1/responses")),
+            ("http://example.com/v1", Err("https")),
+            ("http://127.0.0.1.example.com/v1", Err("https")),
+            ("ftp://127.0.0.1/", Err("neither")),
+            ("https://me:pw@example.com", Err("password")),
+            ("api.openai.com", Err("no URL")),
+        ];
+        for (base, expected) in rows {
+            match (place(base, Dialect::Responses), expected) {
+                (Ok(url), Ok(expected)) => assert_eq!(url.as_str(), expected),
+                (Err(why), Err(expected)) => assert!(why.contains(expected), "{base}: {why}"),
+                (found, _) => panic!("{base}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_of_two_lines_is_refused_without_showing_it() {
+        let fault = ModelEndpoint::new(Dialect::Chat, "http://127.0.0.1:1/v1", Some("a\nsecret")).err();
+        insta::assert_snapshot!(fault.unwrap_or_default(), @"the key in OPENAI_API_KEY has letters that cannot be sent");
+    }
+}

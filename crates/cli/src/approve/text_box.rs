@@ -1,0 +1,234 @@
+//! Text box for a terminal: escapes foreign text, puts it behind a bar and wraps it; every omission is marked.
+
+use anstyle::Style;
+use toolgate::is_invisible;
+
+use crate::terminal_output::{FAINT, escape_invisible};
+
+/// The narrowest supported screen; on a narrower one the terminal wraps again.
+const MIN_WIDTH: usize = 24;
+/// Consecutive blank lines that are shown unchanged.
+const BLANK_LINES: usize = 2;
+/// Consecutive blanks that are shown unchanged.
+const BLANKS: usize = 60;
+/// Width of the field labels.
+const LABEL: usize = 10;
+
+/// Indents the continuation of a wrapped line, so that it cannot pass for a line of its own.
+const MORE: &str = "    ";
+
+/// The lines to show, with styles.
+pub(super) struct TextBox {
+    width: usize,
+    lines: Vec<String>,
+    /// Some character was escaped.
+    escaped: bool,
+}
+
+impl TextBox {
+    pub(super) fn new(width: usize) -> Self {
+        // The last column stays free: some terminals wrap when it is written.
+        Self { width: width.max(MIN_WIDTH) - 1, lines: Vec::new(), escaped: false }
+    }
+
+    /// Adds one of Toolgate's own lines. It may end with foreign text: only its beginning stands at the left edge.
+    pub(super) fn push_line(&mut self, text: &str, style: Style) {
+        self.note_invisible(text);
+        for (at, line) in words(&one_line(text), self.width - MORE.len()).into_iter().enumerate() {
+            let more = if at == 0 { "" } else { MORE };
+            self.lines.push(format!("{more}{}", painted(&line, style)));
+        }
+    }
+
+    /// Adds an empty line.
+    pub(super) fn push_blank(&mut self) {
+        self.lines.push(String::new());
+    }
+
+    /// Adds a labelled field. Each value, which may contain foreign text, begins on its own line.
+    pub(super) fn push_field(&mut self, label: &str, values: &[String], style: Style) {
+        for (at, value) in values.iter().enumerate() {
+            self.note_invisible(value);
+            let label = if at == 0 { label } else { "" };
+            let width = self.width - LABEL - 2 - MORE.len();
+            for (at, line) in words(&one_line(value), width).into_iter().enumerate() {
+                let (label, more) = if at == 0 { (label, "") } else { ("", MORE) };
+                self.lines.push(format!("  {FAINT}{label:LABEL$}{FAINT:#}{more}{}", painted(&line, style)));
+            }
+        }
+    }
+
+    /// Adds foreign text in full, behind a bar; a wrapped line continues behind a broken bar.
+    pub(super) fn push_quote(&mut self, text: &str, style: impl Fn(&str) -> Style) {
+        let mut blank = 0;
+        // `lines()` would hide the carriage return of a Windows line ending.
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        for line in text.split('\n') {
+            if is_blank(line) {
+                blank += 1;
+                continue;
+            }
+            self.blanks(blank);
+            blank = 0;
+            self.note_invisible(line);
+            let style = style(line);
+            for (at, piece) in pieces(&squeezed(&make_visible(line)), self.width - 4).into_iter().enumerate()
+            {
+                let bar = if at == 0 { '│' } else { '┊' };
+                self.lines.push(format!("  {FAINT}{bar}{FAINT:#} {}", painted(&piece, style)));
+            }
+        }
+        self.blanks(blank);
+    }
+
+    fn blanks(&mut self, blank: usize) {
+        if blank > BLANK_LINES {
+            self.lines.push(format!("  {FAINT}│ … {blank} blank lines …{FAINT:#}"));
+        } else {
+            let bars = (0..blank).map(|_| format!("  {FAINT}│{FAINT:#}"));
+            self.lines.extend(bars);
+        }
+    }
+
+    fn note_invisible(&mut self, text: &str) {
+        self.escaped |= text.contains(is_invisible);
+    }
+
+    /// Reports whether any character had to be escaped.
+    pub(super) fn has_escapes(&self) -> bool {
+        self.escaped
+    }
+
+    /// Returns the number of lines.
+    pub(super) fn height(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Returns all lines, each with a newline.
+    pub(super) fn to_text(&self) -> String {
+        self.lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    }
+}
+
+/// Returns foreign text in full, line by line, each behind a bar and without styles.
+pub(crate) fn quote_lines(text: &str, width: usize) -> Vec<String> {
+    let mut page = TextBox::new(width);
+    page.push_quote(text, |_| Style::new());
+    let plain = |line: &String| anstream::adapter::strip_str(line).to_string().trim_end().to_owned();
+    page.lines.iter().map(plain).collect()
+}
+
+fn painted(text: &str, style: Style) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Escapes everything in a line that could move the cursor.
+fn make_visible(line: &str) -> String {
+    escape_invisible(line).replace('\t', "    ")
+}
+
+/// Returns the text on one line.
+fn one_line(text: &str) -> String {
+    make_visible(text).replace('\n', "\\n")
+}
+
+/// Reports whether a line shows nothing: it would only push other lines off the screen.
+fn is_blank(line: &str) -> bool {
+    line.chars().all(|letter| letter.is_whitespace() && !is_invisible(letter) || letter == '\u{2800}')
+}
+
+/// Replaces long runs of blanks with their count.
+fn squeezed(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while !rest.is_empty() {
+        let text = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        out.push_str(&rest[..text]);
+        rest = &rest[text..];
+        let blank = rest.find(|letter: char| !letter.is_whitespace()).unwrap_or(rest.len());
+        let count = rest[..blank].chars().count();
+        if count > BLANKS {
+            out.push_str(&format!(" … {count} blanks … "));
+        } else {
+            out.push_str(&rest[..blank]);
+        }
+        rest = &rest[blank..];
+    }
+    out
+}
+
+/// Returns the largest width of a character in columns. All characters but ASCII count as wide, so a line may end
+/// early but never overflows.
+fn columns(letter: char) -> usize {
+    if letter.is_ascii() { 1 } else { 2 }
+}
+
+/// Cuts `line` into pieces of at most `width` columns.
+fn pieces(line: &str, width: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut used = 0;
+    for letter in line.chars() {
+        if used + columns(letter) > width {
+            pieces.push(String::new());
+            used = 0;
+        }
+        used += columns(letter);
+        pieces.last_mut().expect("there is one from the beginning").push(letter);
+    }
+    pieces
+}
+
+/// Wraps `line` between words where possible.
+fn words(line: &str, width: usize) -> Vec<String> {
+    let wide = |text: &str| text.chars().map(columns).sum::<usize>();
+    let mut lines = vec![String::new()];
+    for word in line.split(' ') {
+        for (at, piece) in pieces(word, width).into_iter().enumerate() {
+            let last = lines.last_mut().expect("there is one from the beginning");
+            let fits = wide(last) + 1 + wide(&piece) <= width;
+            if at == 0 && last.is_empty() {
+                *last = piece;
+            } else if at == 0 && fits {
+                last.push(' ');
+                last.push_str(&piece);
+            } else {
+                lines.push(piece);
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_lost_and_no_line_is_too_wide() {
+        let long = "x".repeat(500);
+        let padded = format!("a{}b", " ".repeat(61));
+        for (text, lines) in [
+            ("", &["  │"][..]),
+            ("a\r\nb\n", &["  │ a\\u{d}", "  │ b"]),
+            ("a\n\n\nb", &["  │ a", "  │", "  │", "  │ b"]),
+            ("a\n\n\u{2800}\n \t\nb", &["  │ a", "  │ … 3 blank lines …", "  │ b"]),
+            ("a\n\n\n\n\n", &["  │ a", "  │ … 4 blank lines …"]),
+            ("0123456789012345678901", &["  │ 0123456789012345678", "  ┊ 901"]),
+            ("漢漢漢漢漢漢漢漢漢漢", &["  │ 漢漢漢漢漢漢漢漢漢", "  ┊ 漢"]),
+            ("a\u{200b}\rb", &["  │ a\\u{200b}\\u{d}b"]),
+            (&padded, &["  │ a … 61 blanks … b"]),
+        ] {
+            let mut page = TextBox::new(MIN_WIDTH);
+            page.push_quote(text, |_| Style::new());
+            let shown = anstream::adapter::strip_str(&page.to_text()).to_string();
+            assert_eq!(shown.lines().collect::<Vec<_>>(), lines, "{text:?}");
+        }
+        let mut page = TextBox::new(MIN_WIDTH);
+        page.push_line(&long, Style::new());
+        page.push_field("label", &[long.clone(), format!("a {long} b\nc")], Style::new());
+        page.push_quote(&long, |_| Style::new());
+        let shown = anstream::adapter::strip_str(&page.to_text()).to_string();
+        assert!(shown.lines().all(|line| line.chars().count() < MIN_WIDTH), "{shown}");
+        assert_eq!(shown.matches('x').count(), 4 * long.len());
+    }
+}

@@ -1,0 +1,229 @@
+//! Reports the events of a session to the editor while they happen.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agent::{SessionEvent, SessionObserver};
+use rpc::Peer;
+use serde_json::Value;
+use toolgate::{
+    BoxFuture, CallEvent, CallId, CallObserver, Hook, HookResponse, PlannedCall, ToolCall, ToolNotice,
+    ToolOutput,
+};
+
+use super::call_view;
+use super::live_output::LiveOutputs;
+use super::patch_preview::PatchPreview;
+use super::protocol::{
+    ContentBlock, EditorFileDiff, PlanEntry, SessionUpdate, ToolCallContent, ToolCallKind, ToolCallStatus,
+    ToolCallUpdate,
+};
+use super::update_sender::UpdateSender;
+
+/// Reports the events of one session.
+pub(super) struct EditorUpdates {
+    line: UpdateSender,
+    cwd: PathBuf,
+    /// The context window of the model, in tokens.
+    window: u64,
+    edits: Arc<PatchPreview>,
+    calls: Mutex<HashMap<String, ReportedCall>>,
+    outputs: LiveOutputs,
+}
+
+/// A call that was reported to the editor.
+#[derive(Default)]
+struct ReportedCall {
+    /// The number of calls with this id so far. Some models reuse call ids in every response, but editors
+    /// require unique ones.
+    times: usize,
+    is_open: bool,
+    diffs: Vec<EditorFileDiff>,
+}
+
+impl EditorUpdates {
+    /// Creates the reporter of a session in `cwd` for `peer`. Must be called in a runtime.
+    pub(super) fn new(
+        peer: &Peer,
+        (session, cwd): (&str, &Path),
+        window: u64,
+        edits: &Arc<PatchPreview>,
+    ) -> Self {
+        let line = UpdateSender { peer: peer.clone(), session: session.to_owned() };
+        let (outputs, calls) = (LiveOutputs::new(line.clone()), Mutex::default());
+        Self { line, cwd: cwd.to_owned(), window, edits: Arc::clone(edits), calls, outputs }
+    }
+
+    /// Returns the session id.
+    pub(super) fn session_id(&self) -> &str {
+        &self.line.session
+    }
+
+    /// Sends an update from the history of the session.
+    pub(super) async fn send(&self, update: &SessionUpdate) {
+        self.line.send(update).await;
+    }
+
+    fn calls(&self) -> MutexGuard<'_, HashMap<String, ReportedCall>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a new call and returns its view. Returns `None` for a call that is shown as a plan.
+    pub(super) fn call_started(&self, call: &ToolCall) -> Option<ToolCallUpdate> {
+        if call.name == call_view::PLAN {
+            return None;
+        }
+        let mut all = self.calls();
+        let shown = all.entry(call.id.as_str().to_owned()).or_default();
+        *shown = ReportedCall { times: shown.times + 1, is_open: true, diffs: Vec::new() };
+        let id = named(&call.id, shown.times);
+        Some(call_view::started_view(id, call, &self.cwd))
+    }
+
+    /// Marks a call as answered and returns its update. Returns `None` for an unknown call.
+    pub(super) fn call_finished(&self, call: &CallId, output: &ToolOutput) -> Option<ToolCallUpdate> {
+        let mut all = self.calls();
+        let shown = all.get_mut(call.as_str()).filter(|shown| shown.is_open)?;
+        shown.is_open = false;
+        let (id, diffs) = (named(call, shown.times), std::mem::take(&mut shown.diffs));
+        self.outputs.remove(&id);
+        let mut view = call_view::finished_view(id, output);
+        if output.success && !diffs.is_empty() {
+            view.content = Some(diffs.into_iter().map(ToolCallContent::Diff).collect());
+        }
+        Some(view)
+    }
+
+    /// Returns the editor's id of an unanswered call.
+    pub(super) fn editor_call_id(&self, call: &CallId) -> Option<String> {
+        self.calls().get(call.as_str()).filter(|shown| shown.is_open).map(|shown| named(call, shown.times))
+    }
+
+    /// Appends to the output of a call. Holds the lock on the calls, so no output follows the answer.
+    fn writes(&self, call: &CallId, text: &str) {
+        let all = self.calls();
+        if let Some(shown) = all.get(call.as_str()).filter(|shown| shown.is_open) {
+            self.outputs.append(&named(call, shown.times), text);
+        }
+    }
+
+    /// Returns the diffs of a patch call.
+    pub(super) fn patch_diffs(&self, call: &CallId) -> Vec<EditorFileDiff> {
+        self.calls().get(call.as_str()).map(|shown| shown.diffs.clone()).unwrap_or_default()
+    }
+
+    /// Sends a remark of Toolgate as a thought: the protocol has no other message for it.
+    fn remark(&self, text: &str) {
+        self.line.enqueue(&SessionUpdate::Thought { content: ContentBlock::text(format!("\n\n{text}\n\n")) });
+    }
+
+    fn hosted(&self, kind: &str, item: &Value) {
+        let Some(id) = item["id"].as_str() else { return };
+        let title = Some(crate::terminal_output::to_one_line(&kind.replace('_', " ")));
+        let status = Some(ToolCallStatus::Completed);
+        let kind = Some(ToolCallKind::Fetch);
+        self.line.enqueue(&SessionUpdate::Begun(ToolCallUpdate {
+            tool_call_id: id.to_owned(),
+            title,
+            kind,
+            status,
+            ..ToolCallUpdate::default()
+        }));
+    }
+}
+
+fn named(call: &CallId, times: usize) -> String {
+    if times > 1 { format!("{call}#{times}") } else { call.to_string() }
+}
+
+impl SessionObserver for EditorUpdates {
+    fn saw(&self, seen: SessionEvent<'_>) {
+        match seen {
+            SessionEvent::Text(text) => {
+                self.line.enqueue(&SessionUpdate::Text { content: ContentBlock::text(text) })
+            }
+            SessionEvent::Thought(text) => {
+                self.line.enqueue(&SessionUpdate::Thought { content: ContentBlock::text(text) })
+            }
+            SessionEvent::Called(call) => {
+                if let Some(view) = self.call_started(call) {
+                    self.line.enqueue(&SessionUpdate::Begun(view));
+                }
+            }
+            SessionEvent::Hosted { kind, item } => self.hosted(kind, item),
+            SessionEvent::Answered(call, output) => {
+                if let Some(view) = self.call_finished(&call.id, output) {
+                    self.line.enqueue(&SessionUpdate::Changed(view));
+                }
+            }
+            SessionEvent::Responded { usage, .. } => {
+                let used = usage.input.saturating_add(usage.output);
+                self.line.enqueue(&SessionUpdate::Usage { used, size: self.window });
+            }
+            SessionEvent::Retried { why, .. } => self.remark(&format!("The model is asked again: {why}")),
+            SessionEvent::Compacted { .. } => self.remark("The conversation was shortened."),
+            SessionEvent::Notice(text) => self.remark(text),
+            SessionEvent::Asked { .. } | SessionEvent::Changed(_) => {}
+        }
+    }
+}
+
+impl CallObserver for EditorUpdates {
+    fn on_event(&self, call: &CallId, event: &CallEvent) {
+        match event {
+            CallEvent::Attempted { number: 1, .. } => {
+                let Some(id) = self.editor_call_id(call) else { return };
+                let status = Some(ToolCallStatus::InProgress);
+                let view = ToolCallUpdate { tool_call_id: id, status, ..ToolCallUpdate::default() };
+                self.line.enqueue(&SessionUpdate::Changed(view));
+            }
+            CallEvent::Notice(ToolNotice::Output { text, .. }) => self.writes(call, text),
+            CallEvent::Notice(ToolNotice::Progress { text, .. }) => self.writes(call, &format!("{text}\n")),
+            CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => {
+                let entry = |step: &toolgate::PlanStep| plan_entry(&step.description, step.status.as_str());
+                self.line.enqueue(&SessionUpdate::Plan { entries: steps.iter().map(entry).collect() });
+            }
+            CallEvent::Notice(ToolNotice::Weaker { text, .. }) => self.remark(text),
+            CallEvent::Notice(ToolNotice::FileChanged { .. } | ToolNotice::Warning { .. })
+            | CallEvent::Attempted { .. }
+            | CallEvent::Queued { .. }
+            | CallEvent::Started
+            | CallEvent::Judged { .. }
+            | CallEvent::Asked { .. }
+            | CallEvent::Decided { .. }
+            | CallEvent::Finished { .. } => {}
+        }
+    }
+}
+
+/// Builds a plan entry.
+pub(super) fn plan_entry(step: &str, status: &str) -> PlanEntry {
+    PlanEntry { content: step.to_owned(), priority: "medium", status: status.to_owned() }
+}
+
+/// As a hook it sees a patch before the gate decides, while the files are still unchanged.
+impl Hook for EditorUpdates {
+    fn name(&self) -> &str {
+        "editor"
+    }
+
+    fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
+        if let (Some(id), Some(diffs)) = (self.editor_call_id(&call.call.id), self.edits.preview_diffs(call))
+        {
+            let content = Some(diffs.iter().cloned().map(ToolCallContent::Diff).collect());
+            if let Some(shown) = self.calls().get_mut(call.call.id.as_str()) {
+                shown.diffs = diffs;
+            }
+            // A patch inside a shell command was reported as a command so far.
+            let kind = Some(call_view::kind_of_call(call.call));
+            let view = ToolCallUpdate { tool_call_id: id, content, kind, ..ToolCallUpdate::default() };
+            self.line.enqueue(&SessionUpdate::Changed(view));
+        }
+        Box::pin(std::future::ready(HookResponse::default()))
+    }
+
+    fn after<'a>(&'a self, _: PlannedCall<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
+        Box::pin(std::future::ready(HookResponse::default()))
+    }
+}

@@ -1,0 +1,95 @@
+//! Replays the conversation of a resumed session to the editor, from its journal.
+
+use agent::call_from_entry;
+use journal::{JournalEntry, JournalPlanStep, JournalRecord};
+use rpc::{RpcErrorCode, RpcFault};
+use toolgate::ToolOutput;
+use toolgate::wire::AssistantTurn;
+
+use super::editor_session::EditorSession;
+use super::editor_updates::{EditorUpdates, plan_entry};
+use super::protocol::{ContentBlock, SessionUpdate};
+
+/// Returns the updates for everything that was said and done.
+pub(super) fn updates_from_journal(live: &EditorSession) -> Result<Vec<SessionUpdate>, RpcFault> {
+    let read = journal::read_journal(live.journal_path())
+        .map_err(|fault| RpcErrorCode::Internal.fault(fault.to_string()))?;
+    Ok(updates_from_records(&read.records, live.updates()))
+}
+
+fn updates_from_records(records: &[JournalRecord], updates: &EditorUpdates) -> Vec<SessionUpdate> {
+    let mut told = Vec::new();
+    // The journal records a response when it is complete, after its calls. Its text is still replayed before
+    // the calls.
+    let mut is_said = false;
+    for (index, record) in records.iter().enumerate() {
+        match &record.entry {
+            JournalEntry::Prompt { text, .. } => {
+                told.push(SessionUpdate::User { content: ContentBlock::text(text.as_str()) });
+                is_said = false;
+            }
+            JournalEntry::Said { items, .. } => {
+                if !is_said {
+                    told.extend(message_updates(items));
+                }
+                is_said = false;
+            }
+            call @ JournalEntry::Call { .. } => {
+                if !is_said {
+                    told.extend(next_said(&records[index..]).into_iter().flatten());
+                    is_said = true;
+                }
+                let view = call_from_entry(call).and_then(|call| updates.call_started(&call));
+                told.extend(view.map(SessionUpdate::Begun));
+            }
+            JournalEntry::Answered { call, success, text, .. } => {
+                let output = if *success { ToolOutput::text(text) } else { ToolOutput::failure(text) };
+                told.extend(
+                    updates.call_finished(&call.as_str().into(), &output).map(SessionUpdate::Changed),
+                );
+            }
+            JournalEntry::Plan { steps } => {
+                let entries =
+                    steps.iter().map(|JournalPlanStep { step, status }| plan_entry(step, status)).collect();
+                told.push(SessionUpdate::Plan { entries });
+            }
+            JournalEntry::Session { .. }
+            | JournalEntry::Intent { .. }
+            | JournalEntry::Verdict { .. }
+            | JournalEntry::Asked { .. }
+            | JournalEntry::Decided { .. }
+            | JournalEntry::Attempt { .. }
+            | JournalEntry::Kept { .. }
+            | JournalEntry::Diff { .. }
+            | JournalEntry::Usage { .. }
+            | JournalEntry::Compacted { .. }
+            | JournalEntry::Turn { .. }
+            | JournalEntry::Added { .. }
+            | JournalEntry::Agent { .. }
+            | JournalEntry::Interrupted { .. }
+            | JournalEntry::Notice { .. }
+            | JournalEntry::End { .. }
+            | JournalEntry::Unknown(_) => {}
+        }
+    }
+    told
+}
+
+/// Returns the text of the response that the next calls belong to. Returns `None` if the response was never
+/// completed.
+fn next_said(records: &[JournalRecord]) -> Option<Vec<SessionUpdate>> {
+    records.iter().find_map(|record| match &record.entry {
+        JournalEntry::Said { items, .. } => Some(Some(message_updates(items))),
+        JournalEntry::Prompt { .. } => Some(None),
+        _ => None,
+    })?
+}
+
+fn message_updates(items: &[serde_json::Value]) -> Vec<SessionUpdate> {
+    let texts =
+        items.iter().filter_map(|item| AssistantTurn::from_saved_json(item).ok()).map(|said| said.text());
+    texts
+        .filter(|text| !text.is_empty())
+        .map(|text| SessionUpdate::Text { content: ContentBlock::text(text) })
+        .collect()
+}

@@ -1,0 +1,124 @@
+//! Shows the tail of a running command's output in the editor, at most ten times a second.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+
+use super::protocol::{SessionUpdate, ToolCallContent, ToolCallUpdate, fenced_block};
+use super::update_sender::UpdateSender;
+
+/// Bytes of output that are shown. Each update resends them, because an update replaces the previous content
+/// of a call.
+const MOST: usize = 8 << 10;
+/// Minimum time between two updates of a call.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The output tails of the running calls of a session.
+#[derive(Clone)]
+pub(super) struct LiveOutputs {
+    line: UpdateSender,
+    runtime: Handle,
+    tails: Arc<Mutex<HashMap<String, OutputTail>>>,
+}
+
+/// The tail of one output.
+#[derive(Default)]
+struct OutputTail {
+    text: String,
+    shown: Option<Instant>,
+    /// A task is scheduled to show it.
+    is_due: bool,
+}
+
+impl LiveOutputs {
+    /// Must be called in a runtime.
+    pub(super) fn new(line: UpdateSender) -> Self {
+        Self { line, runtime: Handle::current(), tails: Arc::default() }
+    }
+
+    fn tails(&self) -> MutexGuard<'_, HashMap<String, OutputTail>> {
+        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends to the output of the call with the editor's id `id`.
+    pub(super) fn append(&self, id: &str, text: &str) {
+        let mut tails = self.tails();
+        let tail = tails.entry(id.to_owned()).or_default();
+        tail.push(text);
+        if tail.is_due {
+            return;
+        }
+        match tail.shown.map(|shown| shown.elapsed()) {
+            Some(since) if since < PAUSE => {
+                tail.is_due = true;
+                let (outputs, id) = (self.clone(), id.to_owned());
+                // Not a tool call: the task shows the output once and ends.
+                self.runtime.spawn(async move {
+                    tokio::time::sleep(PAUSE - since).await;
+                    if let Some(tail) = outputs.tails().get_mut(&id) {
+                        outputs.show(&id, tail);
+                    }
+                });
+            }
+            Some(_) | None => self.show(id, tail),
+        }
+    }
+
+    /// Sends the tail. The caller holds the lock on the tails, so no update follows the end of the call.
+    fn show(&self, id: &str, tail: &mut OutputTail) {
+        (tail.shown, tail.is_due) = (Some(Instant::now()), false);
+        let content = Some(vec![ToolCallContent::Content {
+            content: fenced_block("", &strip_terminal_codes(&tail.text)),
+        }]);
+        let view = ToolCallUpdate { tool_call_id: id.to_owned(), content, ..ToolCallUpdate::default() };
+        // The update may be dropped: the answer contains the output.
+        self.line.try_send(&SessionUpdate::Changed(view));
+    }
+
+    /// Removes an answered call.
+    pub(super) fn remove(&self, id: &str) {
+        self.tails().remove(id);
+    }
+}
+
+/// Removes colours and text before a carriage return. The final answer is rendered by our terminal emulator,
+/// this preview is not.
+fn strip_terminal_codes(text: &str) -> String {
+    let text = anstream::adapter::strip_str(text).to_string();
+    let lines =
+        text.split('\n').map(|line| line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+impl OutputTail {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        if self.text.len() > MOST {
+            let cut = self.text.len() - MOST;
+            let cut = (cut..=self.text.len()).find(|at| self.text.is_char_boundary(*at));
+            self.text.drain(..cut.unwrap_or(0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn running_output_is_shown_without_colours_and_overwritten_text() {
+        assert_eq!(strip_terminal_codes("\u{1b}[31mred\u{1b}[0m\r\n10%\r20%\nrest"), "red\n20%\nrest");
+    }
+
+    #[test]
+    fn the_output_tail_is_cut_at_a_character_boundary() {
+        let mut tail = OutputTail::default();
+        tail.push("x");
+        tail.push(&"é".repeat(MOST));
+        assert_eq!(tail.text, "é".repeat(MOST / 2));
+        tail.push("x");
+        assert_eq!((tail.text.len(), tail.text.chars().last()), (MOST - 1, Some('x')));
+    }
+}

@@ -1,0 +1,122 @@
+//! Opens a session for an editor: a new one, or one resumed from its journal.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use agent::SessionObserver;
+use journal::SessionId;
+use rpc::{Peer, RpcErrorCode, RpcFault};
+use toolgate::mcp::McpClientDeps;
+use toolgate::{Approver, CallObserver, Hook};
+
+use super::editor_approver::EditorApprover;
+use super::editor_session::EditorSession;
+use super::editor_updates::EditorUpdates;
+use super::mcp_servers;
+use super::patch_preview::PatchPreview;
+use super::protocol::{SessionSetup, not_found};
+use super::server::AcpServer;
+use super::session_mode::SessionModeHook;
+use crate::cli_fault::CliFault;
+use crate::compose::{ComposedTools, compose_in_dirs};
+use crate::config::Config;
+use crate::mcp_servers::ServerNotices;
+use crate::session::choose_model::{self, ModelLocation};
+use crate::session::{self, AssembledSession, SessionSpec};
+
+/// Opens a new session.
+pub(super) fn start_new(
+    house: &AcpServer,
+    peer: &Peer,
+    workplace: SessionSetup,
+) -> Result<EditorSession, RpcFault> {
+    live(house, peer, workplace, SessionId::new(), None)
+}
+
+/// Resumes a session from its journal.
+pub(super) fn resume(
+    house: &AcpServer,
+    peer: &Peer,
+    id: &str,
+    workplace: SessionSetup,
+) -> Result<EditorSession, RpcFault> {
+    let named = crate::terminal_output::to_one_line(id);
+    let gone = |why: String| not_found(format!("there is no session `{named}`: {why}"));
+    let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
+    let journal = house.dirs.sessions.as_ref().map(|sessions| sessions.join(id.file_name()));
+    if journal.is_none_or(|journal| exec::fs::canonicalize(&journal).is_err()) {
+        return Err(gone("it has no journal".to_owned()));
+    }
+    let resume = id.as_str().to_owned();
+    live(house, peer, workplace, id, Some(resume))
+}
+
+fn live(
+    house: &AcpServer,
+    peer: &Peer,
+    workplace: SessionSetup,
+    id: SessionId,
+    resume: Option<String>,
+) -> Result<EditorSession, RpcFault> {
+    let composed = composed(house, workplace)?;
+    let named = id.as_str().to_owned();
+    let flags = &house.args.model;
+    let chosen = choose_model::choose_model(&ModelLocation::from_flags(flags), composed.model_name())
+        .map_err(unusable)?;
+    let limits = choose_model::limits_from_flags(flags);
+    let (edits, cwd) = (Arc::<PatchPreview>::default(), composed.cwd().to_owned());
+    let updates = Arc::new(EditorUpdates::new(peer, (&named, &cwd), limits.context, &edits));
+    let modes = Arc::new(SessionModeHook::new(composed.sandbox_name(), composed.approval_name()));
+    let asks = EditorApprover { peer: peer.clone(), session: named, updates: Arc::clone(&updates) };
+    let composed = composed
+        .with_processes(Arc::new(house.processes.with_own_sessions()))
+        .with_observer(Arc::clone(&updates) as Arc<dyn CallObserver>)
+        .with_approver(Arc::new(asks) as Arc<dyn Approver>)
+        .with_hook(Arc::clone(&modes) as Arc<dyn Hook>)
+        .with_hook(Arc::clone(&updates) as Arc<dyn Hook>);
+    let wanted = SessionSpec {
+        composed,
+        dirs: house.dirs.clone(),
+        model: Some(chosen),
+        new: id,
+        resume,
+        limits,
+        instructions: None,
+        watch: Arc::clone(&updates) as Arc<dyn SessionObserver>,
+        // The protocol has no questions except for permissions.
+        person: None,
+        // Editors keep the standard error of the agent in a log that the user can open.
+        means: McpClientDeps { watch: Some(Arc::new(ServerNotices::Wrong)), ..McpClientDeps::default() },
+        agents: None,
+    };
+    let AssembledSession { recorder, toolgate, servers, session, .. } =
+        session::assemble(wanted).map_err(unusable)?;
+    let Some(session) = session else {
+        return Err(RpcErrorCode::Internal.fault("a session without its model; this is a bug"));
+    };
+    edits.set_gate(toolgate.router().gate());
+    let (handle, session) = (session.handle(), tokio::sync::Mutex::new(session));
+    let stop = Mutex::default();
+    Ok(EditorSession { toolgate, recorder, servers, handle, session, stop, modes, updates })
+}
+
+fn unusable(fault: CliFault) -> RpcFault {
+    RpcErrorCode::Internal.fault(fault.into_sentence())
+}
+
+/// Composes the tools for the editor's working directory and MCP servers.
+fn composed(house: &AcpServer, workplace: SessionSetup) -> Result<ComposedTools, RpcFault> {
+    let wrong = |why: String| RpcErrorCode::Params.fault(format!("the params do not fit at {why}"));
+    if !Path::is_absolute(&workplace.cwd) {
+        return Err(wrong("`cwd`: it must be an absolute path".to_owned()));
+    }
+    let servers = mcp_servers::to_settings(workplace.mcp_servers).map_err(wrong)?;
+    let mut place = house.args.place.clone();
+    place.cwd = Some(workplace.cwd);
+    let change = |config: &mut Config| {
+        // A server of the editor overrides a configured server of the same name.
+        config.servers.retain(|known| !servers.iter().any(|more| more.value.name == known.value.name));
+        config.servers.extend(servers);
+    };
+    compose_in_dirs(&place, house.dirs.clone(), change).map_err(unusable)
+}

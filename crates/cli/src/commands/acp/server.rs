@@ -1,0 +1,208 @@
+//! The ACP server: keeps the sessions of one editor and dispatches its requests.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use exec::session::SharedProcesses;
+use rpc::{CancelNotification, IncomingRequest, Peer, RpcErrorCode, RpcFault, RpcHost, fitting};
+use serde_json::{Value, json};
+use toolgate::{BoxFuture, CancellationToken};
+
+use super::editor_session::EditorSession;
+use super::protocol::{
+    EditorRequest, InitializeRequest, ListSessionsRequest, LoadSessionRequest, PromptRequest,
+    SessionIdParams, SessionSetup, SetModeRequest, VERSION, not_found,
+};
+use super::{history, open_session, prompt_blocks};
+use crate::args::AcpArgs;
+use crate::config::UserDirs;
+
+/// Maximum number of open sessions.
+const MOST_SESSIONS: usize = 256;
+/// Maximum number of sessions in a listing.
+const LISTED: usize = 100;
+
+/// The ACP server.
+pub(super) struct AcpServer {
+    pub(super) args: AcpArgs,
+    pub(super) dirs: UserDirs,
+    /// Starts processes for all sessions.
+    pub(super) processes: SharedProcesses,
+    is_met: AtomicBool,
+    live: Mutex<HashMap<String, Arc<EditorSession>>>,
+}
+
+impl AcpServer {
+    pub(super) fn new(args: AcpArgs, dirs: UserDirs) -> Self {
+        let (processes, live) = (SharedProcesses::default(), Mutex::default());
+        Self { args, dirs, processes, is_met: AtomicBool::new(false), live }
+    }
+
+    fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<EditorSession>>> {
+        // The map is consistent after every statement, so a poisoned lock is usable.
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn all(&self) -> Vec<Arc<EditorSession>> {
+        self.live().values().cloned().collect()
+    }
+
+    /// Closes every session. Journals stay on disk.
+    pub(super) async fn close(&self) {
+        let all: Vec<Arc<EditorSession>> = self.live().drain().map(|(_, live)| live).collect();
+        all.iter().for_each(|live| live.cancel());
+        for live in all {
+            live.close("the editor left").await;
+        }
+    }
+
+    fn find(&self, id: &str) -> Result<Arc<EditorSession>, RpcFault> {
+        self.live().get(id).cloned().ok_or_else(|| {
+            let id = crate::terminal_output::to_one_line(id);
+            not_found(format!("there is no session `{id}` here; `session/load` goes on with an earlier one"))
+        })
+    }
+
+    /// Answers `initialize`. A client with another protocol version gets ours, and disconnects if it does not
+    /// support it.
+    fn initialize(&self, said: &InitializeRequest) -> Value {
+        if said.protocol_version != VERSION {
+            tracing::info!(
+                theirs = said.protocol_version,
+                "the editor speaks another version of the protocol"
+            );
+        }
+        self.is_met.store(true, Ordering::SeqCst);
+        json!({
+            "protocolVersion": VERSION,
+            "agentInfo": { "name": "toolgate", "title": "Toolgate", "version": env!("CARGO_PKG_VERSION") },
+            "agentCapabilities": {
+                "loadSession": true,
+                "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
+                "mcpCapabilities": { "http": true, "sse": false },
+                "sessionCapabilities": { "list": {}, "resume": {}, "close": {} },
+            },
+            "authMethods": [],
+        })
+    }
+
+    fn begin(&self, peer: &Peer, workplace: SessionSetup) -> Result<Value, RpcFault> {
+        if self.live().len() >= MOST_SESSIONS {
+            return Err(RpcErrorCode::Limit
+                .fault(format!("there are {MOST_SESSIONS} sessions, and no more may; close one")));
+        }
+        let live = open_session::start_new(self, peer, workplace)?;
+        let answer = json!({ "sessionId": live.id(), "modes": live.modes_json() });
+        self.live().insert(live.id().to_owned(), Arc::new(live));
+        Ok(answer)
+    }
+
+    /// Resumes a session, or returns the one that is already open.
+    fn go_on(&self, peer: &Peer, earlier: LoadSessionRequest) -> Result<Arc<EditorSession>, RpcFault> {
+        if let Ok(live) = self.find(&earlier.session_id) {
+            return Ok(live);
+        }
+        let live = Arc::new(open_session::resume(self, peer, &earlier.session_id, earlier.workplace)?);
+        self.live().insert(live.id().to_owned(), Arc::clone(&live));
+        Ok(live)
+    }
+
+    async fn load(&self, peer: &Peer, earlier: LoadSessionRequest) -> Result<Value, RpcFault> {
+        let live = self.go_on(peer, earlier)?;
+        if live.is_busy() {
+            return Err(RpcErrorCode::Request
+                .fault("a turn runs in this session; stop it first, with `session/cancel`"));
+        }
+        for update in history::updates_from_journal(&live)? {
+            live.updates().send(&update).await;
+        }
+        Ok(json!({ "modes": live.modes_json() }))
+    }
+
+    fn list(&self, wanted: &ListSessionsRequest) -> Result<Value, RpcFault> {
+        let Some(directory) = &self.dirs.sessions else { return Ok(json!({ "sessions": [] })) };
+        let listed = journal::list_sessions(directory, LISTED)
+            .map_err(|fault| RpcErrorCode::Internal.fault(fault.to_string()))?;
+        let wanted = wanted.cwd.as_ref().map(|cwd| cwd.display().to_string());
+        let sessions: Vec<Value> = listed
+            .into_iter()
+            // A session without a prompt has nothing to resume.
+            .filter(|one| one.prompts > 0 && wanted.as_ref().is_none_or(|cwd| *cwd == one.cwd))
+            .map(|one| {
+                json!({
+                    "sessionId": one.id.as_str(), "cwd": one.cwd, "title": one.first_prompt, "updatedAt": one.last,
+                })
+            })
+            .collect();
+        Ok(json!({ "sessions": sessions }))
+    }
+
+    async fn end(&self, which: &SessionIdParams) -> Result<Value, RpcFault> {
+        let live = self.find(&which.session_id)?;
+        self.live().remove(&which.session_id);
+        live.close("closed").await;
+        Ok(json!({}))
+    }
+
+    fn set_mode(&self, wanted: &SetModeRequest) -> Result<Value, RpcFault> {
+        self.find(&wanted.session_id)?.set_mode(&wanted.mode_id)?;
+        Ok(json!({}))
+    }
+
+    async fn prompt(&self, asked: PromptRequest, taken_back: CancellationToken) -> Result<Value, RpcFault> {
+        let live = self.find(&asked.session_id)?;
+        let wrong =
+            |why: String| RpcErrorCode::Params.fault(format!("the params do not fit at `prompt`: {why}"));
+        let (text, images) = prompt_blocks::convert_blocks(asked.prompt).map_err(wrong)?;
+        let stop_reason = live.prompt(&text, images, taken_back).await?;
+        Ok(json!({ "stopReason": stop_reason }))
+    }
+}
+
+impl RpcHost for AcpServer {
+    fn answer(self: Arc<Self>, asked: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>> {
+        Box::pin(async move {
+            let IncomingRequest { peer, method, params, cancel } = asked;
+            let call = EditorRequest::parse(&method, params)?;
+            if !self.is_met.load(Ordering::SeqCst) && !matches!(call, EditorRequest::Initialize(_)) {
+                return Err(RpcErrorCode::Request.fault("say who you are first, with `initialize`"));
+            }
+            match call {
+                EditorRequest::Initialize(said) => Ok(self.initialize(&said)),
+                EditorRequest::NewSession(workplace) => self.begin(&peer, workplace),
+                EditorRequest::LoadSession(earlier) => self.load(&peer, earlier).await,
+                EditorRequest::ResumeSession(earlier) => {
+                    self.go_on(&peer, earlier).map(|live| json!({ "modes": live.modes_json() }))
+                }
+                EditorRequest::ListSessions(wanted) => self.list(&wanted),
+                EditorRequest::CloseSession(which) => self.end(&which).await,
+                EditorRequest::SetMode(wanted) => self.set_mode(&wanted),
+                EditorRequest::Prompt(asked) => self.prompt(asked, cancel).await,
+            }
+        })
+    }
+
+    fn on_notification(&self, _: &Peer, method: &str, params: Value) {
+        if method != "session/cancel" {
+            return;
+        }
+        // Cancelling an unknown session is a no-op.
+        if let Ok(live) = fitting::<SessionIdParams>(params).and_then(|which| self.find(&which.session_id)) {
+            live.cancel();
+        }
+    }
+
+    fn cancel_notification(&self) -> CancelNotification {
+        CancelNotification { method: "$/cancel_request", id: "requestId" }
+    }
+
+    /// Cancels all turns when the editor closes its side of the connection: it will not see further results.
+    fn on_half_close(&self, _: &Peer) {
+        self.all().iter().for_each(|live| live.cancel());
+    }
+
+    fn on_disconnect(&self, peer: &Peer) {
+        self.on_half_close(peer);
+    }
+}

@@ -1,0 +1,204 @@
+//! An approval question as an MCP elicitation form, and the decision from the client's answer.
+
+use ::mcp::serve::ClientInput;
+use serde_json::{Value, json};
+use toolgate::{ApprovalQuestion, ReviewDecision};
+
+use crate::approve::{ApprovalAnswer, ApprovalChoice, approval_choices, render_plain};
+
+/// Line width of the question's text.
+const WIDTH: usize = 100;
+/// Maximum bytes of the text in a form.
+const MOST: usize = 8000;
+
+/// Returns the label of a choice. All client revisions can show a list of plain strings.
+fn words(choice: ApprovalChoice) -> Option<&'static str> {
+    match choice {
+        ApprovalChoice::Once => Some("yes, once"),
+        ApprovalChoice::Session => Some("yes, and exactly this again until the server ends"),
+        ApprovalChoice::Always => Some("yes, always: save the rule"),
+        ApprovalChoice::No => Some("no"),
+        // The form has a field for the note.
+        ApprovalChoice::Note => None,
+        ApprovalChoice::Stop => Some("no, and stop what else is asked"),
+    }
+}
+
+/// The end of a truncated form.
+const MORE: &str = "\n\n… there is more of it, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, \
+                    and takes the answer.";
+/// The denial that the model reads after an answer to a truncated form.
+const TOO_LONG: &str = "the question is too long for the client's form; the user can run `toolgate approve` in a terminal, which shows all of \
+                        it, before it is tried again";
+
+/// An approval form for a client.
+pub(super) struct ApprovalForm {
+    message: String,
+    offered: Vec<ApprovalChoice>,
+    cut: bool,
+}
+
+impl ApprovalForm {
+    /// Builds the form for `question`. A truncated form offers no yes, because the user has not seen
+    /// everything.
+    pub(super) fn for_question(question: &ApprovalQuestion) -> Self {
+        let mut message = render_plain(question, WIDTH).trim().to_owned();
+        let cut = message.len() > MOST;
+        let mut offered = approval_choices(question);
+        if cut {
+            message.truncate(message.floor_char_boundary(MOST));
+            message.push_str(MORE);
+            offered.retain(|choice| match choice {
+                ApprovalChoice::Once | ApprovalChoice::Session | ApprovalChoice::Always => false,
+                ApprovalChoice::No | ApprovalChoice::Note | ApprovalChoice::Stop => true,
+            });
+        }
+        Self { message, offered, cut }
+    }
+
+    /// Returns the elicitation request for the client.
+    pub(super) fn request(&self) -> ClientInput {
+        let answers: Vec<&str> = self.offered.iter().copied().filter_map(words).collect();
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "answer": { "type": "string", "title": "May it?", "enum": answers },
+                "note": { "type": "string", "title": "What the model should know", "maxLength": 2000 },
+            },
+            "required": ["answer"],
+        });
+        ClientInput::Form { message: self.message.clone(), schema }
+    }
+
+    /// Converts the client's answer into a decision. Anything but a valid, offered yes is a denial.
+    pub(super) fn decision(&self, question: &ApprovalQuestion, said: &Value) -> ReviewDecision {
+        let note = said["content"]["note"].as_str().map(str::trim).filter(|note| !note.is_empty());
+        let no =
+            |why: &str| ApprovalAnswer::No { note: Some(note.map_or_else(|| why.to_owned(), str::to_owned)) };
+        let answer = said["content"]["answer"].as_str().unwrap_or_default();
+        let meant = self.offered.iter().copied().find(|choice| words(*choice) == Some(answer));
+        let said = match (said["action"].as_str(), meant) {
+            (Some("accept"), Some(ApprovalChoice::Once)) => ApprovalAnswer::Once,
+            (Some("accept"), Some(ApprovalChoice::Session)) => ApprovalAnswer::Session,
+            (Some("accept"), Some(ApprovalChoice::Always)) => ApprovalAnswer::Always,
+            (Some("accept"), Some(ApprovalChoice::Stop)) => ApprovalAnswer::Stop,
+            _ if self.cut => no(TOO_LONG),
+            (Some("accept"), Some(ApprovalChoice::No | ApprovalChoice::Note)) | (Some("decline"), _) => {
+                ApprovalAnswer::No { note: note.map(str::to_owned) }
+            }
+            (Some("cancel"), _) => no("the question was put away without an answer"),
+            _ => no("the client's form was not answered in a way that makes sense, so it was refused"),
+        };
+        said.into_decision(question.proposal.as_ref().map(|proposal| &proposal.rule))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate::{ApprovalPolicy, Escalation};
+
+    use super::*;
+    use crate::approve::tests::{question_for, script_intent};
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        let plain = question_for(ApprovalPolicy::OnRequest, &script_intent("rm -rf x"));
+        let ruled = question_for(ApprovalPolicy::Untrusted, &script_intent("cargo test"));
+        let said = |question: &ApprovalQuestion, said: Value| {
+            ApprovalForm::for_question(question).decision(question, &said).as_str()
+        };
+        let accept = |answer: &str| json!({ "action": "accept", "content": { "answer": answer } });
+        for (answer, expected) in [
+            ("yes, once", "approved"),
+            ("yes, and exactly this again until the server ends", "approved_for_session"),
+            ("no", "denied"),
+            ("no, and stop what else is asked", "abort"),
+            ("yes", "denied"),
+            ("", "denied"),
+            ("yes, always: save the rule", "denied"),
+        ] {
+            assert_eq!(said(&plain, accept(answer)), expected, "{answer}");
+        }
+        assert_eq!(said(&ruled, accept("yes, always: save the rule")), "approved_with_rule");
+        for odd in [
+            json!(null),
+            json!({}),
+            json!({ "action": "accept" }),
+            json!({ "action": "decline", "content": { "answer": "yes, once" } }),
+            json!({ "action": "cancel", "content": { "answer": "yes, once" } }),
+            json!({ "content": { "answer": "yes, once" } }),
+            json!({ "action": "accept", "content": { "answer": ["yes, once"] } }),
+        ] {
+            assert_eq!(said(&ruled, odd.clone()), "denied", "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_form_shows_what_a_terminal_shows() {
+        let question = question_for(ApprovalPolicy::Untrusted, &script_intent("cargo test"));
+        let ClientInput::Form { message, schema } = ApprovalForm::for_question(&question).request() else {
+            panic!("no form")
+        };
+        insta::assert_snapshot!(message, @r#"
+        Toolgate asks: may shell_command do this?
+
+          why       `cargo test` may change something, and the approval policy is untrusted
+          confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
+
+          runs      ordinary  cargo test
+          starts    /usr/bin/bash, /usr/bin/cargo
+
+        The rule that could be saved:
+          │ [[rule]]
+          │ pattern = ["cargo", "test"]
+          │ decision = "allow"
+          │ match = [["cargo", "test"]]
+        From then on it would also allow, for example:
+          │ cargo test --any-option
+          │ cargo test ../any/path
+          │ cargo test any other words
+
+        It would run this in `/w` by `/bin/bash -lc`:
+          │ cargo test
+        "#);
+        assert_eq!(schema["properties"]["answer"]["enum"].as_array().unwrap().len(), 5);
+    }
+
+    #[test]
+    fn a_form_that_had_to_be_cut_takes_no_yes() {
+        let long = format!("rm -rf build\n{}touch payload\n", "echo an ordinary step\n".repeat(400));
+        let why = Some("It builds.".to_owned());
+        let question = question_for(
+            ApprovalPolicy::OnRequest,
+            &script_intent(&long).with_escalation(Escalation::Required, why),
+        );
+        let form = ApprovalForm::for_question(&question);
+        let ClientInput::Form { message, schema } = form.request() else { panic!("no form") };
+        let head: Vec<&str> = message.lines().take_while(|line| !line.contains("an ordinary step")).collect();
+        insta::assert_snapshot!(head.join("\n"), @"
+        Toolgate asks: may shell_command do this?
+
+          why       `rm -rf build` removes files without asking
+                    `echo` cannot be understood: there are too many commands
+                    `touch` cannot be understood: there are too many commands
+                    it asks to run without the sandbox
+          confined  nothing: it would run without the sandbox, and may do whatever you may
+          yes gives run without the sandbox
+
+        The model says why, in its own words, which nobody checked:
+          │ It builds.
+
+          runs      dangerous (removes files without asking) rm -rf build
+        ");
+        insta::assert_snapshot!(message.lines().last().unwrap(), @"… there is more of it, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, and takes the answer.");
+        assert!(!message.contains("payload"));
+        assert_eq!(schema["properties"]["answer"]["enum"], json!(["no", "no, and stop what else is asked"]));
+        for yes in
+            ["yes, once", "yes, and exactly this again until the server ends", "yes, always: save the rule"]
+        {
+            let said = json!({ "action": "accept", "content": { "answer": yes } });
+            let ReviewDecision::Denied { note } = form.decision(&question, &said) else { panic!("{yes}") };
+            assert!(note.unwrap().contains("`toolgate approve`"));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Routes approval questions to the call's client and to all approval terminals; the first answer counts.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use toolgate::{
+    ApprovalQuestion, Approver, BoxFuture, CallEvent, CallId, CallObserver, ReviewDecision, ToolNotice,
+};
+
+use super::approval_form::ApprovalForm;
+use super::client_bridge::ClientBridge;
+use super::pending_questions::PendingQuestions;
+
+/// Time limit of a question. An unanswered question is refused, so that the next can be asked.
+const STANDS: Duration = Duration::from_secs(10 * 60);
+
+const NOBODY: &str = "nobody answered: the client did not, and no `toolgate approve` runs any more";
+const LATE: &str = "nobody answered in time";
+
+/// The running calls by id, and the questions for terminals.
+pub(super) struct ApprovalRouter {
+    calls: Mutex<HashMap<CallId, Arc<ClientBridge>>>,
+    count: AtomicU64,
+    board: Arc<PendingQuestions>,
+}
+
+impl ApprovalRouter {
+    pub(super) fn new(board: Arc<PendingQuestions>) -> Self {
+        Self { calls: Mutex::default(), count: AtomicU64::new(1), board }
+    }
+
+    /// Registers a call under a new id.
+    pub(super) fn register(self: &Arc<Self>, line: &Arc<ClientBridge>) -> RegisteredCall {
+        let id = CallId::from(format!("mcp-{}", self.count.fetch_add(1, Ordering::Relaxed)));
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.insert(id.clone(), Arc::clone(line));
+        RegisteredCall { desk: Arc::clone(self), id }
+    }
+
+    /// Returns true if the client or a terminal can be asked about the call.
+    pub(super) fn can_ask(&self, line: &ClientBridge) -> bool {
+        line.supports_forms() || self.board.is_watched()
+    }
+
+    fn line(&self, call: &CallId) -> Option<Arc<ClientBridge>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).get(call).cloned()
+    }
+
+    async fn asked(&self, call: &CallId, question: &ApprovalQuestion) -> ReviewDecision {
+        let line = self.line(call).filter(|line| line.supports_forms());
+        let mut posted = self.board.post(question);
+        let client = async {
+            if let Some(line) = line {
+                let form = ApprovalForm::for_question(question);
+                if let Some(said) = line.ask(form.request()).await {
+                    return form.decision(question, &said);
+                }
+            }
+            self.board.until_unwatched().await;
+            denied(NOBODY)
+        };
+        tokio::select! {
+            // Biased: the terminal has already acknowledged its answer, so a later answer of the client must
+            // not win.
+            biased;
+            decision = posted.wait_for_decision() => decision,
+            decision = client => decision,
+            () = tokio::time::sleep(STANDS) => denied(LATE),
+        }
+    }
+}
+
+fn denied(note: &str) -> ReviewDecision {
+    ReviewDecision::Denied { note: Some(note.to_owned()) }
+}
+
+impl Approver for ApprovalRouter {
+    fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
+        Box::pin(self.asked(call, question))
+    }
+}
+
+impl CallObserver for ApprovalRouter {
+    fn on_event(&self, call: &CallId, event: &CallEvent) {
+        let text = match event {
+            CallEvent::Asked { why } => format!("waits for somebody to allow it: {}\n", why.join("; ")),
+            CallEvent::Notice(ToolNotice::Output { text, .. }) => text.clone(),
+            CallEvent::Notice(
+                ToolNotice::Progress { text, .. }
+                | ToolNotice::Warning { text }
+                | ToolNotice::Weaker { text, .. },
+            ) => format!("{text}\n"),
+            CallEvent::Notice(ToolNotice::FileChanged { kind, path }) => format!("{kind} {path}\n"),
+            CallEvent::Notice(ToolNotice::PlanUpdated { .. })
+            | CallEvent::Queued { .. }
+            | CallEvent::Started
+            | CallEvent::Judged { .. }
+            | CallEvent::Attempted { .. }
+            | CallEvent::Decided { .. }
+            | CallEvent::Finished { .. } => return,
+        };
+        if let Some(line) = self.line(call) {
+            line.push_progress(&text);
+        }
+    }
+}
+
+/// The registration of a running call, removed on drop.
+pub(super) struct RegisteredCall {
+    desk: Arc<ApprovalRouter>,
+    pub(super) id: CallId,
+}
+
+impl Drop for RegisteredCall {
+    fn drop(&mut self) {
+        self.desk.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}

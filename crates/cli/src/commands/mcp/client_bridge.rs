@@ -1,0 +1,120 @@
+//! Bridges one running call and its MCP client: progress and questions out, answers in.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ::mcp::serve::{
+    BearerToken, CallStep, CallUpdate, CallingClient, ClientInput, ClientInputBatch, RunningCall,
+};
+use serde_json::Value;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::Instant;
+use toolgate::{BoxFuture, ToolCallRuntime, Toolgate};
+
+use super::approval_router::RegisteredCall;
+use super::tool_catalogue;
+
+/// Minimum time between two progress notifications.
+const EVERY: Duration = Duration::from_millis(100);
+/// Maximum bytes of a progress notification: the tail of the text since the last one.
+const MOST: usize = 2000;
+
+/// The bridge between a call and its client.
+pub(super) struct ClientBridge {
+    client: CallingClient,
+    asks: mpsc::UnboundedSender<ClientInputBatch>,
+    heard: Mutex<String>,
+    news: Notify,
+}
+
+impl ClientBridge {
+    pub(super) fn connect(client: CallingClient) -> (Arc<Self>, mpsc::UnboundedReceiver<ClientInputBatch>) {
+        // Unbounded is safe: the engine asks one question at a time.
+        let (asks, asked) = mpsc::unbounded_channel();
+        (Arc::new(Self { client, asks, heard: Mutex::default(), news: Notify::new() }), asked)
+    }
+
+    /// Returns true if the client supports elicitation forms.
+    pub(super) fn supports_forms(&self) -> bool {
+        self.client.takes_forms
+    }
+
+    /// Buffers progress text, if the client wants progress.
+    pub(super) fn push_progress(&self, text: &str) {
+        if !self.client.wants_progress {
+            return;
+        }
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.push_str(text);
+        let over = heard.len().saturating_sub(MOST);
+        let cut = heard.ceil_char_boundary(over);
+        heard.drain(..cut);
+        drop(heard);
+        self.news.notify_one();
+    }
+
+    /// Waits for buffered text and takes it.
+    async fn heard(&self) -> String {
+        // ends: when there is text
+        loop {
+            let heard = std::mem::take(&mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner));
+            if !heard.is_empty() {
+                return heard;
+            }
+            self.news.notified().await;
+        }
+    }
+
+    /// Asks the client. Returns `None` if it does not answer.
+    pub(super) async fn ask(&self, form: ClientInput) -> Option<Value> {
+        let (answer, answered) = oneshot::channel();
+        // An unguessable name: the client cannot answer before it was asked.
+        let name = format!("approval-{}", BearerToken::generate().ok()?);
+        let requests = BTreeMap::from([(name.clone(), form)]);
+        self.asks.send(ClientInputBatch { requests, answer }).ok()?;
+        answered.await.ok()?.remove(&name)
+    }
+}
+
+/// A running call, whose answer comes from the engine.
+pub(super) struct BridgedCall {
+    pub(super) tool: String,
+    pub(super) runtime: ToolCallRuntime,
+    pub(super) line: Arc<ClientBridge>,
+    pub(super) asked: mpsc::UnboundedReceiver<ClientInputBatch>,
+    pub(super) told: u32,
+    /// The time of the next progress notification.
+    pub(super) again: Instant,
+    /// Keeps the call registered.
+    pub(super) _listed: RegisteredCall,
+    /// Keeps the sessions of the call alive: they end with the last handle.
+    pub(super) _toolgate: Toolgate,
+}
+
+impl RunningCall for BridgedCall {
+    fn next(&mut self) -> BoxFuture<'_, CallStep> {
+        Box::pin(async {
+            let heard = async {
+                tokio::time::sleep_until(self.again).await;
+                self.line.heard().await
+            };
+            tokio::select! {
+                biased;
+                Some(ask) = self.asked.recv() => CallStep::Ask(ask),
+                text = heard => {
+                    self.told += 1;
+                    self.again = Instant::now() + EVERY;
+                    CallStep::Tell(CallUpdate::Progress { done: self.told.into(), total: None, text: Some(text) })
+                }
+                answer = self.runtime.next_answer() => {
+                    let output = answer.map_or_else(
+                        || toolgate::ToolOutput::failure("the call was answered before"),
+                        |answer| answer.output,
+                    );
+                    CallStep::Done(tool_catalogue::reply_for_client(&self.tool, output))
+                }
+            }
+        })
+    }
+}

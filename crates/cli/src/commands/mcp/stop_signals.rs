@@ -1,0 +1,53 @@
+//! Waits for the signals that end a long-running command, and returns the exit status for each.
+
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::cli_fault::{INTERRUPTED, TERMINATED};
+
+/// The exit status after SIGHUP, by shell convention.
+const HUNG_UP: u8 = 129;
+
+/// Waits for SIGINT, SIGTERM or SIGHUP and returns the exit status.
+pub(in crate::commands) async fn wait_for_signal() -> io::Result<u8> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => Ok(INTERRUPTED),
+        _ = terminate.recv() => Ok(TERMINATED),
+        () = hung_up(hang_up.as_mut()) => Ok(HUNG_UP),
+    }
+}
+
+async fn hung_up(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns true if the parent process made us ignore SIGHUP, as `nohup` does.
+fn ignores_hang_up() -> bool {
+    #[expect(clippy::disallowed_methods, reason = "the kernel's own word, and no file of anybody's")]
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignored(&status).is_some_and(|mask| mask & 1 == 1)
+}
+
+fn ignored(status: &str) -> Option<u64> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signals_that_are_ignored_are_read() {
+        assert_eq!(ignored("Name:\ttoolgate\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"), Some(0x1001));
+        assert_eq!(ignored("SigIgn: none"), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! The titles and hints that MCP clients get for each tool, and the structured data they get of its answers.
+//!
+//! The model reads the text of an answer. Clients that get data as `structuredContent` show it to the model
+//! instead of the text, as one line of JSON (Claude Code does). So the data goes into `_meta`, which only
+//! programs read.
+
+use ::mcp::serve::{HostReply, HostTool, ToolHints};
+use serde_json::{Map, Value};
+use toolgate::wire::mcp_tools;
+use toolgate::{ToolOutput, ToolSpec};
+
+/// The catalogue entry of one tool.
+struct CatalogueRow {
+    name: &'static str,
+    title: &'static str,
+    hints: ToolHints,
+    /// The structured data of its answers that clients get beside the text.
+    facts: &'static [&'static str],
+}
+
+const READS: ToolHints =
+    ToolHints { read_only: true, destructive: false, idempotent: true, open_world: false };
+const EDITS: ToolHints =
+    ToolHints { read_only: false, destructive: true, idempotent: false, open_world: false };
+const ENDS: ToolHints =
+    ToolHints { read_only: false, destructive: true, idempotent: true, open_world: false };
+const RUNS: ToolHints =
+    ToolHints { read_only: false, destructive: true, idempotent: false, open_world: true };
+
+const COMMAND: &[&str] = &["exit_code", "signal", "session_id", "wall_time_seconds"];
+const HITS: &[&str] = &["matches", "files", "complete"];
+const CHANGES: &[&str] = &["changes"];
+const SESSIONS: &[&str] = &["sessions"];
+
+const ROWS: &[CatalogueRow] = &[
+    CatalogueRow { name: "apply_patch", title: "Apply a patch", hints: EDITS, facts: CHANGES },
+    CatalogueRow { name: "exec_command", title: "Start a command", hints: RUNS, facts: COMMAND },
+    CatalogueRow { name: "grep_files", title: "Search files", hints: READS, facts: HITS },
+    CatalogueRow { name: "kill_session", title: "End a command", hints: ENDS, facts: COMMAND },
+    CatalogueRow { name: "list_dir", title: "List a directory", hints: READS, facts: &[] },
+    CatalogueRow { name: "list_sessions", title: "List running commands", hints: READS, facts: SESSIONS },
+    CatalogueRow { name: "read_file", title: "Read a file", hints: READS, facts: &[] },
+    CatalogueRow { name: "shell", title: "Run a program", hints: RUNS, facts: COMMAND },
+    CatalogueRow { name: "shell_command", title: "Run a shell command", hints: RUNS, facts: COMMAND },
+    CatalogueRow { name: "update_plan", title: "Update the plan", hints: READS, facts: &[] },
+    CatalogueRow { name: "view_image", title: "View an image", hints: READS, facts: &[] },
+    CatalogueRow { name: "write_stdin", title: "Type into a command", hints: RUNS, facts: COMMAND },
+];
+
+fn row(name: &str) -> Option<&'static CatalogueRow> {
+    ROWS.iter().find(|row| row.name == name)
+}
+
+/// Converts tool specs into the offers that clients list.
+pub(super) fn tool_offers(specs: &[ToolSpec]) -> Vec<HostTool> {
+    let specs: Vec<&ToolSpec> = specs.iter().collect();
+    let Value::Array(listed) = mcp_tools(&specs) else { return Vec::new() };
+    let offer = |mut tool: Value| {
+        let name = tool["name"].as_str()?.to_owned();
+        let Value::Object(input) = tool["inputSchema"].take() else { return None };
+        let description = tool["description"].as_str().unwrap_or_default().to_owned();
+        let row = row(&name);
+        Some(HostTool {
+            title: row.map(|row| row.title.to_owned()),
+            hints: row.map(|row| row.hints),
+            output: None,
+            name,
+            description,
+            input,
+        })
+    };
+    listed.into_iter().filter_map(offer).collect()
+}
+
+/// Converts an answer of `tool` into the reply for a client.
+pub(super) fn reply_for_client(tool: &str, mut output: ToolOutput) -> HostReply {
+    let data = output.structured.take().unwrap_or_default();
+    let known = row(tool).map_or(&[][..], |row| row.facts).iter();
+    let facts = known.filter_map(|&name| Some((name.to_owned(), data.get(name)?.clone())));
+    let facts: Map<String, Value> = facts.collect();
+    let data = (!facts.is_empty()).then_some(Value::Object(facts));
+    HostReply { data, ..HostReply::from(output) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_tool_of_ours_has_a_row() {
+        let toolgate = toolgate::Toolgate::at("/").with_tools().build().unwrap();
+        let callable = toolgate.router().registry().callable_specs();
+        let names: Vec<&str> = callable.iter().map(ToolSpec::name).collect();
+        assert_eq!(names, ROWS.iter().map(|row| row.name).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn data_is_for_programs_and_the_text_for_the_model() {
+        let output = ToolOutput::text("hello").with_structured(json!({ "exit_code": 0, "stdout": "hello" }));
+        let reply = reply_for_client("shell", output.clone());
+        assert_eq!((reply.structured, reply.data), (None, Some(json!({ "exit_code": 0 }))));
+        assert_eq!(reply_for_client("read_file", output).data, None);
+    }
+}

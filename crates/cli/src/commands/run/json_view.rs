@@ -1,0 +1,99 @@
+//! Writes the events of a run as JSON lines. docs/run.md documents them all.
+
+use agent::{SessionEvent, SessionObserver, TurnEnd};
+use serde_json::{Value, json};
+use toolgate::{CallEvent, CallId, CallObserver, OutputItem, ToolCall, ToolNotice, ToolOutput, ToolPayload};
+
+use super::SessionView;
+use crate::commands::call::millis_json;
+use crate::commands::pipe::event_line;
+use crate::terminal_output;
+
+/// Writes JSON lines to standard output.
+pub(super) struct JsonLines;
+
+impl JsonLines {
+    fn line(value: &Value) {
+        // A reader that has left does not stop the work or its journal.
+        let _nobody_reads = terminal_output::print_text(&value.to_string());
+    }
+}
+
+impl SessionView for JsonLines {
+    fn began(&self, session: &str, journal: &str, model: &str, resumed: bool) {
+        Self::line(
+            &json!({"type": "session", "id": session, "journal": journal, "model": model, "resumed": resumed}),
+        );
+    }
+
+    fn ended(&self, ended: &Result<TurnEnd, String>) {
+        Self::line(&match ended {
+            Ok(TurnEnd::CutShort { why }) => json!({"type": "end", "why": "cut_short", "detail": why}),
+            Ok(ended) => json!({"type": "end", "why": ended.as_str()}),
+            Err(fault) => json!({"type": "end", "why": "failed", "detail": fault}),
+        });
+    }
+}
+
+impl SessionObserver for JsonLines {
+    fn saw(&self, seen: SessionEvent<'_>) {
+        Self::line(&match seen {
+            SessionEvent::Asked { round, bytes } => {
+                json!({"type": "request", "number": round, "bytes": bytes})
+            }
+            SessionEvent::Text(text) => json!({"type": "text", "text": text}),
+            SessionEvent::Thought(text) => json!({"type": "thought", "text": text}),
+            SessionEvent::Called(call) => called(call),
+            SessionEvent::Hosted { kind, item } => json!({"type": "hosted", "kind": kind, "item": item}),
+            SessionEvent::Answered(call, output) => answered(call, output),
+            SessionEvent::Responded { usage, took } => json!({
+                "type": "usage", "input_tokens": usage.input, "cached_tokens": usage.cached,
+                "output_tokens": usage.output, "elapsed_ms": millis_json(took),
+            }),
+            SessionEvent::Retried { why, pause } => {
+                json!({"type": "retry", "why": why, "pause_ms": millis_json(pause)})
+            }
+            SessionEvent::Compacted { bytes } => json!({"type": "compacted", "bytes": bytes}),
+            SessionEvent::Changed(diff) => json!({"type": "diff", "unified_diff": diff}),
+            SessionEvent::Notice(text) => json!({"type": "notice", "text": text}),
+        });
+    }
+}
+
+fn called(call: &ToolCall) -> Value {
+    let mut line = json!({"type": "call", "call_id": call.id.as_str(), "tool": call.name});
+    match &call.payload {
+        ToolPayload::Custom { input } => line["input"] = json!(input),
+        payload => line["arguments"] = json!(payload.arguments()),
+    }
+    line
+}
+
+fn answered(call: &ToolCall, output: &ToolOutput) -> Value {
+    let pictures = output.items.iter().filter(|item| matches!(item, OutputItem::Image(_))).count();
+    let mut line = json!({
+        "type": "answer", "call_id": call.id.as_str(), "tool": call.name, "success": output.success,
+        "error": output.facts.error.map(toolgate::ToolErrorKind::as_str),
+        "elapsed_ms": output.facts.duration.map(millis_json), "text": output.joined_text(), "pictures": pictures,
+    });
+    if let Some(enforcement) = &output.facts.enforcement {
+        line["enforcement"] = json!(enforcement.as_str());
+        line["gaps"] = json!(enforcement.gap_sentences());
+    }
+    line
+}
+
+impl CallObserver for JsonLines {
+    fn on_event(&self, call: &CallId, event: &CallEvent) {
+        // Queued calls and output are left out: calls and answers have lines of their own.
+        let told = !matches!(event, CallEvent::Queued { .. } | CallEvent::Notice(ToolNotice::Output { .. }));
+        if let Some(mut line) = event_line(call, event).filter(|_| told) {
+            line["type"] = json!("event");
+            Self::line(&line);
+        }
+    }
+
+    fn wants_output(&self) -> bool {
+        false
+    }
+}

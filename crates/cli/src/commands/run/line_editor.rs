@@ -1,0 +1,239 @@
+//! Reads typed input key by key, also while the model works.
+
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agent::SessionHandle;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
+use tokio::sync::mpsc;
+
+use super::SessionView;
+use super::key_decoder::{KeyDecoder, LineEditKey};
+use crate::approve::terminal_lock;
+use crate::cli_fault::CliFault;
+
+/// Timeout of a wait for keys. After it, the reader checks again that the terminal is ours.
+const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// Maximum time for the rest of a key.
+const REST: Timespec = Timespec { tv_sec: 0, tv_nsec: 40_000_000 };
+/// Interval at which a background process checks again for the foreground.
+const BACKGROUND: Duration = Duration::from_millis(200);
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+/// Switches bracketed paste on and off.
+const PASTES: &[u8] = b"\x1b[?2004h";
+const NO_PASTES: &[u8] = b"\x1b[?2004l";
+
+/// The key mode of the terminal. It is global, because every exit path must restore the terminal.
+struct KeyModeState {
+    /// Key mode was requested.
+    wanted: bool,
+    /// The terminal settings before key mode, while it is active.
+    before: Option<Termios>,
+}
+
+static MODES: Mutex<KeyModeState> = Mutex::new(KeyModeState { wanted: false, before: None });
+
+/// The typed lines.
+pub(super) struct TypedLines(mpsc::UnboundedReceiver<Option<String>>);
+
+impl TypedLines {
+    /// Starts the reader thread. It does not read while a question has the terminal.
+    pub(super) fn spawn_reader(show: &Arc<dyn SessionView>, handle: SessionHandle) -> Result<Self, CliFault> {
+        let (send, lines) = mpsc::unbounded_channel();
+        let reader = KeyReader { show: Arc::clone(show), handle, send };
+        enter_key_mode();
+        std::thread::Builder::new().name("typed".to_owned()).spawn(move || reader.read())?;
+        Ok(Self(lines))
+    }
+
+    /// Waits for the next line. Returns `None` after Ctrl-D or the end of input.
+    pub(super) async fn next(&mut self) -> Option<String> {
+        self.0.recv().await.flatten()
+    }
+}
+
+impl Drop for TypedLines {
+    fn drop(&mut self) {
+        leave_key_mode();
+    }
+}
+
+impl KeyModeState {
+    /// Switches the terminal to key mode, if requested, not active, and if we are in the foreground. Ctrl-C
+    /// and Ctrl-Z remain signals.
+    fn apply(&mut self) {
+        if !self.wanted || self.before.is_some() || !is_ours() {
+            return;
+        }
+        let Ok(before) = termios::tcgetattr(io::stdin()) else { return };
+        let mut keys = before.clone();
+        keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+        keys.special_codes[SpecialCodeIndex::VMIN] = 1;
+        keys.special_codes[SpecialCodeIndex::VTIME] = 0;
+        if termios::tcsetattr(io::stdin(), OptionalActions::Now, &keys).is_ok() {
+            let _nobody_reads = io::stderr().write_all(PASTES);
+            self.before = Some(before);
+        }
+    }
+}
+
+fn modes() -> MutexGuard<'static, KeyModeState> {
+    MODES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns true if our process group is in the foreground. A background process that touches the terminal is
+/// stopped.
+fn is_ours() -> bool {
+    termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
+}
+
+/// Requests key mode until `leave`.
+pub(super) fn enter_key_mode() {
+    let mut modes = modes();
+    modes.wanted = true;
+    modes.apply();
+}
+
+/// Restores the terminal. Returns true if key mode was requested.
+pub(super) fn leave_key_mode() -> bool {
+    let mut modes = modes();
+    if let Some(before) = modes.before.take()
+        && is_ours()
+    {
+        let _nobody_reads = io::stderr().write_all(NO_PASTES);
+        let _gone = termios::tcsetattr(io::stdin(), OptionalActions::Now, &before);
+    }
+    std::mem::take(&mut modes.wanted)
+}
+
+/// The thread that reads keys and edits the line.
+struct KeyReader {
+    show: Arc<dyn SessionView>,
+    /// Interrupted by Escape on an empty line.
+    handle: SessionHandle,
+    send: mpsc::UnboundedSender<Option<String>>,
+}
+
+impl KeyReader {
+    fn read(self) {
+        let stdin = io::stdin();
+        let owner = terminal_lock();
+        let ready = |wait: &Timespec| {
+            matches!(poll(&mut [PollFd::new(&stdin.as_fd(), PollFlags::IN)], Some(wait)), Ok(1..))
+        };
+        let (mut keyboard, mut line) = (KeyDecoder::default(), String::new());
+        // ends: with the input, or when the receiver is gone
+        while !self.send.is_closed() {
+            if !is_ours() {
+                std::thread::sleep(BACKGROUND);
+                continue;
+            }
+            // The process may have been moved to the foreground.
+            modes().apply();
+            if !ready(if keyboard.has_pending() { &REST } else { &WAIT }) {
+                self.heed(keyboard.decode(true), &mut line);
+                continue;
+            }
+            // An open question owns the terminal. Input that was ready before may have been read by it, so
+            // poll again.
+            let Ok(_ours) = owner.try_lock() else {
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            };
+            if !ready(&NOW) {
+                continue;
+            }
+            let mut bytes = [0; 4096];
+            match rustix::io::read(stdin.as_fd(), &mut bytes) {
+                // On a terminal, more input may follow Ctrl-D.
+                Ok(0) if self.send.send(None).is_ok() && stdin.is_terminal() => {}
+                Ok(0) => return,
+                Ok(count) => keyboard.push(&bytes[..count]),
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+                Err(_) => return,
+            }
+            self.heed(keyboard.decode(false), &mut line);
+        }
+    }
+
+    fn heed(&self, keys: Vec<LineEditKey>, line: &mut String) {
+        if keys.is_empty() {
+            return;
+        }
+        for key in keys {
+            match key {
+                LineEditKey::Text(text) => line.push_str(&text),
+                LineEditKey::Back => drop(line.pop()),
+                LineEditKey::Word => line.truncate(without_word(line)),
+                LineEditKey::Line => line.clear(),
+                LineEditKey::Escape if line.is_empty() => self.handle.interrupt(),
+                LineEditKey::Escape => line.clear(),
+                LineEditKey::End if line.is_empty() => drop(self.send.send(None)),
+                LineEditKey::End => {}
+                LineEditKey::Enter => {
+                    self.show.typed(line);
+                    let _nobody_waits = self.send.send(Some(std::mem::take(line)));
+                }
+            }
+        }
+        self.show.typing(line);
+    }
+}
+
+/// Returns the length of `line` without its last word.
+fn without_word(line: &str) -> usize {
+    line.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1)
+}
+
+/// A parsed input line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TypedInput<'a> {
+    Nothing,
+    Quit,
+    Command(&'a str),
+    Prompt(&'a str),
+}
+
+impl<'a> TypedInput<'a> {
+    pub(super) fn parse(line: &'a str) -> Self {
+        match line.trim() {
+            "" => Self::Nothing,
+            "/quit" | "/exit" | "exit" | "quit" => Self::Quit,
+            line if line.starts_with('/') && !line.contains([' ', '\n']) && !line[1..].contains('/') => {
+                Self::Command(&line[1..])
+            }
+            line => Self::Prompt(line),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slash_alone_makes_no_command() {
+        let rows = [
+            (" \n", TypedInput::Nothing),
+            ("/quit\n", TypedInput::Quit),
+            ("/tools\n", TypedInput::Command("tools")),
+            ("/etc/hosts is wrong\n", TypedInput::Prompt("/etc/hosts is wrong")),
+            ("/etc/hosts\n", TypedInput::Prompt("/etc/hosts")),
+            ("fix it\n", TypedInput::Prompt("fix it")),
+        ];
+        for (line, expected) in rows {
+            assert_eq!(TypedInput::parse(line), expected);
+        }
+    }
+
+    #[test]
+    fn a_word_is_taken_back() {
+        for (line, left) in [("one two", "one "), ("one two  ", "one "), ("one", ""), ("", ""), ("é ü", "é ")]
+        {
+            assert_eq!(&line[..without_word(line)], left, "{line:?}");
+        }
+    }
+}

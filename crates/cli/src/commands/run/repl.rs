@@ -1,0 +1,173 @@
+//! The read-eval loop of `toolgate run`: prompts, lines typed during a turn, and signals.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent::{AgentSession, SessionHandle, TurnEnd};
+use rustix::process::{Signal, getpid, kill_process};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use toolgate::{OutputImage, Toolgate};
+
+use super::SessionView;
+use super::line_editor::{self, TypedInput, TypedLines};
+use super::slash_commands::SlashCommands;
+use super::user_questions::UserQuestions;
+use crate::approve::TerminalApprover;
+use crate::cli_fault::{CliFault, INTERRUPTED, TERMINATED};
+use crate::config::UserDirs;
+
+/// The exit status after the maximum number of requests.
+const OUT_OF_ROUNDS: u8 = 3;
+/// Interval of the view's ticks.
+const TICK: Duration = Duration::from_millis(100);
+/// Maximum time for the shutdown.
+const LAST_MOMENT: Duration = Duration::from_secs(5);
+/// Ctrl-Z.
+const STOP: i32 = Signal::TSTP.as_raw();
+/// Two Ctrl-C within this time end the program.
+const TWICE: Duration = Duration::from_secs(2);
+
+/// A session with its user.
+pub(super) struct ReplSession<'a> {
+    pub(super) session: AgentSession,
+    pub(super) show: Arc<dyn SessionView>,
+    pub(super) person: Option<Arc<TerminalApprover>>,
+    /// The typed lines; `None` without a user at the terminal.
+    pub(super) lines: Option<TypedLines>,
+    pub(super) desk: Arc<UserQuestions>,
+    pub(super) toolgate: &'a Toolgate,
+    pub(super) dirs: UserDirs,
+    /// The end of the last turn, in a word.
+    pub(super) ended: &'static str,
+}
+
+impl ReplSession<'_> {
+    /// Runs one turn for a given prompt, else one turn for each typed prompt.
+    pub(super) async fn run_turns(
+        &mut self,
+        prompt: Option<String>,
+        mut images: Vec<OutputImage>,
+    ) -> Result<ExitCode, CliFault> {
+        if let Some(prompt) = prompt {
+            return self.turn(&prompt, images).await.map(|ended| code(&ended));
+        }
+        // ends: when the input ends
+        loop {
+            self.show.invites();
+            let line = match &mut self.lines {
+                Some(lines) => lines.next().await,
+                None => None,
+            };
+            let Some(line) = line else { return Ok(ExitCode::SUCCESS) };
+            match TypedInput::parse(&line) {
+                TypedInput::Nothing => {}
+                TypedInput::Quit => return Ok(ExitCode::SUCCESS),
+                TypedInput::Command(command) => {
+                    let (state, sessions) = (self.dirs.state.as_deref(), self.dirs.sessions.as_deref());
+                    let handle = &self.session.handle();
+                    SlashCommands { toolgate: self.toolgate, state, sessions, handle }
+                        .execute(command)
+                        .await?;
+                }
+                TypedInput::Prompt(prompt) => {
+                    if let Err(fault) = self.turn(prompt, std::mem::take(&mut images)).await {
+                        fault.report();
+                    }
+                }
+            }
+        }
+    }
+
+    async fn turn(&mut self, prompt: &str, images: Vec<OutputImage>) -> Result<TurnEnd, CliFault> {
+        let (show, handle, person) = (Arc::clone(&self.show), self.session.handle(), self.person.clone());
+        let (desk, lines) = (Arc::clone(&self.desk), &mut self.lines);
+        let asks = move || person.as_ref().is_some_and(|person| person.is_asking());
+        let mut ticks = tokio::time::interval(TICK);
+        let ended = {
+            let turn = self.session.prompt(prompt, images);
+            tokio::pin!(turn);
+            // ends: with the turn
+            loop {
+                tokio::select! {
+                    biased;
+                    ended = &mut turn => break ended,
+                    line = async { lines.as_mut()?.next().await }, if lines.is_some() => {
+                        // A line answers the open question, else it steers the turn. Ctrl-D withdraws the
+                        // question.
+                        match line.map(|line| desk.offer_line(line)) {
+                            None => desk.withdraw(),
+                            // A journal fault stops the turn, which reports it.
+                            Some(Some(line)) if !line.trim().is_empty() => drop(handle.steer(line)),
+                            Some(_) => {}
+                        }
+                    }
+                    _ = ticks.tick() => if !asks() { show.tick() },
+                }
+            }
+        };
+        self.toolgate.end_turn();
+        let told = ended.as_ref().map(Clone::clone).map_err(ToString::to_string);
+        self.show.ended(&told);
+        self.ended = told.as_ref().map_or("failed", TurnEnd::as_str);
+        ended.map_err(|fault| CliFault::failed(fault.to_string()))
+    }
+}
+
+fn code(ended: &TurnEnd) -> ExitCode {
+    match ended {
+        TurnEnd::Done => ExitCode::SUCCESS,
+        TurnEnd::CutShort { .. } => ExitCode::FAILURE,
+        TurnEnd::Interrupted => ExitCode::from(INTERRUPTED),
+        TurnEnd::OutOfRounds => ExitCode::from(OUT_OF_ROUNDS),
+    }
+}
+
+/// Handles signals and resolves to the exit status. The first Ctrl-C stops the turn; a second one, SIGTERM
+/// and SIGHUP end the program.
+///
+/// Runs in a task of its own: a reader that blocks our output cannot prevent the exit.
+pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, CliFault> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut hangup, mut stop) = (signal(SignalKind::hangup())?, signal(SignalKind::from_raw(STOP))?);
+    let (tell, told) = oneshot::channel();
+    #[expect(clippy::disallowed_methods, reason = "no call: it watches for signals")]
+    tokio::spawn(async move {
+        let mut last: Option<Instant> = None;
+        // ends: with the second of two in a row
+        let code = loop {
+            tokio::select! {
+                _ = interrupt.recv() => {
+                    let twice = last.is_some_and(|last| last.elapsed() < TWICE);
+                    handle.interrupt();
+                    if twice {
+                        break INTERRUPTED;
+                    }
+                    last = Some(Instant::now());
+                }
+                _ = terminate.recv() => break TERMINATED,
+                _ = hangup.recv() => break TERMINATED,
+                // Restores the terminal for the shell while we are stopped.
+                _ = stop.recv() => {
+                    let typed = line_editor::leave_key_mode();
+                    let _stopped = kill_process(getpid(), Signal::STOP);
+                    if typed {
+                        line_editor::enter_key_mode();
+                    }
+                }
+            }
+        };
+        let _over = tell.send(code);
+        tokio::time::sleep(LAST_MOMENT).await;
+        line_editor::leave_key_mode();
+        std::process::exit(i32::from(code));
+    });
+    Ok(async move {
+        match told.await {
+            Ok(code) => code,
+            // The task has ended with the runtime.
+            Err(_) => std::future::pending().await,
+        }
+    })
+}

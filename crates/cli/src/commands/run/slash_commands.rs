@@ -1,0 +1,108 @@
+//! Slash commands of `toolgate run`: input between turns that is not for the model.
+
+use std::path::Path;
+
+use agent::SessionHandle;
+use toolgate::{Toolgate, json};
+
+use crate::cli_fault::CliFault;
+use crate::commands::replay::{reverse_diff, split_undoable};
+use crate::terminal_output;
+use crate::turn_diff_store;
+
+/// The help text.
+const HELP: &str = "\
+/tools     the tools that the model has
+/policy    what commands may do, and when you are asked
+/diff      what the last turn changed
+/undo      takes back what the last turn changed
+/sessions  your newest sessions; `toolgate run --resume ID` goes on with one
+/help      this
+/quit      the end; so is Ctrl-D
+Type while it works to add to what you asked. Ctrl-C stops the turn; twice ends the program.";
+
+/// Number of sessions that are listed.
+const SESSIONS: usize = 10;
+
+/// The session that slash commands act on.
+pub(super) struct SlashCommands<'a> {
+    pub(super) toolgate: &'a Toolgate,
+    pub(super) state: Option<&'a Path>,
+    pub(super) sessions: Option<&'a Path>,
+    pub(super) handle: &'a SessionHandle,
+}
+
+impl SlashCommands<'_> {
+    /// Executes a command.
+    pub(super) async fn execute(&self, command: &str) -> Result<(), CliFault> {
+        match command {
+            "help" => terminal_output::print_text(HELP)?,
+            "tools" => {
+                terminal_output::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?
+            }
+            "policy" => terminal_output::print_text(&self.policy())?,
+            "diff" => terminal_output::print_text(self.last()?.as_deref().unwrap_or("nothing was changed"))?,
+            "undo" => self.undo().await?,
+            "sessions" => self.list()?,
+            other => terminal_output::print_hint(&format!("there is no /{other}; /help shows what there is")),
+        }
+        Ok(())
+    }
+
+    fn policy(&self) -> String {
+        let gate = self.toolgate.router().gate();
+        let cwd = self.toolgate.router().working_dir().cwd.display().to_string();
+        format!(
+            "directory  {cwd}\nsandbox    {}\napproval   {}\n`toolgate config` says where that comes from, `toolgate policy explain -- CMD` what would be decided",
+            gate.sandbox().as_str(),
+            gate.approval().as_str()
+        )
+    }
+
+    /// Returns the diff of the last turn, if it changed anything.
+    fn last(&self) -> Result<Option<String>, CliFault> {
+        let Some(state) = self.state else { return Ok(None) };
+        let last = turn_diff_store::last_diff(state, &self.toolgate.router().working_dir().cwd)?;
+        Ok(last.filter(|diff| !diff.is_empty()))
+    }
+
+    /// Undoes the last turn, as a whole or not at all, and tells the model.
+    async fn undo(&self) -> Result<(), CliFault> {
+        let Some(diff) = self.last()? else { return Ok(terminal_output::print_text("nothing was changed")?) };
+        let (undoable, left) = split_undoable(&diff);
+        let left = left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        if undoable.is_empty() {
+            let text = format!(
+                "nothing was taken back: {left} cannot be, being no text files; remove or restore them yourself"
+            );
+            return Ok(terminal_output::print_text(&text)?);
+        }
+        let output = self.toolgate.call("apply_patch", json!({ "input": reverse_diff(&undoable) })).await;
+        terminal_output::print_text(&output.joined_text())?;
+        if !left.is_empty() {
+            terminal_output::print_hint(&format!("left as they are, being no text files: {left}"));
+        }
+        if output.success {
+            if let Some(state) = self.state {
+                turn_diff_store::save_diff(state, &self.toolgate.router().working_dir().cwd, "");
+            }
+            let told = match left.is_empty() {
+                true => "(I have taken back all that your last turn changed in files.)".to_owned(),
+                false => format!("(I have taken back what your last turn changed in files, but for {left}.)"),
+            };
+            self.handle.steer(told).map_err(crate::session::journal_fault)?;
+        }
+        Ok(())
+    }
+
+    fn list(&self) -> Result<(), CliFault> {
+        let listed = self.sessions.map(|sessions| journal::list_sessions(sessions, SESSIONS));
+        let listed =
+            listed.transpose().map_err(|fault| CliFault::failed(fault.to_string()))?.unwrap_or_default();
+        for session in listed {
+            let about: String = session.first_prompt.chars().take(60).collect();
+            terminal_output::print_text(&format!("{}  {} calls  {about}", session.id, session.calls))?;
+        }
+        Ok(())
+    }
+}

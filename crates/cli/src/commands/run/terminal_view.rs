@@ -1,0 +1,372 @@
+//! Shows a run to people on a terminal.
+//!
+//! The model's text goes to standard output, one line per call to standard error. On a terminal, status lines
+//! follow below.
+
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use agent::{SessionEvent, SessionObserver, TurnEnd};
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+use toolgate::{CallEvent, CallId, CallObserver, PlanStep, StepStatus, ToolCall, ToolNotice, ToolOutput};
+use unicode_width::UnicodeWidthStr;
+
+use super::SessionView;
+use super::call_title::title;
+use super::status_lines::{BusyStatus, StatusLines, StatusView, truncate_to_width};
+use crate::approve::ScreenSize;
+use crate::terminal_output::{self, FAINT, NAME, escape_invisible, to_one_line};
+
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const MARK: Style = AnsiColor::Cyan.on_default();
+/// Maximum lines shown of an error, and of a diff.
+const LINES: usize = 6;
+const DIFF: usize = 60;
+/// Bytes of a running call's output that are kept.
+const TAIL: usize = 2048;
+/// Minimum time between redraws of unfinished text.
+const FRAME: Duration = Duration::from_millis(30);
+/// Work is shown in the status lines after this time.
+const LONG: Duration = Duration::from_secs(1);
+
+/// The view for people.
+pub(super) struct TerminalView {
+    state: Mutex<TerminalViewState>,
+    /// Standard error is a terminal that can move the cursor; with `both`, standard output is a terminal too.
+    terminal: bool,
+    both: bool,
+}
+
+/// The mutable state of the view.
+#[derive(Default)]
+struct TerminalViewState {
+    foot: StatusLines,
+    /// No question owns the screen.
+    live: bool,
+    /// The unfinished line of text. On a terminal it is part of the status lines until it is complete.
+    said: String,
+    /// The running calls, oldest first, and the start of the wait for the model.
+    runs: Vec<RunningCallStatus>,
+    waits: Option<Instant>,
+    /// The typed input, and true if the user was asked for it.
+    typed: String,
+    invited: bool,
+    drawn: Option<Instant>,
+}
+
+/// A running call in the status lines.
+struct RunningCallStatus {
+    id: String,
+    title: String,
+    since: Instant,
+    /// The tail of its output.
+    tail: String,
+}
+
+impl TerminalView {
+    pub(super) fn new() -> Self {
+        let moves = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let terminal = std::io::stderr().is_terminal() && moves;
+        Self { state: Mutex::default(), terminal, both: terminal && std::io::stdout().is_terminal() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, TerminalViewState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Redraws the status lines.
+    fn draw(&self, state: &mut TerminalViewState) {
+        if !self.terminal || !state.live {
+            return;
+        }
+        let mut busy: Vec<BusyStatus<'_>> = state.runs.iter().map(RunningCallStatus::busy).collect();
+        if let Some(since) = state.waits.filter(|_| busy.is_empty()) {
+            busy.push(BusyStatus { what: "the model", since: since.elapsed(), tail: "" });
+        }
+        busy.retain(|busy| busy.since >= LONG);
+        let typed = (state.invited || !state.typed.is_empty()).then_some(state.typed.as_str());
+        let said = if self.both { state.said.as_str() } else { "" };
+        let mut lines = StatusView { said, busy, typed }.lines(size());
+        if AutoStream::choice(&std::io::stderr()) == ColorChoice::Never {
+            lines = lines.iter().map(|line| strip_str(line).to_string()).collect();
+        }
+        state.drawn = Some(Instant::now());
+        if let Some(text) = state.foot.redraw_sequence(lines, size()) {
+            to_screen(&text);
+        }
+    }
+
+    /// Prints a line to standard error, on a line of its own.
+    fn line(&self, state: &mut TerminalViewState, line: &str) {
+        self.clear(state);
+        terminal_output::print_stderr(line);
+        self.draw(state);
+    }
+
+    /// Erases the status lines, and ends the unfinished line of text.
+    fn clear(&self, state: &mut TerminalViewState) {
+        to_screen(&state.foot.erase_sequence(size()));
+        if !state.said.is_empty() {
+            let said = std::mem::take(&mut state.said);
+            let shown = if self.both { escape_invisible(&said) + "\n" } else { "\n".into() };
+            let _nobody_reads = std::io::stdout().lock().write_all(shown.as_bytes());
+        }
+    }
+
+    fn text(&self, text: &str) {
+        let mut state = self.state();
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let mut now = if whole > 0 { std::mem::take(&mut state.said) } else { String::new() };
+        state.said.push_str(&text[whole..]);
+        if !self.both {
+            // The text before it is already printed.
+            text.clone_into(&mut now);
+        } else {
+            now.push_str(&text[..whole]);
+        }
+        if !now.is_empty() {
+            to_screen(&state.foot.erase_sequence(size()));
+            let shown = if self.both { escape_invisible(&now) } else { now.as_str().into() };
+            let mut out = std::io::stdout().lock();
+            let _nobody_reads = out.write_all(shown.as_bytes()).and_then(|()| out.flush());
+        }
+        if self.both && (whole > 0 || state.drawn.is_none_or(|drawn| drawn.elapsed() >= FRAME)) {
+            self.draw(&mut state);
+        }
+    }
+
+    fn answered(&self, call: &ToolCall, output: &ToolOutput) {
+        let mut state = self.state();
+        state.runs.retain(|run| run.id != call.id.as_str());
+        let took =
+            output.facts.duration.map(|took| format!(" {FAINT}{}{FAINT:#}", short(took))).unwrap_or_default();
+        let (style, sign) = if output.success { (GOOD, '✓') } else { (BAD, '✗') };
+        let held =
+            output.facts.enforcement.as_ref().map(|held| format!(" {FAINT}{}{FAINT:#}", held.as_str()));
+        let facts = format!("{took}{}", held.unwrap_or_default());
+        let room = size().width.saturating_sub(strip_str(&facts).to_string().width() + 3);
+        let title = if self.terminal { truncate_to_width(&title(call), room) } else { title(call) };
+        self.line(&mut state, &format!("{style}{sign}{style:#} {title}{facts}"));
+        if !output.success {
+            let text = output.joined_text();
+            let said = text.split_once("\nOutput:\n").map_or(text.as_str(), |(_, said)| said);
+            let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+            for line in &lines[lines.len().saturating_sub(LINES)..] {
+                self.line(&mut state, &format!("  {FAINT}│ {}{FAINT:#}", cut(line)));
+            }
+        }
+    }
+
+    fn plan(&self, steps: &[PlanStep]) {
+        let mut state = self.state();
+        for step in steps {
+            let (style, sign) = match step.status {
+                StepStatus::Completed => (GOOD, '☑'),
+                StepStatus::InProgress => (MARK, '▸'),
+                StepStatus::Pending => (FAINT, '☐'),
+            };
+            self.line(&mut state, &format!("  {style}{sign} {}{style:#}", cut(&step.description)));
+        }
+    }
+
+    fn diff(&self, diff: &str) {
+        let mut state = self.state();
+        let lines: Vec<&str> = diff.lines().collect();
+        for line in lines.iter().take(DIFF) {
+            let style = match line.as_bytes().first() {
+                Some(b'+') => GOOD,
+                Some(b'-') => BAD,
+                Some(b'@') => MARK,
+                _ => FAINT,
+            };
+            self.line(&mut state, &format!("  {style}{}{style:#}", cut(line)));
+        }
+        if lines.len() > DIFF {
+            let more = lines.len() - DIFF;
+            self.line(
+                &mut state,
+                &format!("  {FAINT}… {more} more lines; `toolgate diff` has them all{FAINT:#}"),
+            );
+        }
+    }
+}
+
+impl RunningCallStatus {
+    fn busy(&self) -> BusyStatus<'_> {
+        BusyStatus { what: &self.title, since: self.since.elapsed(), tail: &self.tail }
+    }
+
+    /// Appends output, and keeps only the tail that may be shown.
+    fn wrote(&mut self, text: &str) {
+        self.tail.push_str(text);
+        if self.tail.len() > 2 * TAIL {
+            let from = self.tail.ceil_char_boundary(self.tail.len() - TAIL);
+            self.tail.drain(..from);
+        }
+    }
+}
+
+fn size() -> ScreenSize {
+    let known = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    let known = known.filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    let (width, height) = known.map_or((80, 24), |size| (size.ws_col, size.ws_row));
+    ScreenSize { width: width.into(), height: height.into() }
+}
+
+/// Writes escape sequences for the cursor, even if colours are off.
+fn to_screen(text: &str) {
+    if !text.is_empty() {
+        let mut out = std::io::stderr().lock();
+        let _nobody_reads = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
+/// Truncates a line to 160 characters.
+fn cut(line: &str) -> String {
+    let line: String = line.chars().take(160).collect();
+    to_one_line(&line)
+}
+
+/// Formats a short duration.
+fn short(time: Duration) -> String {
+    match time.as_millis() {
+        millis @ 0..1000 => format!("{millis} ms"),
+        _ => format!("{:.1} s", time.as_secs_f64()),
+    }
+}
+
+impl SessionView for TerminalView {
+    fn began(&self, session: &str, _: &str, model: &str, resumed: bool) {
+        let again = if resumed { "goes on" } else { "begins" };
+        self.line(
+            &mut self.state(),
+            &format!("{FAINT}session {session} {again}, model {}{FAINT:#}", to_one_line(model)),
+        );
+    }
+
+    fn ended(&self, ended: &Result<TurnEnd, String>) {
+        let mut state = self.state();
+        (state.waits, state.runs) = (None, Vec::new());
+        self.clear(&mut state);
+        let said = match ended {
+            Ok(TurnEnd::Done) => return,
+            Ok(TurnEnd::CutShort { why }) => {
+                format!("the provider cut the model short: {}", to_one_line(why))
+            }
+            Ok(TurnEnd::Interrupted) => "interrupted".to_owned(),
+            Ok(TurnEnd::OutOfRounds) => {
+                "stopped: that was the last request it may make (--max-turns)".to_owned()
+            }
+            // The caller reports it as a fault.
+            Err(_) => return,
+        };
+        self.line(&mut state, &format!("{FAINT}{said}{FAINT:#}"));
+    }
+
+    fn tick(&self) {
+        let mut state = self.state();
+        state.live = true;
+        self.draw(&mut state);
+    }
+
+    fn gives_way(&self) {
+        let mut state = self.state();
+        // While the user is asked, the running calls are not shown as busy.
+        state.runs.clear();
+        (state.live, state.invited) = (false, false);
+        self.clear(&mut state);
+    }
+
+    fn invites(&self) {
+        let mut state = self.state();
+        (state.live, state.invited) = (true, true);
+        self.draw(&mut state);
+    }
+
+    fn typing(&self, line: &str) {
+        let mut state = self.state();
+        line.clone_into(&mut state.typed);
+        state.live = true;
+        self.draw(&mut state);
+    }
+
+    fn typed(&self, line: &str) {
+        let mut state = self.state();
+        state.typed.clear();
+        state.invited = false;
+        if !line.trim().is_empty() {
+            self.line(
+                &mut state,
+                &format!("{NAME}›{NAME:#} {}", escape_invisible(line).replace('\n', "\n  ")),
+            );
+        }
+    }
+}
+
+impl SessionObserver for TerminalView {
+    fn saw(&self, seen: SessionEvent<'_>) {
+        match seen {
+            SessionEvent::Asked { .. } => self.state().waits = Some(Instant::now()),
+            SessionEvent::Text(text) => self.text(text),
+            SessionEvent::Thought(_) => {}
+            SessionEvent::Called(call) => {
+                let mut state = self.state();
+                state.waits = None;
+                let (id, since) = (call.id.as_str().to_owned(), Instant::now());
+                state.runs.push(RunningCallStatus { id, title: title(call), since, tail: String::new() });
+            }
+            SessionEvent::Hosted { kind, .. } => {
+                self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", to_one_line(kind)));
+            }
+            SessionEvent::Answered(call, output) => self.answered(call, output),
+            SessionEvent::Responded { .. } => self.state().waits = None,
+            SessionEvent::Retried { why, pause } => {
+                let text = format!("{FAINT}· {}; again in {}{FAINT:#}", to_one_line(why), short(pause));
+                self.line(&mut self.state(), &text);
+            }
+            SessionEvent::Compacted { bytes } => {
+                let text = format!("{FAINT}· the conversation was shortened by {} kB{FAINT:#}", bytes / 1000);
+                self.line(&mut self.state(), &text);
+            }
+            SessionEvent::Changed(diff) => self.diff(diff),
+            SessionEvent::Notice(text) => {
+                self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", cut(text)));
+            }
+        }
+    }
+}
+
+impl CallObserver for TerminalView {
+    fn on_event(&self, call: &CallId, event: &CallEvent) {
+        match event {
+            CallEvent::Notice(ToolNotice::Output { text, .. }) => {
+                if let Some(run) = self.state().runs.iter_mut().find(|run| run.id == call.as_str()) {
+                    run.wrote(text);
+                }
+            }
+            CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => self.plan(steps),
+            CallEvent::Notice(ToolNotice::Warning { text }) => {
+                self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", cut(text)));
+            }
+            // The line of an answer is truncated, and the user has to see this text in full.
+            CallEvent::Notice(ToolNotice::Weaker { text, refused: true }) => {
+                crate::confinement_warnings::warn_once(text)
+            }
+            // The question is about to be drawn on the screen.
+            CallEvent::Asked { .. } => {
+                let mut state = self.state();
+                state.live = false;
+                self.clear(&mut state);
+            }
+            _ => {}
+        }
+    }
+
+    fn wants_output(&self) -> bool {
+        self.terminal
+    }
+}

@@ -1,0 +1,93 @@
+//! Questions of the model to the user, answered by the next typed line.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agent::{UserPrompter, UserQuestion};
+use tokio::sync::oneshot;
+use toolgate::BoxFuture;
+
+use super::SessionView;
+use crate::terminal_output::{self, FAINT, NAME, to_one_line};
+
+/// Holds the question that waits for the next typed line.
+pub(super) struct UserQuestions {
+    show: Arc<dyn SessionView>,
+    open: Mutex<Option<oneshot::Sender<String>>>,
+}
+
+impl UserQuestions {
+    /// Creates the holder. `show` makes room on the screen before a question.
+    pub(super) fn new(show: &Arc<dyn SessionView>) -> Self {
+        Self { show: Arc::clone(show), open: Mutex::default() }
+    }
+
+    /// Passes a line to the waiting question. Returns the line if there is none.
+    pub(super) fn offer_line(&self, line: String) -> Option<String> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match open {
+            Some(open) => open.send(line).err(),
+            None => Some(line),
+        }
+    }
+
+    /// Withdraws the question without an answer.
+    pub(super) fn withdraw(&self) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+impl UserPrompter for UserQuestions {
+    fn ask<'a>(&'a self, inquiry: &'a UserQuestion) -> BoxFuture<'a, Option<String>> {
+        let (open, answered) = oneshot::channel();
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
+        self.show.gives_way();
+        terminal_output::print_stderr(&format_inquiry(inquiry));
+        self.show.invites();
+        Box::pin(async move { answered.await.ok().and_then(|line| answer(inquiry, &line)) })
+    }
+}
+
+fn format_inquiry(inquiry: &UserQuestion) -> String {
+    let mut lines = vec![format!("{NAME}?{NAME:#} {}", to_one_line(&inquiry.question))];
+    for (number, (label, about)) in (1..).zip(&inquiry.options) {
+        lines.push(format!("  {number}. {} {FAINT}{}{FAINT:#}", to_one_line(label), to_one_line(about)));
+    }
+    let how = if inquiry.options.is_empty() {
+        "type your answer"
+    } else {
+        "type a number, or an answer of your own"
+    };
+    lines.push(format!("  {FAINT}{how}; nothing if you do not want to say{FAINT:#}"));
+    lines.join("\n")
+}
+
+/// Parses the answer: the number of an option, or free text. An empty line is no answer.
+fn answer(inquiry: &UserQuestion, line: &str) -> Option<String> {
+    let line = line.trim();
+    let chosen = line.parse::<usize>().ok().and_then(|number| inquiry.options.get(number.checked_sub(1)?));
+    match chosen {
+        Some((label, _)) => Some(label.clone()),
+        None => Some(line.to_owned()).filter(|line| !line.is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_chooses_and_everything_else_is_an_answer() {
+        let options = vec![("yes".to_owned(), String::new()), ("no".to_owned(), "not now".to_owned())];
+        let inquiry = UserQuestion { question: "Really?".to_owned(), options };
+        let rows = [
+            ("2\n", Some("no")),
+            ("3\n", Some("3")),
+            ("0", Some("0")),
+            ("maybe\n", Some("maybe")),
+            ("\n", None),
+        ];
+        for (line, expected) in rows {
+            assert_eq!(answer(&inquiry, line).as_deref(), expected, "{line:?}");
+        }
+    }
+}

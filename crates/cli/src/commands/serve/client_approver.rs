@@ -1,0 +1,68 @@
+//! Asks the clients that follow a session: for approvals, and for answers to the model's questions.
+
+use std::sync::Arc;
+
+use agent::{UserPrompter, UserQuestion};
+use rpc::protocol as p;
+use rpc::{method, protocol::ClientCapabilities};
+use serde_json::{Value, json};
+use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
+
+use super::subscribers::Subscribers;
+use crate::commands::pipe::{decision, question};
+
+/// The approver of one session.
+pub(super) struct ClientApprover {
+    pub(super) session: String,
+    pub(super) company: Arc<Subscribers>,
+}
+
+impl Approver for ClientApprover {
+    fn ask<'a>(&'a self, call: &'a CallId, asked: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
+        Box::pin(async move {
+            let Value::Object(described) = question(call, asked) else {
+                return denied("it cannot be described");
+            };
+            let params = p::ApprovalRequestParams {
+                session_id: self.session.clone(),
+                agents: asked.agents.clone(),
+                question: described,
+            };
+            let can: fn(&ClientCapabilities) -> bool = |capabilities| capabilities.approvals;
+            let Some(p::ApprovalRequestResult { decision: word, note }) =
+                self.company.ask_all::<method::ApprovalRequest>(params, can).await
+            else {
+                return denied(
+                    "nobody was asked: no client that follows the session answers approvals (`capabilities.approvals` of `initialize`)",
+                );
+            };
+            let rule = asked.proposal.as_ref().map(|proposal| &proposal.rule);
+            let said = json!({ "decision": word, "note": note });
+            decision(&said, rule)
+                .unwrap_or_else(|why| denied(&format!("the client's answer was none: {why}")))
+        })
+    }
+}
+
+fn denied(note: &str) -> ReviewDecision {
+    ReviewDecision::Denied { note: Some(note.to_owned()) }
+}
+
+impl UserPrompter for ClientApprover {
+    fn ask<'a>(&'a self, inquiry: &'a UserQuestion) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let options = inquiry
+                .options
+                .iter()
+                .map(|(label, about)| p::UserAskOption { label: label.clone(), description: about.clone() })
+                .collect();
+            let params = p::UserAskParams {
+                session_id: self.session.clone(),
+                question: inquiry.question.clone(),
+                options,
+            };
+            let can: fn(&ClientCapabilities) -> bool = |capabilities| capabilities.questions;
+            self.company.ask_all::<method::UserAsk>(params, can).await?.answer
+        })
+    }
+}

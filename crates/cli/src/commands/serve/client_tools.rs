@@ -1,0 +1,211 @@
+//! Tools that clients register with a session and answer themselves.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use agent::SessionHandle;
+use rpc::protocol as p;
+use rpc::{Peer, RpcErrorCode, RpcFault, method};
+use serde_json::Value;
+use toolgate::{
+    AnyTool, Cx, ForeignBackend, ForeignToolSpec, Lane, ToolError, ToolOutput, ToolOutputFuture, ToolSource,
+};
+
+use super::content_conversion;
+
+/// Maximum number of client tools in a session.
+pub(super) const MOST_TOOLS: usize = 128;
+/// Default and maximum time for a client to answer.
+const TIMEOUT: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(600);
+/// The prefix of MCP server tools.
+const OF_SERVERS: &str = "mcp__";
+
+/// The tools of one session's clients.
+#[derive(Default)]
+pub(super) struct ClientTools {
+    session: OnceLock<String>,
+    /// Knows the current turn.
+    turns: OnceLock<SessionHandle>,
+    tools: Mutex<BTreeMap<String, ClientTool>>,
+}
+
+/// A registered tool with the client that answers it.
+struct ClientTool {
+    tool: Arc<dyn AnyTool>,
+    owner: Peer,
+}
+
+impl ClientTools {
+    /// Sets the session that the tools belong to, once it is known.
+    pub(super) fn set_session(&self, session: &str, turns: Option<SessionHandle>) {
+        let _said_before = self.session.set(session.to_owned());
+        if let Some(turns) = turns {
+            let _said_before = self.turns.set(turns);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, ClientTool>> {
+        // The map is consistent after every statement, so a poisoned lock is usable.
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the names of the tools.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.lock().keys().cloned().collect()
+    }
+
+    /// Registers the tools of `owner`, all or none. `could_be` checks if a name is available.
+    pub(super) fn register(
+        self: &Arc<Self>,
+        owner: &Peer,
+        tools: &[p::DynamicTool],
+        could_be: impl Fn(&str) -> bool,
+    ) -> Result<(), RpcFault> {
+        let mut brought = BTreeMap::new();
+        for tool in tools {
+            let name = crate::terminal_output::escape_invisible(&tool.name);
+            let wrong = |why: &str| RpcErrorCode::Params.fault(format!("the tool `{name}` {why}"));
+            if !is_name(&tool.name) {
+                return Err(wrong(
+                    "needs another name: 1 to 128 letters, digits, `_` and `-`, not beginning with `mcp__`",
+                ));
+            }
+            if !could_be(&tool.name) {
+                return Err(wrong(
+                    "has the name of a tool that is there already, or one that providers mean something else by",
+                ));
+            }
+            let made = self.build_tool(owner, tool).map_err(|why| wrong(&why))?;
+            if brought.insert(tool.name.clone(), ClientTool { tool: made, owner: owner.clone() }).is_some() {
+                return Err(wrong("is given twice"));
+            }
+        }
+        let mut all = self.lock();
+        let more = brought.keys().filter(|name| !all.contains_key(*name)).count();
+        if all.len() + more > MOST_TOOLS {
+            return Err(RpcErrorCode::Limit.fault(format!("clients may give a session {MOST_TOOLS} tools")));
+        }
+        all.extend(brought);
+        Ok(())
+    }
+
+    /// Removes tools.
+    pub(super) fn unregister(&self, names: &[String]) {
+        self.lock().retain(|name, _| !names.contains(name));
+    }
+
+    fn build_tool(self: &Arc<Self>, owner: &Peer, tool: &p::DynamicTool) -> Result<Arc<dyn AnyTool>, String> {
+        let foreign = ForeignToolSpec {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            input_schema: tool.input_schema.clone(),
+        };
+        let timeout = tool.timeout_ms.map_or(TIMEOUT, Duration::from_millis).min(LONGEST);
+        let answers = ClientToolHandler {
+            all: Arc::downgrade(self),
+            owner: owner.clone(),
+            name: tool.name.clone(),
+            timeout,
+            lane: if tool.read_only { Lane::Shared } else { Lane::Alone },
+        };
+        foreign.into_tool(Arc::new(answers)).map_err(|fault| format!("cannot be used: {fault}"))
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=128).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with(OF_SERVERS)
+}
+
+impl ToolSource for ClientTools {
+    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+        self.lock().values().map(|brought| Arc::clone(&brought.tool)).collect()
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
+        self.lock().get(name).map(|brought| Arc::clone(&brought.tool))
+    }
+}
+
+/// The client tools as a source for their own session: all are offered, regardless of the session's tool
+/// selection.
+pub(super) struct SessionClientTools(pub(super) Arc<ClientTools>);
+
+impl ToolSource for SessionClientTools {
+    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+        self.0.offered()
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
+        self.0.find(name)
+    }
+
+    fn obeys_config(&self) -> bool {
+        false
+    }
+}
+
+/// The handler of a client's tool: sends its calls to the client.
+struct ClientToolHandler {
+    /// Weak, because the tools own this handler.
+    all: Weak<ClientTools>,
+    owner: Peer,
+    name: String,
+    timeout: Duration,
+    lane: Lane,
+}
+
+impl ClientToolHandler {
+    async fn asked(&self, arguments: Value, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let all = self.all.upgrade().unwrap_or_default();
+        // A client that reconnected may have registered the tool again.
+        let owner = all.lock().get(&self.name).map_or_else(|| self.owner.clone(), |now| now.owner.clone());
+        let name = &self.name;
+        if owner.disconnected().is_cancelled() {
+            return Err(ToolError::io(format!(
+                "the program that answers for `{name}` is not connected; go on without it"
+            )));
+        }
+        let params = p::ToolInvokeParams {
+            session_id: all.session.get().cloned().unwrap_or_default(),
+            call_id: cx.call_id().as_str().to_owned(),
+            turn_id: all.turns.get().map(SessionHandle::turn_id).unwrap_or_default(),
+            tool: name.clone(),
+            arguments,
+        };
+        let asking = owner.call::<method::ToolInvoke>(&params);
+        let answer = tokio::select! {
+            answer = tokio::time::timeout(self.timeout, asking) => answer,
+            () = owner.disconnected().cancelled() => {
+                let why = format!("the program that answers for `{name}` left before it answered; what it did is not known");
+                return Err(ToolError::io(why));
+            }
+        };
+        let told = match answer {
+            Ok(Ok(invoked)) => invoked,
+            Ok(Err(fault)) => return Err(ToolError::io(format!("`{name}`: {}", fault.message))),
+            Err(_) => {
+                let why = format!(
+                    "the program that answers for `{name}` took longer than {} s; what it did is not known",
+                    self.timeout.as_secs_f32()
+                );
+                return Err(ToolError::io(why));
+            }
+        };
+        let items = content_conversion::to_items(told.content_items)
+            .map_err(|why| ToolError::io(format!("the answer of `{name}` cannot be read: {why}")))?;
+        Ok(ToolOutput { items, success: told.success, ..ToolOutput::text("") })
+    }
+}
+
+impl ForeignBackend for ClientToolHandler {
+    fn lane(&self) -> Lane {
+        self.lane
+    }
+
+    fn answer(&self, arguments: Value, cx: Cx) -> ToolOutputFuture<'_> {
+        Box::pin(async move { self.asked(arguments, &cx).await })
+    }
+}

@@ -1,0 +1,93 @@
+//! Sends transient progress of a session to its clients; slow readers miss it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::{SessionEvent, SessionObserver};
+use rpc::protocol::{SessionDeltaParams, SessionProgress};
+use serde_json::json;
+use toolgate::{CallEvent, CallId, CallObserver, OutputStream, ToolNotice};
+
+use super::subscribers::Subscribers;
+use crate::session::last_message::LastMessage;
+
+/// Sends the deltas of one session to its followers.
+pub(super) struct DeltaSender {
+    pub(super) session: String,
+    pub(super) company: Arc<Subscribers>,
+    words: LastMessage,
+}
+
+impl DeltaSender {
+    pub(super) fn new(session: &str, company: &Arc<Subscribers>) -> Self {
+        Self { session: session.to_owned(), company: Arc::clone(company), words: LastMessage::default() }
+    }
+
+    /// Returns the last message of the model.
+    pub(super) fn last_message(&self) -> String {
+        self.words.text()
+    }
+
+    fn tell(&self, happening: SessionProgress) {
+        let followers = self.company.connected_peers();
+        if followers.is_empty() {
+            return;
+        }
+        let delta = json!(SessionDeltaParams { session_id: self.session.clone(), happening });
+        for peer in followers {
+            // A slow reader gets the result with the event, at the end.
+            let _left_out = peer.try_notify("session/delta", &delta);
+        }
+    }
+}
+
+impl SessionObserver for DeltaSender {
+    fn saw(&self, seen: SessionEvent<'_>) {
+        self.words.saw(seen);
+        match seen {
+            SessionEvent::Asked { round, bytes } => {
+                self.tell(SessionProgress::Request { number: round, bytes })
+            }
+            SessionEvent::Text(text) => self.tell(SessionProgress::Text { text: text.to_owned() }),
+            SessionEvent::Thought(text) => self.tell(SessionProgress::Thought { text: text.to_owned() }),
+            SessionEvent::Retried { why, pause } => {
+                self.tell(SessionProgress::Retry { why: why.to_owned(), pause_ms: millis(pause) });
+            }
+            // Sent as events.
+            SessionEvent::Called(_)
+            | SessionEvent::Hosted { .. }
+            | SessionEvent::Answered(..)
+            | SessionEvent::Responded { .. }
+            | SessionEvent::Compacted { .. }
+            | SessionEvent::Changed(_)
+            | SessionEvent::Notice(_) => {}
+        }
+    }
+}
+
+impl CallObserver for DeltaSender {
+    fn on_event(&self, call: &CallId, event: &CallEvent) {
+        let call_id = || call.as_str().to_owned();
+        match event {
+            CallEvent::Started => self.tell(SessionProgress::Running { call_id: call_id() }),
+            CallEvent::Notice(ToolNotice::Output { stream, text }) => {
+                let stream = match stream {
+                    OutputStream::Stdout => "stdout",
+                    OutputStream::Stderr => "stderr",
+                    OutputStream::Terminal => "terminal",
+                };
+                let (stream, text) = (stream.to_owned(), text.clone());
+                self.tell(SessionProgress::Output { call_id: call_id(), stream, text });
+            }
+            _ => {}
+        }
+    }
+
+    fn wants_output(&self) -> bool {
+        !self.company.connected_peers().is_empty()
+    }
+}
+
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,285 @@
+//! The session server: keeps clients and sessions, and dispatches requests.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use exec::session::SharedProcesses;
+use rpc::protocol as p;
+use rpc::{Call, IncomingRequest, MAX_MESSAGE, Peer, RpcErrorCode, RpcFault, RpcHost, method, reply};
+use serde_json::Value;
+use tokio::task::JoinSet;
+use toolgate::BoxFuture;
+
+use super::client_tools::MOST_TOOLS;
+use super::hosted_session::HostedSession;
+use super::open_session;
+use crate::args::WorkspaceArgs;
+use crate::config::UserDirs;
+
+/// Maximum number of open sessions.
+const MOST_SESSIONS: usize = 4096;
+/// Default and maximum number of sessions in a listing.
+const LISTED: usize = 100;
+const MOST_LISTED: usize = 1000;
+
+/// The session server.
+pub(super) struct SessionServer {
+    pub(super) place: WorkspaceArgs,
+    pub(super) dirs: UserDirs,
+    /// Starts processes for all sessions.
+    pub(super) processes: SharedProcesses,
+    live: Mutex<HashMap<String, Arc<HostedSession>>>,
+    /// The initialized clients by connection number, with their capabilities.
+    guests: Mutex<HashMap<u64, p::ClientCapabilities>>,
+    /// Serializes opening from a journal, so that two requests for one session open it once.
+    opening: tokio::sync::Mutex<()>,
+}
+
+impl SessionServer {
+    pub(super) fn new(place: WorkspaceArgs, dirs: UserDirs) -> Self {
+        Self {
+            place,
+            dirs,
+            processes: SharedProcesses::default(),
+            live: Mutex::default(),
+            guests: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<HostedSession>>> {
+        // The map is consistent after every statement, so a poisoned lock is usable.
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn guests(&self) -> MutexGuard<'_, HashMap<u64, p::ClientCapabilities>> {
+        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the directory of the journals.
+    pub(super) fn sessions_dir(&self) -> Option<PathBuf> {
+        self.dirs.sessions.clone()
+    }
+
+    /// Closes every session. Journals stay on disk.
+    pub(super) async fn close(&self) {
+        let all: Vec<Arc<HostedSession>> = self.live().drain().map(|(_, live)| live).collect();
+        let mut closing: JoinSet<()> =
+            all.into_iter().map(|live| async move { live.close("the server ended").await }).collect();
+        // Each close has its own time limit.
+        while closing.join_next().await.is_some() {}
+    }
+
+    fn find(&self, id: &str) -> Result<Arc<HostedSession>, RpcFault> {
+        self.live().get(id).cloned().ok_or_else(|| {
+            RpcErrorCode::NoSession.fault(format!(
+                "there is no session `{}` here; `session/list` has those that `session/attach` can go on with",
+                crate::terminal_output::escape_invisible(id)
+            ))
+        })
+    }
+
+    fn initialize(&self, peer: &Peer, said: &p::InitializeParams) -> Result<p::InitializeResult, RpcFault> {
+        if said.protocol != p::PROTOCOL {
+            let why = format!("protocol {} is not spoken here; {} is", said.protocol, p::PROTOCOL);
+            return Err(RpcErrorCode::Initialize.fault(why));
+        }
+        if self.guests().insert(peer.number(), said.capabilities).is_some() {
+            return Err(RpcErrorCode::Initialize.fault("`initialize` was called before"));
+        }
+        Ok(p::InitializeResult {
+            protocol: p::PROTOCOL,
+            server: p::ProgramIdentity {
+                name: "toolgate".to_owned(),
+                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            },
+            limits: p::ServerLimits {
+                message_bytes: MAX_MESSAGE,
+                requests: rpc::ConnectionLimits::default().requests,
+                sessions: MOST_SESSIONS,
+                tools: MOST_TOOLS,
+                processes: toolgate::DEFAULT_SESSIONS,
+            },
+        })
+    }
+
+    async fn start(
+        &self,
+        guest: &InitializedPeer,
+        start: p::SessionStartParams,
+    ) -> Result<p::SessionDetails, RpcFault> {
+        self.room()?;
+        let tools = start.tools.clone();
+        let live = open_session::start_new(self, start)?;
+        if let Err(fault) = self.welcome(&live, guest, 0, &tools) {
+            live.close("it never began").await;
+            live.recorder.delete_journal();
+            return Err(fault);
+        }
+        Ok(live.describe())
+    }
+
+    async fn attach(
+        &self,
+        guest: &InitializedPeer,
+        attach: p::SessionAttachParams,
+    ) -> Result<p::SessionAttachResult, RpcFault> {
+        let opening = self.opening.lock().await;
+        let known = self.live().get(&attach.session_id).cloned();
+        let (live, resumed) = match known {
+            Some(live) => (live, false),
+            None => {
+                self.room()?;
+                (open_session::resume(self, &attach.session_id, attach.start.unwrap_or_default())?, true)
+            }
+        };
+        self.welcome(&live, guest, attach.cursor, &attach.tools)?;
+        drop(opening);
+        Ok(p::SessionAttachResult {
+            session: live.describe(),
+            resumed,
+            busy: live.is_busy(),
+            cursor: live.last_cursor(),
+        })
+    }
+
+    /// Keeps a session, and subscribes `guest` to it.
+    fn welcome(
+        &self,
+        live: &Arc<HostedSession>,
+        guest: &InitializedPeer,
+        cursor: u64,
+        tools: &[p::DynamicTool],
+    ) -> Result<(), RpcFault> {
+        live.register(&guest.peer, tools)?;
+        self.live().insert(live.id().to_owned(), Arc::clone(live));
+        live.follow(&guest.peer, guest.capabilities, cursor);
+        Ok(())
+    }
+
+    fn room(&self) -> Result<(), RpcFault> {
+        match self.live().len() < MOST_SESSIONS {
+            true => Ok(()),
+            false => Err(RpcErrorCode::Limit
+                .fault(format!("there are {MOST_SESSIONS} sessions, and no more may; close one"))),
+        }
+    }
+
+    fn list(&self, wanted: p::SessionListParams) -> Result<p::SessionListResult, RpcFault> {
+        let most = wanted.limit.unwrap_or(LISTED).min(MOST_LISTED);
+        let Some(directory) = self.sessions_dir() else {
+            return Ok(p::SessionListResult { sessions: Vec::new() });
+        };
+        let unread = |fault: journal::JournalFault| RpcErrorCode::Journal.fault(fault.to_string());
+        let all = journal::list_sessions(&directory, if wanted.live { MOST_SESSIONS } else { most })
+            .map_err(unread)?;
+        let live = self.live();
+        let listed = all.into_iter().filter_map(|one| {
+            let here = live.get(one.id.as_str());
+            (here.is_some() || !wanted.live).then(|| p::SessionListEntry {
+                session_id: one.id.as_str().to_owned(),
+                live: here.is_some(),
+                busy: here.is_some_and(|live| live.is_busy()),
+                cwd: one.cwd,
+                started: one.started,
+                last: one.last,
+                prompts: one.prompts,
+                first_prompt: one.first_prompt,
+                calls: one.calls,
+            })
+        });
+        Ok(p::SessionListResult { sessions: listed.take(most).collect() })
+    }
+
+    async fn end(&self, id: &str) -> Result<p::EmptyResult, RpcFault> {
+        let live = self.find(id)?;
+        self.live().remove(id);
+        live.close("closed").await;
+        Ok(p::EmptyResult {})
+    }
+
+    /// Answers a request of an initialized client.
+    async fn answered(
+        self: Arc<Self>,
+        call: Call,
+        guest: InitializedPeer,
+        cancel: toolgate::CancellationToken,
+    ) -> Result<Value, RpcFault> {
+        /// Answers a method with the result of a session.
+        macro_rules! at {
+            ($method:ident, $params:ident, $live:ident => $given:expr) => {{
+                let $live = self.find(&$params.session_id)?;
+                reply::<method::$method>($given)
+            }};
+        }
+        match call {
+            Call::Initialize(_) => Err(RpcErrorCode::Initialize.fault("`initialize` was called before")),
+            Call::SessionStart(start) => reply::<method::SessionStart>(self.start(&guest, start).await),
+            Call::SessionAttach(attach) => reply::<method::SessionAttach>(self.attach(&guest, attach).await),
+            Call::SessionDetach(which) => at!(SessionDetach, which, live => Ok(live.detach(&guest.peer))),
+            Call::SessionPrompt(prompt) => at!(SessionPrompt, prompt, live => live.prompt(&prompt).await),
+            Call::SessionInterrupt(which) => at!(SessionInterrupt, which, live => Ok(live.interrupt())),
+            Call::SessionList(wanted) => reply::<method::SessionList>(self.list(wanted)),
+            Call::SessionClose(which) => reply::<method::SessionClose>(self.end(&which.session_id).await),
+            Call::ToolList(which) => at!(ToolList, which, live => Ok(live.list_tools())),
+            Call::ToolCall(call) => {
+                at!(ToolCall, call, live => live.call_tool(call, &guest.peer, cancel).await)
+            }
+            Call::ToolRegister(new) => at!(ToolRegister, new, live => live.register(&guest.peer, &new.tools)),
+            Call::ToolUnregister(old) => at!(ToolUnregister, old, live => Ok(live.unregister(&old.names))),
+            Call::ProcessStart(start) => {
+                at!(ProcessStart, start, live => live.start_process(&start, cancel).await)
+            }
+            Call::ProcessRead(read) => at!(ProcessRead, read, live => live.read_process(&read, cancel).await),
+            Call::ProcessWrite(write) => {
+                at!(ProcessWrite, write, live => live.write_process(&write, cancel).await)
+            }
+            Call::ProcessResize(resize) => at!(ProcessResize, resize, live => live.resize_process(&resize)),
+            Call::ProcessSignal(signal) => at!(ProcessSignal, signal, live => live.signal_process(&signal)),
+            Call::ProcessKill(which) => at!(ProcessKill, which, live => live.kill_process(which.process_id)),
+            Call::FsRead(read) => at!(FsRead, read, live => live.fs_read(&read, cancel).await),
+            Call::FsWrite(write) => at!(FsWrite, write, live => live.fs_write(&write, cancel).await),
+            Call::FsList(list) => at!(FsList, list, live => live.fs_list(&list, cancel).await),
+            Call::FsSearch(search) => at!(FsSearch, search, live => live.fs_search(&search, cancel).await),
+            Call::PatchApply(patch) => {
+                at!(PatchApply, patch, live => live.apply_patch(patch, &guest.peer, cancel).await)
+            }
+            Call::PolicyExplain(wanted) => at!(PolicyExplain, wanted, live => live.explain_policy(&wanted)),
+        }
+    }
+}
+
+/// A client that has called `initialize`.
+struct InitializedPeer {
+    peer: Peer,
+    capabilities: p::ClientCapabilities,
+}
+
+impl RpcHost for SessionServer {
+    fn answer(self: Arc<Self>, asked: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>> {
+        Box::pin(async move {
+            let IncomingRequest { peer, method, params, cancel } = asked;
+            let call = Call::read(&method, params)?;
+            let known = self.guests().get(&peer.number()).copied();
+            match (known, call) {
+                (None, Call::Initialize(said)) => reply::<method::Initialize>(self.initialize(&peer, &said)),
+                (None, _) => Err(RpcErrorCode::Initialize.fault("say who you are first, with `initialize`")),
+                (Some(capabilities), call) => {
+                    self.answered(call, InitializedPeer { peer, capabilities }, cancel).await
+                }
+            }
+        })
+    }
+
+    fn on_half_close(&self, peer: &Peer) {
+        let all: Vec<Arc<HostedSession>> = self.live().values().cloned().collect();
+        all.iter().for_each(|live| live.peer_silent(peer));
+    }
+
+    fn on_disconnect(&self, peer: &Peer) {
+        self.guests().remove(&peer.number());
+        let all: Vec<Arc<HostedSession>> = self.live().values().cloned().collect();
+        all.iter().for_each(|live| live.peer_left(peer));
+    }
+}

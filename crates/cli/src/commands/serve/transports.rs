@@ -1,0 +1,195 @@
+//! The transports of the server: standard input/output, a Unix socket, and a loopback WebSocket.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::mcp::serve::AccessRequirement;
+use rpc::{ConnectionLimits, LineTransport, ProbedTransport, WebSocketTransport};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::Mode;
+use serde_json::json;
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::task::JoinSet;
+
+use super::session_server::SessionServer;
+use crate::cli_fault::CliFault;
+use crate::commands::mcp::access_token;
+use crate::compose;
+use crate::config::UserDirs;
+use crate::{peer_check, private_dirs, terminal_output};
+
+/// Maximum number of connections.
+const CONNECTIONS: usize = 1024;
+/// Maximum time of a WebSocket handshake.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Pause after a failed accept.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Serves the parent process until it closes the pipe.
+pub(super) async fn serve_stdio(hall: &Arc<SessionServer>) -> Result<(), CliFault> {
+    let host = Arc::clone(hall) as Arc<dyn rpc::RpcHost>;
+    let frames = LineTransport(tokio::io::stdin(), tokio::io::stdout());
+    let probe = probe(rustix::io::dup(rustix::stdio::stdout()).map_err(io::Error::from)?);
+    rpc::serve_connection(host, ProbedTransport::new(frames, probe), ConnectionLimits::default()).await;
+    Ok(())
+}
+
+/// Serves clients of the Unix socket at `path`. Never returns on its own.
+pub(super) async fn serve_socket(hall: &Arc<SessionServer>, path: &Path) -> Result<(), CliFault> {
+    let socket = ServerSocket::bind(path)?;
+    terminal_output::print_stderr(&format!("serving at {}", path.display()));
+    let here = compose::absolute(Path::new(""))?;
+    if let Some(why) = peer_check::socket_path_warning(&compose::absolute(path)?, &here) {
+        terminal_output::print_warning(&why);
+    }
+    let mut open = JoinSet::new();
+    // ends: with the server
+    loop {
+        tokio::select! {
+            accepted = socket.listener.accept() => match accepted {
+                Ok((stream, _)) if let Err(why) = peer_check::admit_peer(&stream) => turn_away(&stream, why),
+                Ok(_) if open.len() >= CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
+                Ok((stream, _)) => {
+                    let host = Arc::clone(hall) as Arc<dyn rpc::RpcHost>;
+                    let probe = rustix::io::dup(&stream).map(probe);
+                    let (read, write) = stream.into_split();
+                    match probe {
+                        Ok(probe) => {
+                            let frames = ProbedTransport::new(LineTransport(read, write), probe);
+                            open.spawn(rpc::serve_connection(host, frames, ConnectionLimits::default()));
+                        }
+                        Err(error) => tracing::warn!(%error, "a connection could not be kept"),
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(AGAIN).await;
+                }
+            },
+            Some(_) = open.join_next(), if !open.is_empty() => {}
+        }
+    }
+}
+
+/// Reports a rejected connection to the client and to the server's user. Does not block on either.
+fn turn_away(stream: &UnixStream, why: peer_check::PeerRejection) {
+    let said = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": NOT_LET_IN, "message": format!("not let in: {why}") } });
+    let _full = stream.try_write(format!("{said}\n").as_bytes());
+    terminal_output::print_warning(&format!("somebody was not let in at the socket: {why}"));
+}
+
+/// The error code for a rejected connection.
+const NOT_LET_IN: i32 = -32_001;
+
+/// Returns a check that is true when the other end of `fd` has closed completely. A half-closed connection
+/// still counts as open.
+fn probe(fd: OwnedFd) -> impl Fn() -> bool {
+    const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+    move || {
+        let mut polled = [PollFd::new(&fd, PollFlags::empty())];
+        let looked = poll(&mut polled, Some(&NOW));
+        looked.is_ok() && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+    }
+}
+
+/// A socket that only its owner can reach. Dropping it removes the file.
+struct ServerSocket {
+    listener: UnixListener,
+    path: PathBuf,
+    /// The device and inode of the socket file.
+    file: Option<(u64, u64)>,
+}
+
+impl ServerSocket {
+    fn bind(path: &Path) -> Result<Self, CliFault> {
+        let wrong =
+            |error: io::Error| CliFault::usage(format!("cannot serve at `{}`: {error}", path.display()));
+        if private_dirs::is_own_socket(path) {
+            // The previous server may have died, or may still run.
+            if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                return Err(CliFault::usage(format!("another server has the socket `{}`", path.display())));
+            }
+            rustix::fs::unlink(path).map_err(|errno| wrong(errno.into()))?;
+        } else if file(path).is_some() {
+            let wrong = format!("there is something else at `{}` than a socket of yours", path.display());
+            return Err(CliFault::usage(wrong).with_hint("take another path; the socket is made there"));
+        }
+        // The umask sets the final mode at creation, so other users cannot connect even for a moment.
+        let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
+        let listener = UnixListener::bind(path);
+        rustix::process::umask(before);
+        Ok(Self { listener: listener.map_err(wrong)?, path: path.to_owned(), file: file(path) })
+    }
+}
+
+fn file(path: &Path) -> Option<(u64, u64)> {
+    rustix::fs::lstat(path).ok().map(|stat| (stat.st_dev, stat.st_ino))
+}
+
+impl Drop for ServerSocket {
+    fn drop(&mut self) {
+        // Another server's socket may be there by now.
+        if private_dirs::is_own_socket(&self.path) && file(&self.path) == self.file {
+            let _gone = rustix::fs::unlink(&self.path);
+        }
+    }
+}
+
+/// Serves WebSocket clients that present the token at `address`. Never returns on its own.
+pub(super) async fn serve_websocket(
+    hall: &Arc<SessionServer>,
+    address: SocketAddr,
+    variable: Option<&str>,
+) -> Result<(), CliFault> {
+    if !address.ip().is_loopback() {
+        let wrong =
+            format!("`{address}` can be reached from other machines, and nothing encrypts what is said");
+        return Err(CliFault::usage(wrong).with_hint("take 127.0.0.1"));
+    }
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;
+    let (entry, bring) = access_token::load_entry(variable, &UserDirs::from_env()?)?;
+    terminal_output::print_stderr(&format!("serving at ws://{}", listener.local_addr()?));
+    terminal_output::print_stderr(&format!(
+        "the token is {}",
+        terminal_output::escape_invisible(&bring.place)
+    ));
+    let entry = Arc::new(entry);
+    let mut open = JoinSet::new();
+    // ends: with the server
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok(_) if open.len() >= CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
+                Ok((stream, _)) => {
+                    let (host, entry) = (Arc::clone(hall) as Arc<dyn rpc::RpcHost>, Arc::clone(&entry));
+                    open.spawn(async move {
+                        let accepting = WebSocketTransport::accept(stream, |headers| admits(&entry, headers));
+                        match tokio::time::timeout(HANDSHAKE, accepting).await {
+                            Ok(Ok(socket)) => rpc::serve_connection(host, socket, ConnectionLimits::default()).await,
+                            Ok(Err(error)) => tracing::warn!(%error, "somebody was not let in"),
+                            Err(_) => tracing::warn!("a handshake took too long"),
+                        }
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(AGAIN).await;
+                }
+            },
+            Some(_) = open.join_next(), if !open.is_empty() => {}
+        }
+    }
+}
+
+/// Returns true if the headers contain the token. Requests of web pages have an `Origin` header and are
+/// rejected.
+fn admits(entry: &AccessRequirement, headers: &rpc::HandshakeHeaders<'_>) -> bool {
+    let bearer = headers.get("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    !headers.contains("origin") && entry.admits(bearer.unwrap_or_default().trim().as_bytes())
+}

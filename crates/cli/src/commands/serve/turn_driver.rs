@@ -1,0 +1,190 @@
+//! Runs the turns of one session one after another, in a task independent of client connections.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agent::{AgentSession, SessionHandle};
+use rpc::protocol as p;
+use rpc::{RpcErrorCode, RpcFault};
+use tokio::sync::{Notify, mpsc, oneshot};
+use toolgate::{OutputImage, Toolgate};
+
+use super::delta_sender::DeltaSender;
+
+/// The handle to a session's turns.
+pub(super) struct TurnRunner {
+    pub(super) handle: SessionHandle,
+    asked: mpsc::UnboundedSender<QueuedPrompt>,
+    busy: Arc<TurnStatus>,
+}
+
+/// The turn state. It changes only under the lock, together with the action that causes the change.
+#[derive(Default)]
+struct TurnStatus {
+    now: Mutex<TurnPhase>,
+    over: Notify,
+}
+
+/// The phase of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum TurnPhase {
+    /// Waits for a prompt.
+    #[default]
+    Idle,
+    /// A turn runs or is about to begin.
+    Busy,
+    /// The last turn runs, and no other begins.
+    Closing,
+    /// No turn runs, and none begins.
+    Closed,
+}
+
+impl TurnStatus {
+    fn lock(&self) -> MutexGuard<'_, TurnPhase> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A prompt on its way to the driver.
+struct QueuedPrompt {
+    text: String,
+    images: Vec<OutputImage>,
+    answer: Option<oneshot::Sender<p::SessionPromptResult>>,
+}
+
+impl TurnRunner {
+    /// Starts the task that drives `session` until this is dropped.
+    pub(super) fn spawn(session: AgentSession, toolgate: Toolgate, deltas: Arc<DeltaSender>) -> Self {
+        let (asked, wanted) = mpsc::unbounded_channel();
+        let (handle, busy) = (session.handle(), Arc::<TurnStatus>::default());
+        let driver = TurnDriver { session, toolgate, deltas, busy: Arc::clone(&busy) };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "no call: a session, which outlives whoever asked it something"
+        )]
+        tokio::spawn(driver.drive(wanted));
+        Self { handle, asked, busy }
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(*self.busy.lock(), TurnPhase::Busy | TurnPhase::Closing)
+    }
+
+    /// Stops the turn, prevents further turns, and waits for its end.
+    pub(super) async fn stop(&self) {
+        let over = self.busy.over.notified();
+        tokio::pin!(over);
+        over.as_mut().enable();
+        {
+            let mut now = self.busy.lock();
+            *now = match *now {
+                TurnPhase::Idle | TurnPhase::Closed => TurnPhase::Closed,
+                TurnPhase::Busy | TurnPhase::Closing => TurnPhase::Closing,
+            };
+            if *now == TurnPhase::Closed {
+                return;
+            }
+            self.handle.interrupt();
+        }
+        over.await;
+    }
+
+    /// Starts a turn and waits for its end, or steers the running one.
+    pub(super) async fn prompt(
+        &self,
+        text: String,
+        images: Vec<OutputImage>,
+    ) -> Result<p::SessionPromptResult, RpcFault> {
+        let closed = || RpcErrorCode::NoSession.fault("the session is closed");
+        let answered = {
+            let mut now = self.busy.lock();
+            match *now {
+                TurnPhase::Idle => {}
+                TurnPhase::Closing | TurnPhase::Closed => return Err(closed()),
+                TurnPhase::Busy if !images.is_empty() => {
+                    return Err(RpcErrorCode::Params
+                        .fault("a turn runs, and pictures cannot be added to it; wait for its end"));
+                }
+                TurnPhase::Busy => {
+                    let unwritten =
+                        |fault: journal::JournalFault| RpcErrorCode::Journal.fault(fault.to_string());
+                    self.handle.steer(text).map_err(unwritten)?;
+                    return Ok(p::SessionPromptResult {
+                        turn_id: self.handle.turn_id(),
+                        ended: p::PromptOutcome::Steered,
+                        detail: None,
+                        text: String::new(),
+                    });
+                }
+            }
+            let (answer, answered) = oneshot::channel();
+            // From now on an interrupt means this turn, even before it begins. So it is announced first.
+            self.handle.announce_turn();
+            self.asked.send(QueuedPrompt { text, images, answer: Some(answer) }).map_err(|_| closed())?;
+            *now = TurnPhase::Busy;
+            answered
+        };
+        answered
+            .await
+            .map_err(|_| RpcErrorCode::NoSession.fault("the session was closed before the turn was over"))
+    }
+}
+
+/// The task that runs the turns of a session.
+struct TurnDriver {
+    session: AgentSession,
+    toolgate: Toolgate,
+    deltas: Arc<DeltaSender>,
+    busy: Arc<TurnStatus>,
+}
+
+impl TurnDriver {
+    async fn drive(mut self, mut wanted: mpsc::UnboundedReceiver<QueuedPrompt>) {
+        // ends: when all senders are gone
+        while let Some(asked) = wanted.recv().await {
+            let mut next = Some(asked);
+            // ends: when no text was added after the end
+            while let Some(QueuedPrompt { text, images, answer }) = next.take() {
+                let prompted = self.turn(&text, images).await;
+                // Before the answer: the client may send the next prompt as soon as it has the answer.
+                next = self.added();
+                if let Some(answer) = answer {
+                    // The client may have left; the journal has the result.
+                    let _left = answer.send(prompted);
+                }
+            }
+        }
+    }
+
+    async fn turn(&mut self, text: &str, images: Vec<OutputImage>) -> p::SessionPromptResult {
+        let ended = self.session.prompt(text, images).await;
+        self.toolgate.end_turn();
+        let (word, detail) = match &ended {
+            Ok(agent::TurnEnd::Done) => (p::PromptOutcome::Done, None),
+            Ok(agent::TurnEnd::CutShort { why }) => (p::PromptOutcome::CutShort, Some(why.clone())),
+            Ok(agent::TurnEnd::Interrupted) => (p::PromptOutcome::Interrupted, None),
+            Ok(agent::TurnEnd::OutOfRounds) => (p::PromptOutcome::MaxTurns, None),
+            Err(fault) => (p::PromptOutcome::Failed, Some(fault.to_string())),
+        };
+        let turn_id = self.session.handle().turn_id();
+        p::SessionPromptResult { turn_id, ended: word, detail, text: self.deltas.last_message() }
+    }
+
+    /// Returns text that arrived just after the turn ended, as a new turn. Without such text the session
+    /// becomes idle or closed.
+    fn added(&mut self) -> Option<QueuedPrompt> {
+        let mut now = self.busy.lock();
+        let added = match *now {
+            TurnPhase::Idle | TurnPhase::Busy => self.session.take_late_input(),
+            TurnPhase::Closing | TurnPhase::Closed => None,
+        };
+        match (&added, *now) {
+            (Some(_), _) => self.session.handle().announce_turn(),
+            (None, TurnPhase::Closing | TurnPhase::Closed) => *now = TurnPhase::Closed,
+            (None, TurnPhase::Idle | TurnPhase::Busy) => *now = TurnPhase::Idle,
+        }
+        if added.is_none() {
+            self.busy.over.notify_waiters();
+        }
+        added.map(|text| QueuedPrompt { text, images: Vec::new(), answer: None })
+    }
+}

@@ -1,0 +1,123 @@
+//! `toolgate mcp add` and `toolgate mcp remove`: edit the user's configuration file.
+//!
+//! The rest of the file is preserved.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use exec::atomic_file::AtomicFile;
+use toml_edit::{DocumentMut, Item, Table};
+
+use crate::args::{McpAddArgs, McpRemoveArgs, WorkspaceArgs};
+use crate::cli_fault::CliFault;
+use crate::config::{ServerTable, UserDirs, is_server_name, user_config_path};
+use crate::terminal_output;
+
+const SERVERS: &str = "mcp_servers";
+
+pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, CliFault> {
+    let name = &args.name;
+    if !is_server_name(name) {
+        let why = format!("`{name}` is no name for a server: use 1 to 64 of A-Z a-z 0-9 _ -");
+        return Err(CliFault::usage(why));
+    }
+    let table = table(args)?;
+    if let Some(why) = table.find_fault() {
+        return Err(CliFault::usage(format!("the server `{name}`: {why}")));
+    }
+    let text = toml::to_string(&table).map_err(|error| CliFault::usage(error.to_string()))?;
+    let mut table: DocumentMut =
+        text.parse().map_err(|error: toml_edit::TomlError| CliFault::usage(error.to_string()))?;
+    // Inline tables, so that the entry can be read and moved as a whole.
+    let nested: Vec<String> =
+        table.iter().filter(|(_, item)| item.is_table()).map(|(key, _)| key.to_owned()).collect();
+    for key in nested {
+        let Some(mut item) = table.remove(&key) else { continue };
+        item.make_value();
+        table.insert(&key, item);
+    }
+    let file = changed(|document| {
+        let servers = document.entry(SERVERS).or_insert_with(|| {
+            let mut servers = Table::new();
+            servers.set_implicit(true);
+            Item::Table(servers)
+        });
+        let Some(servers) = servers.as_table_like_mut() else {
+            return Err(format!("`{SERVERS}` is no table"));
+        };
+        if servers.contains_key(name) {
+            return Err(format!(
+                "there is a server `{name}` already; `toolgate mcp remove {name}` removes it"
+            ));
+        }
+        servers.insert(name, Item::Table(table.as_table().clone()));
+        Ok(())
+    })?;
+    terminal_output::print_text(&format!("added `{name}` to {}", file.display()))?;
+    match super::config(&WorkspaceArgs::default()) {
+        Ok(_) => terminal_output::print_hint(&format!("`toolgate mcp test {name}` starts it")),
+        // The file was invalid before; the server was added anyway.
+        Err(_) => {
+            terminal_output::print_hint(
+                "the file cannot be used as it is; `toolgate config` says what is wrong with it",
+            );
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(args: &McpAddArgs) -> Result<ServerTable, CliFault> {
+    let pair = |text: &String| match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(CliFault::usage(format!("`{text}` is no NAME=VALUE"))),
+    };
+    let pairs = |texts: &[String]| texts.iter().map(pair).collect::<Result<_, _>>();
+    let mut command = args.command.iter().cloned();
+    Ok(ServerTable {
+        command: command.next(),
+        args: command.collect(),
+        env: pairs(&args.env)?,
+        env_vars: args.env_var.clone(),
+        url: args.url.clone(),
+        http_headers: pairs(&args.header)?,
+        bearer_token_env_var: args.bearer_token_env_var.clone(),
+        sandbox: args.sandbox,
+        network: args.network,
+        ..ServerTable::default()
+    })
+}
+
+pub(super) fn remove(args: &McpRemoveArgs) -> Result<ExitCode, CliFault> {
+    let name = &args.name;
+    // Done first, while the configuration still says where the login is stored.
+    super::login::forget_login(name);
+    let file = changed(|document| {
+        let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
+        let removed = servers.and_then(|servers| servers.remove(name));
+        removed
+            .map(|_| ())
+            .ok_or_else(|| format!("there is no server `{name}` in it; `toolgate mcp list` has them"))
+    })?;
+    terminal_output::print_text(&format!("removed `{name}` from {}", file.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Edits the user's configuration file under its lock, and returns its path.
+fn changed(change: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<PathBuf, CliFault> {
+    let path = user_config_path(&UserDirs::from_env()?)?;
+    let fault = |why: String| CliFault::usage(format!("{}: {why}; nothing was changed", path.display()));
+    let file = AtomicFile::open(&path).map_err(|error| fault(error.to_string()))?;
+    let locked = file.lock().map_err(|error| fault(error.to_string()))?;
+    let Some(_held_to_the_end) = locked else { return Err(fault("another program holds it".to_owned())) };
+    #[expect(clippy::disallowed_methods, reason = "the user's own configuration")]
+    let text = match std::fs::read_to_string(file.path()) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(fault(error.to_string())),
+    };
+    let mut document: DocumentMut =
+        text.parse().map_err(|error: toml_edit::TomlError| fault(error.to_string()))?;
+    change(&mut document).map_err(fault)?;
+    file.replace(&document.to_string()).map_err(|error| fault(error.to_string()))?;
+    Ok(path)
+}

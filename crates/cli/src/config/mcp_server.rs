@@ -1,0 +1,324 @@
+//! `[mcp_servers.NAME]` tables: MCP servers whose tools are used. Keys have Codex's names where both have them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+use toolgate::EnvironmentPolicy;
+use toolgate::mcp::{STARTUP_TIMEOUT, TOOL_TIMEOUT};
+
+use super::config_file::ConfigFile;
+use super::{NetworkMode, SandboxMode, SourcedValue, UserDirs};
+use crate::cli_fault::CliFault;
+
+const MAX_SERVERS: usize = 256;
+const MAX_NAME: usize = 64;
+const TIMEOUT_SEC: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
+
+/// A server as a file spells it.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ServerTable {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) args: Vec<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) env: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) env_vars: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sandbox: Option<SandboxMode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) network: Option<NetworkMode>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) writable: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bearer_token_env_var: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) http_headers: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) env_http_headers: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) scopes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) oauth: Option<OauthTable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) required: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) startup_timeout_sec: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tool_timeout_sec: Option<f64>,
+    /// One time limit for both: see [`ServerTable::startup_timeout`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timeout_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) enabled_tools: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) disabled_tools: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) approval: Option<ServerApproval>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) tools: BTreeMap<String, ToolTable>,
+}
+
+/// The OAuth client that Toolgate is to the server's authorization server.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OauthTable {
+    pub(crate) client_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) client_secret_env_var: Option<String>,
+}
+
+/// Settings of one of the server's tools.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ToolTable {
+    pub(crate) approval: ServerApproval,
+}
+
+/// The approval policy of the server's calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ServerApproval {
+    Auto,
+    Ask,
+    Allow,
+}
+
+/// A server table with its name.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ServerSetting {
+    pub(crate) name: String,
+    #[serde(flatten)]
+    pub(crate) table: ServerTable,
+}
+
+impl PartialEq for ServerSetting {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+            && serde_json::to_value(&self.table).ok() == serde_json::to_value(&other.table).ok()
+    }
+}
+
+impl Eq for ServerSetting {}
+
+/// Reports whether a server may have this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    (1..=MAX_NAME).contains(&name.len()) && name.chars().all(plain)
+}
+
+impl ServerTable {
+    /// Returns the first error in the table, if any.
+    pub(crate) fn find_fault(&self) -> Option<String> {
+        let only = |other: &str, keys: &[(&str, bool)]| {
+            keys.iter()
+                .find(|(_, set)| *set)
+                .map(|(key, _)| format!("`{key}` is for a server with a `{other}`"))
+        };
+        let (command, url) = (self.command.as_deref(), self.url.as_deref());
+        match (command, url) {
+            (None, None) => return Some("it needs a `command`, or a `url`".to_owned()),
+            (Some(_), Some(_)) => return Some("it has a `command` and a `url`; keep one".to_owned()),
+            (Some(""), _) => return Some("its `command` is empty".to_owned()),
+            (Some(_), None) => {
+                let http = [
+                    ("bearer_token_env_var", self.bearer_token_env_var.is_some()),
+                    ("http_headers", !self.http_headers.is_empty()),
+                    ("env_http_headers", !self.env_http_headers.is_empty()),
+                    ("scopes", !self.scopes.is_empty()),
+                    ("oauth", self.oauth.is_some()),
+                ];
+                if let Some(why) = only("url", &http) {
+                    return Some(why);
+                }
+            }
+            (None, Some(url)) => {
+                let stdio = [
+                    ("args", !self.args.is_empty()),
+                    ("env", !self.env.is_empty()),
+                    ("env_vars", !self.env_vars.is_empty()),
+                    ("cwd", self.cwd.is_some()),
+                    ("sandbox", self.sandbox.is_some()),
+                    ("network", self.network.is_some()),
+                    ("writable", !self.writable.is_empty()),
+                ];
+                let why = only("command", &stdio).or_else(|| bad_url(url)).or_else(|| self.bad_header());
+                if let Some(why) = why {
+                    return Some(why);
+                }
+            }
+        }
+        self.limits().or_else(|| {
+            let environment = EnvironmentPolicy {
+                pass: self.env_vars.clone(),
+                set: self.env.clone().into_iter().collect(),
+                ..EnvironmentPolicy::default()
+            };
+            environment.check().err().map(|fault| fault.to_string())
+        })
+    }
+
+    /// Finds a header that no request can have.
+    fn bad_header(&self) -> Option<String> {
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+        let mut names = self.http_headers.keys().chain(self.env_http_headers.keys());
+        let name = names.find(|name| name.is_empty() || !name.chars().all(is_part))?;
+        Some(format!("`{name}` is no name for a header"))
+    }
+
+    fn limits(&self) -> Option<String> {
+        let times = [
+            ("startup_timeout_sec", self.startup_timeout_sec),
+            ("tool_timeout_sec", self.tool_timeout_sec),
+            ("timeout_seconds", self.timeout_seconds),
+        ];
+        let wrong = times.iter().find(|(_, time)| time.is_some_and(|time| !TIMEOUT_SEC.contains(&time)));
+        wrong.map(|(key, _)| format!("`{key}` must be from {} to {}", TIMEOUT_SEC.start(), TIMEOUT_SEC.end()))
+    }
+
+    /// Returns the time limit for starting the server. `timeout_seconds` can lengthen it and never shortens it: a
+    /// program that `npx` or `uvx` downloads first takes longer to start than any of its calls.
+    pub(crate) fn startup_timeout(&self) -> Duration {
+        let longer = self.timeout_seconds.map(Duration::from_secs_f64);
+        let default = longer.unwrap_or_default().max(STARTUP_TIMEOUT);
+        self.startup_timeout_sec.map_or(default, Duration::from_secs_f64)
+    }
+
+    /// Returns the time limit of a call; `tool_timeout_sec` takes precedence over `timeout_seconds`.
+    pub(crate) fn tool_timeout(&self) -> Duration {
+        let seconds = self.tool_timeout_sec.or(self.timeout_seconds);
+        seconds.map_or(TOOL_TIMEOUT, Duration::from_secs_f64)
+    }
+
+    /// Validates the servers of `file`.
+    pub(super) fn check_all(file: &ConfigFile) -> Result<(), CliFault> {
+        let servers = &file.content.mcp_servers;
+        if let Some(one_more) = servers.values().nth(MAX_SERVERS) {
+            return Err(
+                file.fault_at(&one_more.span(), &format!("more than {MAX_SERVERS} servers are too many"))
+            );
+        }
+        for (name, table) in servers {
+            let unnamed =
+                || format!("`{name}` is no name for a server: use 1 to {MAX_NAME} of A-Z a-z 0-9 _ -");
+            let wrong = (!is_name(name)).then(unnamed).or_else(|| table.get_ref().find_fault());
+            if let Some(why) = wrong {
+                return Err(file.fault_at(&table.span(), &format!("the server `{name}`: {why}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the servers of `file`, with relative paths resolved against the file's directory.
+    pub(super) fn settings(file: &ConfigFile, dirs: &UserDirs) -> Vec<SourcedValue<ServerSetting>> {
+        let absolute = |path: &String| -> PathBuf {
+            match (path.strip_prefix("~/"), &dirs.home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                (Some(_), None) | (None, _) => file.base_directory().join(path),
+            }
+        };
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let setting = |(name, table): (&String, &Spanned<ServerTable>)| {
+            file.setting(table, |table| {
+                let mut table = table.clone();
+                table.cwd = table.cwd.as_ref().map(|cwd| text(&absolute(cwd)));
+                table.writable = table.writable.iter().map(|path| text(&absolute(path))).collect();
+                if let Some(command) = table.command.as_mut().filter(|command| command.contains('/')) {
+                    let path: PathBuf = absolute(command).components().collect();
+                    *command = text(&path);
+                }
+                ServerSetting { name: name.clone(), table }
+            })
+        };
+        file.content.mcp_servers.iter().map(setting).collect()
+    }
+}
+
+/// Returns the error in a URL, if any. Credentials must not be sent in plain text over the network.
+fn bad_url(url: &str) -> Option<String> {
+    let rest = url.strip_prefix("https://").map(|rest| (rest, true));
+    let rest = rest.or_else(|| url.strip_prefix("http://").map(|rest| (rest, false)));
+    let Some((rest, is_secret)) = rest else {
+        return Some(format!("`{url}` is no URL of a server; it begins with https://"));
+    };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains('@') {
+        return Some("its `url` holds a user or a password; use `bearer_token_env_var`".to_owned());
+    }
+    let name = host
+        .strip_prefix('[')
+        .and_then(|host| host.split(']').next())
+        .unwrap_or_else(|| host.rsplit_once(':').map_or(host, |(name, _)| name));
+    let is_here = matches!(name, "localhost" | "127.0.0.1" | "::1");
+    (!is_secret && !is_here)
+        .then(|| "its `url` must begin with https://, unless it is on this machine".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn invalid_server_tables_are_explained() {
+        let rows = [
+            ("command = 'x'", ""),
+            ("command = 'x'\nargs = ['a']\nenv = { A = '1' }\nenv_vars = ['TOKEN']", ""),
+            ("url = 'https://example.org/mcp'\nbearer_token_env_var = 'T'", ""),
+            ("url = 'http://localhost:3000/mcp'", ""),
+            ("url = 'http://[::1]:3000/mcp'", ""),
+            ("", "it needs a `command`, or a `url`"),
+            ("command = 'x'\nurl = 'https://x'", "it has a `command` and a `url`; keep one"),
+            ("command = ''", "its `command` is empty"),
+            ("url = 'https://x'\nargs = ['a']", "`args` is for a server with a `command`"),
+            (
+                "command = 'x'\nbearer_token_env_var = 'T'",
+                "`bearer_token_env_var` is for a server with a `url`",
+            ),
+            (
+                "url = 'http://example.org'",
+                "its `url` must begin with https://, unless it is on this machine",
+            ),
+            (
+                "url = 'http://localhost.evil.org'",
+                "its `url` must begin with https://, unless it is on this machine",
+            ),
+            (
+                "url = 'https://a:b@example.org'",
+                "its `url` holds a user or a password; use `bearer_token_env_var`",
+            ),
+            ("url = 'file:///x'", "`file:///x` is no URL of a server; it begins with https://"),
+            ("command = 'x'\ntool_timeout_sec = 0", "`tool_timeout_sec` must be from 0.1 to 86400"),
+            ("command = 'x'\ntimeout_seconds = 0", "`timeout_seconds` must be from 0.1 to 86400"),
+        ];
+        for (text, expected) in rows {
+            let table: ServerTable = toml::from_str(text).unwrap();
+            assert_eq!(table.find_fault().unwrap_or_default(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn specific_timeouts_override_the_common_one() {
+        for (text, startup, tool) in [
+            ("", 30, 300),
+            ("timeout_seconds = 10", 30, 10),
+            ("timeout_seconds = 90", 90, 90),
+            ("timeout_seconds = 90\ntool_timeout_sec = 20", 90, 20),
+            ("timeout_seconds = 90\nstartup_timeout_sec = 5", 5, 90),
+        ] {
+            let table: ServerTable = toml::from_str(text).unwrap();
+            let seconds = [table.startup_timeout(), table.tool_timeout()].map(|time| time.as_secs());
+            assert_eq!(seconds, [startup, tool], "{text}");
+        }
+    }
+}

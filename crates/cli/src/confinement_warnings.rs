@@ -1,0 +1,35 @@
+//! Warns on stderr, before the first command runs, that commands are less confined than the policy says.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use toolgate::{CallEvent, CallId, CallObserver, ToolNotice};
+
+use crate::terminal_output;
+
+/// Warnings that were printed: each is printed once per process, however many sessions it has.
+static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Observer that prints confinement warnings on stderr.
+pub(crate) struct WarningPrinter;
+
+impl CallObserver for WarningPrinter {
+    fn on_event(&self, _: &CallId, event: &CallEvent) {
+        // A refused call gets its own answer, so only calls that ran anyway need a warning.
+        if let CallEvent::Notice(ToolNotice::Weaker { text, refused: false }) = event {
+            warn_once(text);
+        }
+    }
+
+    fn wants_output(&self) -> bool {
+        false
+    }
+}
+
+/// Prints the warning unless it was printed before.
+pub(crate) fn warn_once(text: &str) {
+    let is_new = SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
+    if is_new {
+        terminal_output::print_warning(text);
+    }
+}

@@ -1,0 +1,296 @@
+//! The timeline of a session: its journal records merged, so that each call has its decisions, attempts and answer.
+
+use std::path::Path;
+
+use journal::{JournalFault, JournalReader, RecordedVerdict, TornTail};
+use toolgate::wire::TranscriptItem;
+
+use super::timeline_builder::TimelineBuilder;
+use super::truncate::{TextExcerpt, TextTruncator};
+
+/// Journal lines that are read at most.
+pub(crate) const MAX_LINES: usize = 200_000;
+
+/// The timeline of a session.
+#[derive(Debug, Default)]
+pub(crate) struct SessionTimeline {
+    pub(crate) moments: Vec<TimelineEvent>,
+    /// The timestamp of the first line; empty if there is none.
+    pub(crate) started: String,
+    /// Milliseconds from beginning to end, without the time between turns.
+    pub(crate) length: u64,
+    pub(crate) ending: JournalEnding,
+}
+
+/// The way the journal ends.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum JournalEnding {
+    #[default]
+    Whole,
+    /// In the middle of a line.
+    Torn(TornTail),
+    /// With a line that was modified or cannot be read.
+    Broken(String),
+    /// The journal has more than [`MAX_LINES`] lines.
+    TooLong,
+}
+
+/// One event of the timeline.
+#[derive(Debug)]
+pub(crate) struct TimelineEvent {
+    /// The sequence number of its record.
+    pub(crate) seq: u64,
+    /// Milliseconds after the beginning, without the time between turns.
+    pub(crate) after: u64,
+    pub(crate) what: TimelineEventKind,
+}
+
+/// The kind of an event, with its details.
+#[derive(Debug)]
+pub(crate) enum TimelineEventKind {
+    Session(Box<SessionSettings>),
+    Prompt {
+        text: TextExcerpt,
+        images: usize,
+    },
+    Said(Vec<ModelSpeech>),
+    Call(Box<TimelineCall>),
+    Plan(Vec<TimelinePlanStep>),
+    Diff(TextExcerpt),
+    Usage(RequestUsage),
+    Compacted {
+        summary: TextExcerpt,
+        dropped: u64,
+    },
+    Interrupted(TextExcerpt),
+    Notice(TextExcerpt),
+    End(TextExcerpt),
+    /// A record about a call that does not exist: its kind, and the call's id.
+    Stray {
+        kind: &'static str,
+        call: String,
+    },
+    /// A record of a newer version, by its kind.
+    Foreign(String),
+}
+
+/// The settings under which a session began or resumed.
+#[derive(Debug)]
+pub(crate) struct SessionSettings {
+    pub(crate) version: String,
+    pub(crate) cwd: TextExcerpt,
+    pub(crate) model: String,
+    pub(crate) wire: String,
+    pub(crate) sandbox: String,
+    pub(crate) approval: String,
+    pub(crate) resumed: bool,
+}
+
+/// A piece of the model's message.
+#[derive(Debug)]
+pub(crate) enum ModelSpeech {
+    Text(TextExcerpt),
+    Thought(TextExcerpt),
+    Other(String),
+}
+
+/// A call with its decisions and answer.
+#[derive(Debug)]
+pub(crate) struct TimelineCall {
+    pub(crate) tool: String,
+    /// The server, and its name for the tool.
+    pub(crate) remote: Option<(String, String)>,
+    pub(crate) arguments: TextExcerpt,
+    pub(crate) effects: Vec<TextExcerpt>,
+    pub(crate) course: CallDecisions,
+    pub(crate) answer: Option<TimelineAnswer>,
+}
+
+/// The decisions about a call, and its attempts.
+#[derive(Debug, Default)]
+pub(crate) struct CallDecisions {
+    pub(crate) verdicts: Vec<TimelineVerdict>,
+    pub(crate) questions: Vec<TimelineQuestion>,
+    pub(crate) attempts: Vec<TimelineAttempt>,
+}
+
+/// The policy's verdict.
+#[derive(Debug)]
+pub(crate) struct TimelineVerdict {
+    pub(crate) ruling: RecordedVerdict,
+    pub(crate) why: Vec<TextExcerpt>,
+    pub(crate) by: String,
+}
+
+/// A question to the user.
+#[derive(Debug)]
+pub(crate) struct TimelineQuestion {
+    pub(crate) why: Vec<TextExcerpt>,
+    pub(crate) asked: u64,
+    pub(crate) decision: Option<TimelineDecision>,
+}
+
+/// The user's decision.
+#[derive(Debug)]
+pub(crate) struct TimelineDecision {
+    pub(crate) word: String,
+    pub(crate) by: String,
+    pub(crate) after: u64,
+}
+
+/// One attempt to run a call.
+#[derive(Debug)]
+pub(crate) struct TimelineAttempt {
+    pub(crate) number: u64,
+    pub(crate) after: u64,
+    pub(crate) enforcement: String,
+}
+
+/// The answer to the model.
+#[derive(Debug)]
+pub(crate) struct TimelineAnswer {
+    pub(crate) after: u64,
+    pub(crate) success: bool,
+    pub(crate) error: Option<String>,
+    pub(crate) took: u64,
+    pub(crate) text: TextExcerpt,
+    pub(crate) pictures: usize,
+    /// The path of the full output, and its size in bytes.
+    pub(crate) spilled: Option<(TextExcerpt, u64)>,
+}
+
+/// A step of a plan.
+#[derive(Debug)]
+pub(crate) struct TimelinePlanStep {
+    pub(crate) step: TextExcerpt,
+    pub(crate) status: String,
+}
+
+/// The cost of a request to the model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RequestUsage {
+    pub(crate) input: u64,
+    pub(crate) cached: u64,
+    pub(crate) output: u64,
+    pub(crate) bytes: u64,
+    pub(crate) millis: u64,
+}
+
+impl SessionTimeline {
+    /// Reads a journal up to the first line that is damaged.
+    pub(crate) fn read(path: &Path, shears: TextTruncator) -> Result<Self, JournalFault> {
+        let mut records = JournalReader::open(path)?;
+        let mut teller = TimelineBuilder::new(shears);
+        for record in records.by_ref().take(MAX_LINES) {
+            match record {
+                Ok(record) => teller.add_record(&record),
+                Err(fault) => return Ok(teller.finish(JournalEnding::Broken(describe_journal_fault(&fault)))),
+            }
+        }
+        let ending = match (records.torn_tail(), records.next()) {
+            (Some(torn), _) => JournalEnding::Torn(torn),
+            (None, None) => JournalEnding::Whole,
+            (None, Some(_)) => JournalEnding::TooLong,
+        };
+        Ok(teller.finish(ending))
+    }
+
+    /// Returns the calls in order.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (&TimelineEvent, &TimelineCall)> {
+        self.moments.iter().filter_map(|moment| Some((moment, moment.as_call()?)))
+    }
+
+    /// Returns the number of prompts.
+    pub(crate) fn prompt_count(&self) -> usize {
+        self.moments.iter().filter(|moment| moment.is_prompt()).count()
+    }
+
+    /// Returns the number of requests to the model, and their total usage.
+    pub(crate) fn total_usage(&self) -> (u64, RequestUsage) {
+        let mut sum = (0, RequestUsage::default());
+        for moment in &self.moments {
+            if let TimelineEventKind::Usage(usage) = &moment.what {
+                sum.0 += 1;
+                sum.1.add(usage);
+            }
+        }
+        sum
+    }
+}
+
+impl TimelineEvent {
+    /// Returns the call if this event is one.
+    pub(crate) fn as_call(&self) -> Option<&TimelineCall> {
+        if let TimelineEventKind::Call(call) = &self.what { Some(call) } else { None }
+    }
+
+    /// Reports whether this event is a prompt.
+    pub(crate) fn is_prompt(&self) -> bool {
+        matches!(self.what, TimelineEventKind::Prompt { .. })
+    }
+}
+
+impl RequestUsage {
+    /// Adds the usage of another request.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, more) in [
+            (&mut self.input, other.input),
+            (&mut self.cached, other.cached),
+            (&mut self.output, other.output),
+            (&mut self.bytes, other.bytes),
+            (&mut self.millis, other.millis),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+    }
+}
+
+impl TimelineCall {
+    /// Reports whether the call was answered with success.
+    pub(crate) fn succeeded(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| answer.success)
+    }
+
+    /// Returns the milliseconds that the user took to answer questions about the call.
+    pub(crate) fn approval_wait(&self) -> u64 {
+        let took = |question: &TimelineQuestion| {
+            Some(question.decision.as_ref()?.after.saturating_sub(question.asked))
+        };
+        self.course.questions.iter().filter_map(took).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the call's own milliseconds if it was answered: without the time for questions, whether or not the
+    /// journal includes it.
+    pub(crate) fn run_time(&self, began: u64) -> Option<u64> {
+        let answer = self.answer.as_ref()?;
+        let passed = answer.after.saturating_sub(began).saturating_sub(self.approval_wait());
+        // The journal's clock has millisecond resolution, and stands still when the machine's clock goes back.
+        Some(if self.course.questions.is_empty() { answer.took } else { answer.took.min(passed) })
+    }
+}
+
+impl TimelineAnswer {
+    /// Returns the kind of error; `None` if the call succeeded.
+    pub(crate) fn fault_kind(&self) -> Option<&str> {
+        if self.success { None } else { Some(self.error.as_deref().unwrap_or("unsuccessful")) }
+    }
+}
+
+impl ModelSpeech {
+    pub(super) fn from_words(words: &TranscriptItem, shears: &mut TextTruncator) -> Self {
+        match words {
+            TranscriptItem::Text(text) => Self::Text(shears.truncate(text)),
+            TranscriptItem::Thought(text) => Self::Thought(shears.truncate(text)),
+            TranscriptItem::Other(kind) => Self::Other(super::truncate::truncate_name(kind)),
+        }
+    }
+}
+
+/// Describes an error of a journal without its path, which the caller has printed.
+pub(crate) fn describe_journal_fault(fault: &JournalFault) -> String {
+    match fault {
+        JournalFault::Broken { broken, .. } => broken.to_string(),
+        JournalFault::Unusable { source, .. } => format!("it cannot be read: {source}"),
+        fault => fault.to_string(),
+    }
+}

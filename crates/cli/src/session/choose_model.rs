@@ -1,0 +1,157 @@
+//! Chooses the model and its endpoint from flags, configuration and environment.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent::{ModelBackend, ModelEndpoint, ScriptedBackend, TurnLimits};
+use toolgate::wire::{Dialect, ReasoningMode};
+
+use crate::args::ModelArgs;
+use crate::cli_fault::CliFault;
+use crate::commands::script_server::read_script;
+use crate::compose::ToolFormApi;
+
+/// The name of a scripted model.
+const SCRIPTED: &str = "script";
+
+/// A model with its name and API.
+#[derive(Clone)]
+pub(crate) struct ChosenModel {
+    pub(crate) model: Arc<dyn ModelBackend>,
+    pub(crate) name: String,
+    pub(crate) reasoning: ReasoningMode,
+    /// The API in front of it.
+    pub(crate) api: ToolFormApi,
+}
+
+/// The location of a model, as far as it is given.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ModelLocation {
+    pub(crate) wire: Option<Dialect>,
+    pub(crate) base_url: Option<String>,
+    /// A script that replaces the model.
+    pub(crate) script: Option<PathBuf>,
+}
+
+impl ModelLocation {
+    /// Reads the location from the command line.
+    pub(crate) fn from_flags(flags: &ModelArgs) -> Self {
+        let wire = flags.wire.map(|wire| wire.dialect());
+        Self { wire, base_url: flags.base_url.clone(), script: flags.script.clone() }
+    }
+}
+
+/// Reads the limits of a model's work from the command line.
+pub(crate) fn limits_from_flags(flags: &ModelArgs) -> TurnLimits {
+    let built_in = TurnLimits::default();
+    let rounds = flags.max_turns.and_then(|rounds| usize::try_from(rounds).ok());
+    let context = flags.context.unwrap_or(built_in.context);
+    TurnLimits { rounds: rounds.unwrap_or(built_in.rounds), context, ..built_in }
+}
+
+/// Chooses the model for `asked`; `configured` is its name in the configuration.
+pub(crate) fn choose_model(asked: &ModelLocation, configured: Option<&str>) -> Result<ChosenModel, CliFault> {
+    let name = configured.map(str::to_owned);
+    if let Some(file) = &asked.script {
+        let dialect = asked.wire.unwrap_or(Dialect::Responses);
+        let model = Arc::new(ScriptedBackend::new(dialect, read_script(file)?));
+        let name = name.unwrap_or_else(|| SCRIPTED.to_owned());
+        return Ok(ChosenModel {
+            model,
+            name,
+            reasoning: ReasoningMode::None,
+            api: ToolFormApi::at_base_url(dialect, None),
+        });
+    }
+    let name = name.ok_or_else(|| {
+        CliFault::usage("no model is named").with_hint(
+            "--model NAME, or `model = \"NAME\"` in your configuration; `toolgate demo` needs none",
+        )
+    })?;
+    let dialect = asked.wire.unwrap_or_else(|| suggested(&name));
+    let key = std::env::var(dialect.api_key_variable()).ok().filter(|key| !key.is_empty());
+    let own = asked.base_url.clone().or_else(|| std::env::var(base_variable(dialect)).ok());
+    if key.is_none() && own.is_none() {
+        let wrong = format!("there is no key for {name}: {} is not set", dialect.api_key_variable());
+        return Err(CliFault::usage(wrong)
+            .with_hint("a server of your own needs none: --base-url http://127.0.0.1:8080/v1; `toolgate demo` needs neither"));
+    }
+    let base = own.as_deref().unwrap_or_else(|| provider(dialect));
+    let model = ModelEndpoint::new(dialect, base, key.as_deref()).map_err(CliFault::usage)?;
+    let api = ToolFormApi::at_base_url(dialect, own.as_deref());
+    Ok(ChosenModel { model: Arc::new(model), reasoning: reasoning(&name), name, api })
+}
+
+/// Domains of OpenAI's own API.
+const OPENAI: [&str; 2] = ["openai.com", "openai.azure.com"];
+
+impl ToolFormApi {
+    /// Returns the API for `dialect` at `base`, or at the provider's own address.
+    pub(crate) fn at_base_url(dialect: Dialect, base: Option<&str>) -> Self {
+        match (dialect, base) {
+            (Dialect::Responses, None) => Self::OpenAi,
+            (Dialect::Responses, Some(base)) if is_openai(base) => Self::OpenAi,
+            (Dialect::Responses, Some(_)) => Self::Responses,
+            (Dialect::Chat | Dialect::Anthropic, _) => Self::Functions,
+        }
+    }
+
+    /// Returns the API for `dialect` at the address in the environment.
+    pub(crate) fn from_environment(dialect: Dialect) -> Self {
+        let base = std::env::var(base_variable(dialect)).ok().filter(|base| !base.is_empty());
+        Self::at_base_url(dialect, base.as_deref())
+    }
+}
+
+fn is_openai(base: &str) -> bool {
+    let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default().split(':').next().unwrap_or_default();
+    let host = host.to_ascii_lowercase();
+    OPENAI.iter().any(|own| host == *own || host.strip_suffix(own).is_some_and(|sub| sub.ends_with('.')))
+}
+
+/// Returns the dialect that the model's name suggests.
+fn suggested(name: &str) -> Dialect {
+    if name.starts_with("claude") { Dialect::Anthropic } else { Dialect::Responses }
+}
+
+/// Reports whether the model's reasoning must be kept for later requests.
+fn reasoning(name: &str) -> ReasoningMode {
+    let thinks = ["gpt-5", "o1", "o3", "o4", "codex"].iter().any(|family| name.starts_with(family));
+    if thinks { ReasoningMode::Keep } else { ReasoningMode::None }
+}
+
+fn provider(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Responses | Dialect::Chat => "https://api.openai.com/v1",
+        Dialect::Anthropic => "https://api.anthropic.com/v1",
+    }
+}
+
+fn base_variable(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Responses | Dialect::Chat => "OPENAI_BASE_URL",
+        Dialect::Anthropic => "ANTHROPIC_BASE_URL",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_openai_hosts_count_as_openai() {
+        for (base, own) in [
+            ("https://api.openai.com/v1", true),
+            ("https://eu.api.openai.com:443/v1", true),
+            ("https://me.openai.azure.com/openai/v1", true),
+            ("http://127.0.0.1:8080/v1", false),
+            ("https://openai.com.example.org/v1", false),
+            ("https://notopenai.com/v1", false),
+            ("https://api.openai.com@example.org/v1", false),
+        ] {
+            assert_eq!(is_openai(base), own, "{base}");
+        }
+    }
+}

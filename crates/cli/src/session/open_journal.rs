@@ -1,0 +1,126 @@
+//! Opens the journal of a session: a new one, or one to resume.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent::{JournalRecorder, ResumedSession, resume_from_records};
+use journal::{Journal, JournalEntry, JournalFault, Redactor, ReopenedJournal, SessionId};
+use toolgate::is_secret_name;
+use toolgate::wire::Dialect;
+
+use super::choose_model::ChosenModel;
+use crate::cli_fault::CliFault;
+use crate::compose::ComposedTools;
+
+/// Newest sessions that are searched for the last one in a directory.
+const LOOKED_AT: usize = 200;
+
+/// An open journal with its session id and recorder.
+pub(super) struct OpenJournal {
+    pub(super) id: SessionId,
+    pub(super) recorder: Arc<JournalRecorder>,
+    pub(super) resumed: Option<ResumedSession>,
+}
+
+/// The settings in the first record of a session.
+pub(super) struct SessionHeader {
+    cwd: String,
+    model: String,
+    dialect: Dialect,
+    sandbox: &'static str,
+    approval: &'static str,
+}
+
+impl SessionHeader {
+    /// Collects the settings from `composed` and `chosen`.
+    pub(super) fn new(composed: &ComposedTools, chosen: Option<&ChosenModel>) -> Self {
+        Self {
+            cwd: composed.cwd().display().to_string(),
+            model: chosen.map(|chosen| chosen.name.clone()).unwrap_or_default(),
+            dialect: chosen.map_or(Dialect::Responses, |chosen| chosen.model.dialect()),
+            sandbox: composed.sandbox_name(),
+            approval: composed.approval_name(),
+        }
+    }
+}
+
+impl OpenJournal {
+    /// Opens a journal in `sessions`: that of `resume`, or a new one.
+    pub(super) fn open(
+        sessions: Option<PathBuf>,
+        new: SessionId,
+        resume: Option<&str>,
+        about: SessionHeader,
+    ) -> Result<Self, CliFault> {
+        let sessions = sessions.ok_or_else(|| {
+            CliFault::usage("there is no directory for the journal: neither HOME nor TOOLGATE_HOME is set")
+        })?;
+        let redactor = Redactor::new(secrets()).map_err(|fault| unwritten(&fault))?;
+        let (id, journal, earlier) = match resume {
+            None => {
+                let journal =
+                    Journal::create(&sessions, &new, redactor).map_err(|fault| unwritten(&fault))?;
+                (new, journal, None)
+            }
+            Some(prefix) => {
+                let id = found(&sessions, prefix, &about.cwd)?;
+                let ReopenedJournal { journal, records, .. } =
+                    Journal::reopen(&sessions, &id, redactor).map_err(|fault| unread(&fault))?;
+                let earlier = resume_from_records(&records, about.dialect)
+                    .map_err(|fault| CliFault::failed(fault.to_string()))?;
+                (id, journal, Some(earlier))
+            }
+        };
+        let recorder = JournalRecorder::new(journal);
+        let SessionHeader { cwd, model, dialect, sandbox, approval } = about;
+        recorder
+            .write(&JournalEntry::Session {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                cwd,
+                model,
+                wire: dialect.as_str().to_owned(),
+                sandbox: sandbox.to_owned(),
+                approval: approval.to_owned(),
+                resumed: earlier.is_some(),
+            })
+            .and_then(|_| earlier.as_ref().map_or(Ok(()), |earlier| recorder.answer_abandoned_calls(earlier)))
+            .map_err(|fault| unwritten(&fault))?;
+        Ok(Self { id, recorder: Arc::new(recorder), resumed: earlier })
+    }
+}
+
+/// Records the end of a session and its reason.
+pub(crate) fn close_journal(recorder: &JournalRecorder, why: &str) -> Result<(), JournalFault> {
+    recorder.write(&JournalEntry::End { why: why.to_owned() })?;
+    recorder.flush()
+}
+
+/// Finds the session that `prefix` names; `last` is the newest one in `cwd`.
+fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionId, CliFault> {
+    if prefix == "last" {
+        let listed = journal::list_sessions(sessions, LOOKED_AT).map_err(|fault| unread(&fault))?;
+        // Sessions of subagents are not what the user did last.
+        let here = listed.into_iter().find(|session| session.cwd == cwd && session.agent.is_none());
+        return here.map(|session| session.id).ok_or_else(|| {
+            CliFault::usage(format!("no session worked in `{cwd}` lately"))
+                .with_hint("`toolgate log` lists them; --resume takes the start of an ID")
+        });
+    }
+    journal::find_session(sessions, prefix).map_err(|fault| unread(&fault))
+}
+
+/// Returns the secret values of the environment, which are redacted in the journal.
+fn secrets() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| is_secret_name(name))
+}
+
+fn unwritten(fault: &JournalFault) -> CliFault {
+    CliFault::failed(format!("the journal cannot be written, so nothing is done: {fault}"))
+}
+
+fn unread(fault: &JournalFault) -> CliFault {
+    let told = CliFault::usage(format!("the session cannot be resumed: {fault}"));
+    if let JournalFault::InUse { .. } = fault { told.mark_busy() } else { told }
+}

@@ -1,0 +1,308 @@
+//! Creates the sessions of subagents: with no more rights than their parent, and with the first session's approver.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agent::{
+    AgentLimits, AgentRestrictions, AgentWorkspace, SessionAgents, SessionHandle, SessionObserver,
+    SubagentFactory as RaisesAgents, SubagentSession, SubagentSpec, TurnLimits, WorktreeDiffFn,
+};
+use journal::{JournalEntry, SessionId};
+use toolgate::mcp::McpClientDeps;
+use toolgate::{
+    ApprovalQuestion, Approver, BoxFuture, CallId, Gate, ReviewDecision, SandboxPolicy, SharedProcesses,
+    Spill, ToolSource,
+};
+
+use super::last_message::LastMessage;
+use super::worktree::{GitRunner, Worktree};
+use super::{AGENT_TOOLS, AssembledSession, ChosenModel, SessionSpec, WorktreePool, assemble, close_journal};
+use crate::args::WorkspaceArgs;
+use crate::cli_fault::CliFault;
+use crate::compose::{ComposedTools, compose_in_dirs};
+use crate::config::{Config, SandboxMode, SettingSource, SourcedValue, UserDirs};
+
+/// The parts from which sessions of subagents are made, taken from the first session.
+pub(crate) struct SubagentSessions {
+    pub(crate) place: WorkspaceArgs,
+    pub(crate) dirs: UserDirs,
+    pub(crate) chosen: ChosenModel,
+    pub(crate) limits: TurnLimits,
+    pub(crate) instructions: Option<String>,
+    /// The approver of the first session.
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    /// The tools that the first session may use, if they are limited.
+    pub(crate) only: Option<Vec<String>>,
+    /// Sources of tools that may appear and disappear.
+    pub(crate) sources: Vec<Arc<dyn ToolSource>>,
+    pub(crate) processes: Arc<SharedProcesses>,
+    /// The sessions by the path of their agent, with working directory and gate.
+    pub(crate) known: Mutex<HashMap<Vec<String>, KnownSession>>,
+    pub(crate) worktrees: WorktreePool,
+}
+
+/// A session that may start others.
+#[derive(Clone)]
+pub(crate) struct KnownSession {
+    /// Working directory.
+    cwd: PathBuf,
+    /// Permissions.
+    gate: Gate,
+    /// Name of its journal.
+    session: String,
+    /// Interrupts its turn.
+    handle: Option<SessionHandle>,
+}
+
+impl SubagentSessions {
+    /// Returns the agents of the first session.
+    pub(crate) fn root_agents(self: Arc<Self>) -> Arc<SessionAgents> {
+        SessionAgents::root(self, AgentLimits::default())
+    }
+
+    /// Registers a session with its working directory and gate.
+    pub(crate) fn register(&self, path: Vec<String>, made: &AssembledSession) {
+        let router = made.toolgate.router();
+        let (cwd, gate) = (router.working_dir().cwd.clone(), router.gate().clone());
+        let known = KnownSession { cwd, gate, session: made.id.as_str().to_owned(), handle: made.handle() };
+        self.known().insert(path, known);
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Vec<String>, KnownSession>> {
+        // A map is consistent between any two statements.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn start_agent(&self, rearing: SubagentSpec) -> Result<SubagentSession, String> {
+        let parent = rearing.path.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default();
+        let above = self.known().get(&parent).cloned();
+        let KnownSession { cwd, gate, session, .. } =
+            above.ok_or("whoever started it is not there any more")?;
+        if rearing.workspace == AgentWorkspace::Shared {
+            let composed = self.composed(&rearing, &rearing.bounds, &cwd)?.inheriting_gate(gate);
+            return self.raised(rearing, composed, &session, None);
+        }
+        if gate.sandbox() == SandboxPolicy::ReadOnly {
+            return Err(
+                "nothing may be changed here, and a worktree is a change of the repository".to_owned()
+            );
+        }
+        let path = rearing.path.clone();
+        let is_new = rearing.resume.is_none();
+        let worktree = match is_new {
+            true => Arc::new(self.worktree(&path, &cwd).await?),
+            // A resumed agent continues in its own worktree.
+            false => self.worktrees.find(&path).ok_or("its worktree was taken away; start another agent")?,
+        };
+        let state = self.dirs.state.as_ref().ok_or("there is no state directory for what it changes")?;
+        // The diff is stored for the parent session.
+        let desk =
+            AgentWorktree { worktree: Arc::clone(&worktree), kept: Spill::new(state.join("outputs"), &cwd) };
+        let raised = match self.filled(&rearing, &worktree, is_new).await {
+            Ok(()) => self
+                .composed(&rearing, &rearing.bounds, worktree.cwd())
+                .map(|composed| composed.mirror_denials(worktree.repository(), worktree.root()))
+                .and_then(|composed| self.raised(rearing, composed, &session, Some(desk))),
+            Err(why) => Err(why),
+        };
+        match (&raised, is_new) {
+            (Ok(_), true) => self.worktrees.insert(path, worktree).await,
+            (Err(_), true) => worktree.remove().await,
+            (Ok(_) | Err(_), false) => {}
+        }
+        raised
+    }
+
+    /// Checks out the files in a new worktree.
+    async fn filled(&self, rearing: &SubagentSpec, worktree: &Worktree, is_new: bool) -> Result<(), String> {
+        if !is_new {
+            return Ok(());
+        }
+        // A read-only agent needs files to read too, so the checkout ignores its bounds.
+        let composed = self.composed(rearing, &AgentRestrictions::default(), worktree.root())?;
+        let toolgate = composed.build().map_err(CliFault::into_sentence)?;
+        worktree.check_out(toolgate.router().gate()).await
+    }
+
+    /// Composes the tools of an agent that works in `cwd`. The configuration is that of the first session, wherever
+    /// the agent works, so its restrictions apply there too.
+    fn composed(
+        &self,
+        rearing: &SubagentSpec,
+        bounds: &AgentRestrictions,
+        cwd: &Path,
+    ) -> Result<ComposedTools, String> {
+        let change = |config: &mut Config| self.narrow(config, bounds, rearing.agents.is_some());
+        let mut composed =
+            compose_in_dirs(&self.place, self.dirs.clone(), change).map_err(CliFault::into_sentence)?;
+        if exec::fs::canonicalize(composed.cwd()).ok().as_deref() != Some(cwd) {
+            let first = composed.cwd().to_owned();
+            composed = composed.in_directory(cwd).mirror_denials(&first, cwd);
+        }
+        composed = composed.with_processes(Arc::clone(&self.processes));
+        composed = match bounds.read_only {
+            true => composed.always_confined(),
+            // The effects of these tools are unknown.
+            false => {
+                self.sources.iter().cloned().fold(composed, |composed, source| composed.with_source(source))
+            }
+        };
+        Ok(match &self.approver {
+            Some(approver) => {
+                let first = self.known().get(&[][..]).and_then(|first| first.handle.clone());
+                let bubbling =
+                    ForwardingApprover { approver: Arc::clone(approver), path: rearing.path.clone(), first };
+                composed.with_approver(Arc::new(bubbling))
+            }
+            None => composed,
+        })
+    }
+
+    fn raised(
+        &self,
+        rearing: SubagentSpec,
+        composed: ComposedTools,
+        of: &str,
+        desk: Option<AgentWorktree>,
+    ) -> Result<SubagentSession, String> {
+        let SubagentSpec { path, role, resume, budget, agents, .. } = rearing;
+        let words = Arc::new(LastMessage::default());
+        let made = assemble(SessionSpec {
+            composed,
+            dirs: self.dirs.clone(),
+            model: Some(ChosenModel {
+                model: budget.wrap_model(Arc::clone(&self.chosen.model)),
+                ..self.chosen.clone()
+            }),
+            new: SessionId::new(),
+            resume,
+            limits: self.limits,
+            instructions: Some(agent_instructions(self.instructions.as_deref(), role.as_deref())),
+            watch: Arc::clone(&words) as Arc<dyn SessionObserver>,
+            person: None,
+            means: McpClientDeps::default(),
+            agents,
+        })
+        .map_err(CliFault::into_sentence)?;
+        self.register(path.clone(), &made);
+        let whose = JournalEntry::Agent { path: path.join("/"), of: of.to_owned() };
+        made.recorder.write(&whose).map_err(|fault| fault.to_string())?;
+        raised(made, words, desk)
+    }
+
+    /// Restricts the configuration to the bounds of the agent.
+    fn narrow(&self, config: &mut Config, bounds: &AgentRestrictions, starts_others: bool) {
+        // An agent that cannot start others lacks these tools, although an inherited list may name them.
+        let there = |name: &&String| starts_others || !AGENT_TOOLS.contains(&name.as_str());
+        let lists = self.only.iter().chain(&bounds.tools);
+        let lists = lists.map(|list| list.iter().filter(there).cloned().collect());
+        config
+            .tools
+            .only
+            .extend(lists.map(|value| SourcedValue { value, source: SettingSource::Flag("spawn_agent") }));
+        if bounds.read_only {
+            config.sandbox.value = SandboxMode::ReadOnly;
+            // The effects of server tools are unknown.
+            config.servers.clear();
+        }
+    }
+
+    async fn worktree(&self, path: &[String], cwd: &Path) -> Result<Worktree, String> {
+        let state = self.dirs.state.as_ref().ok_or("there is no state directory for a worktree")?;
+        let directory = state.join("worktrees");
+        crate::private_dirs::ensure_private_dir(&directory).map_err(|error| error.to_string())?;
+        let but_from = self.known().values().flat_map(|known| known.gate.writable().to_vec()).collect();
+        let git = GitRunner { processes: Arc::clone(&self.processes), but_from };
+        git.remove_abandoned(&directory).await;
+        let name = format!("{}-{}", SessionId::new().as_str(), path.join("-"));
+        Worktree::create(git, cwd, directory.join(name)).await
+    }
+}
+
+impl RaisesAgents for SubagentSessions {
+    fn raise<'a>(&'a self, rearing: SubagentSpec) -> BoxFuture<'a, Result<SubagentSession, String>> {
+        Box::pin(self.start_agent(rearing))
+    }
+
+    fn forget<'a>(&'a self, path: &'a [String]) -> BoxFuture<'a, ()> {
+        self.known().retain(|whose, _| whose.len() <= path.len() || !whose.starts_with(path));
+        Box::pin(self.worktrees.remove_below(path))
+    }
+}
+
+/// The worktree of an agent, and the store for its diff.
+struct AgentWorktree {
+    worktree: Arc<Worktree>,
+    kept: Spill,
+}
+
+/// Converts an assembled session to the form that the agent driver needs.
+fn raised(
+    made: AssembledSession,
+    words: Arc<LastMessage>,
+    desk: Option<AgentWorktree>,
+) -> Result<SubagentSession, String> {
+    let AssembledSession { id, recorder, toolgate, servers, session, .. } = made;
+    let session = session.ok_or("an agent has no model; this is a bug")?;
+    let gate = toolgate.router().gate().clone();
+    let desk = desk.map(Arc::new);
+    let changed = desk.clone().map(|desk| -> WorktreeDiffFn {
+        Arc::new(move || {
+            let (desk, gate) = (Arc::clone(&desk), gate.clone());
+            Box::pin(async move { desk.worktree.diff(&gate, &desk.kept).await })
+        })
+    });
+    if let Some(desk) = &desk {
+        desk.worktree.is_open.store(true, Ordering::Relaxed);
+    }
+    let close = Box::new(move || -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            // The driver closes the agents that this one started.
+            AssembledSession::shut_down(&toolgate, servers, None).await;
+            if let Err(fault) = close_journal(&recorder, "closed") {
+                tracing::warn!(%fault, "the end of an agent could not be written down");
+            }
+            if let Some(desk) = desk {
+                desk.worktree.is_open.store(false, Ordering::Relaxed);
+            }
+        })
+    });
+    let last = Box::new(move || words.text());
+    Ok(SubagentSession { session, id: id.as_str().to_owned(), last, changed, close })
+}
+
+/// Returns the instructions of an agent, besides Toolgate's own and the project's.
+fn agent_instructions(instructions: Option<&str>, role: Option<&str>) -> String {
+    let mut told = "You are an agent that another agent started. Do what it asks; your last message is all that it reads of your work.".to_owned();
+    if let Some(role) = role {
+        told.push_str(&format!(" Your role: {role}."));
+    }
+    if let Some(instructions) = instructions {
+        told.push_str(&format!("\n\n{instructions}"));
+    }
+    told
+}
+
+/// Approver that forwards questions to the first session's approver, with the agent's path.
+struct ForwardingApprover {
+    approver: Arc<dyn Approver>,
+    path: Vec<String>,
+    /// The first session, which is interrupted if the user aborts a question of its agents.
+    first: Option<SessionHandle>,
+}
+
+impl Approver for ForwardingApprover {
+    fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
+        Box::pin(async move {
+            let mut question = question.clone();
+            question.agents.clone_from(&self.path);
+            let decision = self.approver.ask(call, &question).await;
+            if let (ReviewDecision::Abort, Some(first)) = (&decision, &self.first) {
+                first.interrupt();
+            }
+            decision
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! Prints to stdout and stderr. On a terminal, control and invisible characters of foreign text are escaped.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+use toolgate::is_invisible;
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default();
+pub(crate) const NAME: Style = AnsiColor::Green.on_default().bold();
+pub(crate) const FAINT: Style = Style::new().dimmed();
+
+/// Prints foreign text with a final newline; escapes it if stdout is a terminal.
+pub(crate) fn print_text(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let shown = if io::stdout().is_terminal() { escape_invisible(text) } else { Cow::Borrowed(text) };
+    out.write_all(shown.as_bytes())?;
+    if !shown.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// Prints Toolgate's own styled text.
+pub(crate) fn print_styled(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Returns the width of the terminal; `None` if stdout is not one.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let stdout = io::stdout();
+    let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten()?;
+    (size.ws_col > 0).then(|| size.ws_col.into())
+}
+
+/// Prints an error. It may contain foreign text, so each further line stands behind a bar.
+pub(crate) fn print_error(message: &str) {
+    print_stderr(&format!("{ERROR}error:{ERROR:#} {}", barred(message)));
+}
+
+/// Prints a warning on its own line, over a progress line if there is one.
+pub(crate) fn print_warning(message: &str) {
+    let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+    print_stderr(&format!("{clear}{WARNING}warning:{WARNING:#} {}", to_one_line(message)));
+}
+
+/// Prints a hint on one line, because it may contain foreign text.
+pub(crate) fn print_hint(message: &str) {
+    print_stderr(&format!("{HINT}hint:{HINT:#} {}", to_one_line(message)));
+}
+
+/// Shows a person that work continues after it takes longer than expected; prints nothing to a program.
+pub(crate) struct ProgressLine {
+    what: String,
+    began: Instant,
+    shown: bool,
+}
+
+impl ProgressLine {
+    /// The interval between ticks.
+    pub(crate) const EVERY: Duration = Duration::from_secs(1);
+
+    pub(crate) fn new(what: &str) -> Self {
+        Self { what: to_one_line(what), began: Instant::now(), shown: false }
+    }
+
+    /// Shows the elapsed time, over the previous text.
+    pub(crate) fn tick(&mut self) {
+        let seconds = self.began.elapsed().as_secs();
+        self.show(&format!("{seconds} s, Ctrl-C stops it"));
+    }
+
+    /// Shows the progress, over the previous text.
+    pub(crate) fn show(&mut self, how_far: &str) {
+        if io::stderr().is_terminal() {
+            self.shown = true;
+            let _nobody_reads = write!(io::stderr(), "\r{}: {}\x1b[K", self.what, to_one_line(how_far));
+        }
+    }
+}
+
+/// Does `work`, and calls `tick` after each interval of `every`.
+pub(crate) fn with_ticks<T>(every: Duration, mut tick: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
+    let (working, done) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let ticks = move || {
+            // ends: with the work, which drops the other end
+            while done.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                tick();
+            }
+        };
+        // If the thread cannot be started, the work is done without ticks.
+        let _nobody_tells =
+            std::thread::Builder::new().name("progress".to_owned()).spawn_scoped(scope, ticks);
+        let done = work();
+        drop(working);
+        done
+    })
+}
+
+impl Drop for ProgressLine {
+    fn drop(&mut self) {
+        if self.shown {
+            let _nobody_reads = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+/// Prints a line to stderr; write errors are ignored.
+pub(crate) fn print_stderr(line: &str) {
+    let _nobody_reads = writeln!(anstream::stderr().lock(), "{line}");
+}
+
+/// Escapes text and puts every line but the first behind a bar, so that foreign text begins no line.
+fn barred(text: &str) -> String {
+    escape_invisible(text.trim_end_matches('\n')).replace('\n', "\n  │ ")
+}
+
+/// Escapes text and joins it into one line, so that foreign text begins no line.
+pub(crate) fn to_one_line(text: &str) -> String {
+    escape_invisible(text).replace('\n', "\\n")
+}
+
+/// Escapes control, bidirectional and invisible characters, except newlines and tabs.
+pub(crate) fn escape_invisible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_invisible) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        if is_invisible(letter) { out.extend(letter.escape_unicode()) } else { out.push(letter) }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_work_ticks_until_it_ends() {
+        let (told, heard) = mpsc::channel();
+        let tick = move || told.send(()).expect("whoever hears it ends after the work");
+        let done =
+            with_ticks(Duration::from_millis(1), tick, || (heard.recv().is_ok(), heard.recv().is_ok()));
+        assert_eq!(done, (true, true));
+    }
+
+    #[test]
+    fn foreign_text_begins_no_line() {
+        let text = "the server says: x\nerror: not ours\r\n\n";
+        assert_eq!(barred(text), "the server says: x\n  │ error: not ours\\u{d}");
+        assert_eq!(to_one_line(text), "the server says: x\\nerror: not ours\\u{d}\\n\\n");
+    }
+
+    #[test]
+    fn invisible_characters_are_escaped() {
+        for (text, expected) in [
+            ("plain\n\ttext é 漢", "plain\n\ttext é 漢"),
+            ("\u{1b}[31mred\u{7}", "\\u{1b}[31mred\\u{7}"),
+            ("a\rb", "a\\u{d}b"),
+            ("user\u{202e}cod.exe", "user\\u{202e}cod.exe"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("a\u{200b}b\u{e0041}", "a\\u{200b}b\\u{e0041}"),
+        ] {
+            assert_eq!(escape_invisible(text), expected);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Turns the outcome of a call into its final output: errors become text, and text over the token budget is truncated.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+use tool::{
+    BYTES_PER_TOKEN, CallId, OmittedSize, OutputFacts, OutputItem, ToolError, ToolOutput, truncate_middle,
+};
+
+use crate::stopwatch::CallStopwatch;
+
+/// Stores output that is too long for the model, so that it can be read later.
+pub trait OverflowStore: Send + Sync {
+    /// Stores `text` and returns its location, e.g. a path that `read_file` accepts. Returns `None` if storing failed.
+    fn store(&self, call: &CallId, text: &str) -> Option<String>;
+}
+
+/// Turns the outcome of a call into its output: an error becomes a message, and too long a text loses its middle.
+pub(crate) fn finalize_output(
+    outcome: Result<ToolOutput, ToolError>,
+    watch: &CallStopwatch,
+    shorten: impl FnOnce(&mut ToolOutput),
+) -> ToolOutput {
+    let mut output = match outcome {
+        Ok(output) => output,
+        Err(error) => error_output(&error),
+    };
+    output.facts.waited += watch.total_wait();
+    let worked = watch.arrived.elapsed().saturating_sub(output.facts.waited);
+    output.facts.duration.get_or_insert(worked);
+    shorten(&mut output);
+    output
+}
+
+/// Returns the failed output that reports `error`.
+pub(crate) fn error_output(error: &ToolError) -> ToolOutput {
+    let facts = OutputFacts { error: Some(error.kind()), ..OutputFacts::default() };
+    ToolOutput { facts, ..ToolOutput::failure(one_line(&error.to_string())) }
+}
+
+/// Escapes control characters, so that an error message stays one line whatever file and tool names it contains.
+fn one_line(sentence: &str) -> String {
+    let mut line = String::with_capacity(sentence.len());
+    for letter in sentence.chars() {
+        if letter.is_control() { line.extend(letter.escape_default()) } else { line.push(letter) }
+    }
+    line
+}
+
+/// Truncates the texts of `output` to `tokens` in total. Items after the budget is used up are removed.
+///
+/// Images do not count: the tool has already limited their size.
+pub(crate) fn truncate_output(
+    output: &mut ToolOutput,
+    tokens: usize,
+    call: &CallId,
+    keep: Option<&dyn OverflowStore>,
+) {
+    let needed: usize = output.items.iter().filter_map(OutputItem::as_text).map(cost).sum();
+    if needed <= tokens {
+        return;
+    }
+    let rest = match keep.and_then(|keep| kept(keep, call, &output.joined_text())) {
+        Some(place) => {
+            output.facts.kept = Some(PathBuf::from(&place));
+            format!("the whole answer is in `{place}`")
+        }
+        None => "the rest was not kept: ask for less at a time".to_owned(),
+    };
+    let mut left = tokens;
+    let mut cut = OmittedSize { bytes: 0, lines: 0 };
+    output.items.retain_mut(|item| {
+        let OutputItem::Text(text) = item else { return true };
+        let needed = cost(text);
+        let (short, lost) = match left {
+            0 => (String::new(), Some(OmittedSize { bytes: text.len(), lines: text.lines().count() })),
+            left => truncate_middle(text, left, &rest),
+        };
+        if let Some(lost) = lost {
+            cut = OmittedSize { bytes: cut.bytes + lost.bytes, lines: cut.lines + lost.lines };
+        }
+        left = left.saturating_sub(needed);
+        *text = short;
+        !text.is_empty()
+    });
+    output.facts.cut = Some(cut);
+}
+
+fn cost(text: &str) -> usize {
+    text.len().div_ceil(BYTES_PER_TOKEN)
+}
+
+/// Calls the store. A store that panics counts as a failed one.
+fn kept(keep: &dyn OverflowStore, call: &CallId, text: &str) -> Option<String> {
+    catch_unwind(AssertUnwindSafe(|| keep.store(call, text))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_texts_share_one_budget() {
+        let long = "x".repeat(1000);
+        let items = [long.as_str(), "after", "and more"].map(|text| OutputItem::Text(text.to_owned()));
+        let mut short = ToolOutput { items: items.to_vec(), ..ToolOutput::text("") };
+        truncate_output(&mut short, 100, &CallId::from("1"), None);
+        assert_eq!(short.items.len(), 1);
+        assert!(short.joined_text().len() <= 400);
+        assert_eq!(short.facts.cut.map(|cut| cut.bytes), Some(800 + 5 + 8));
+    }
+
+    #[test]
+    fn a_sentence_is_one_line() {
+        assert_eq!(one_line("no `a\nb\u{1b}[31m`"), "no `a\\nb\\u{1b}[31m`");
+    }
+}

@@ -1,0 +1,163 @@
+//! Runs all hooks around a call, in order; the strictest decision wins.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::FutureExt;
+use policy::{ApprovalReason, Denial};
+use tokio_util::sync::CancellationToken;
+use tool::{BoxFuture, GRACE, OutputItem, ToolError, ToolErrorKind, ToolNotice, ToolOutput};
+
+use crate::finalize_output::error_output;
+use crate::observer::ObserverSet;
+use crate::{CallEvent, Hook, HookDecision, HookResponse, PlannedCall};
+
+/// The registered hooks, in the order in which they run.
+#[derive(Clone, Default)]
+pub(crate) struct HookList(Vec<Arc<dyn Hook>>);
+
+/// The combined result of all hooks before a call.
+#[derive(Debug, Default)]
+pub(crate) struct HookOutcome {
+    /// The reason to ask the user, if a hook wants it.
+    pub(crate) asks: Option<ApprovalReason>,
+    /// Notes for the model, added to the output.
+    notes: Vec<OutputItem>,
+}
+
+/// One call and the context that its hooks run in.
+pub(crate) struct HookRun<'a> {
+    pub(crate) hooks: &'a HookList,
+    pub(crate) call: PlannedCall<'a>,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) arrived: Instant,
+    pub(crate) observers: &'a ObserverSet,
+}
+
+impl HookList {
+    pub(crate) fn push(&mut self, hook: Arc<dyn Hook>) {
+        self.0.push(hook);
+    }
+}
+
+impl HookRun<'_> {
+    /// Runs every hook before the call; a denial stops the run.
+    pub(crate) async fn run_before(&self) -> Result<HookOutcome, ToolError> {
+        let hearing = async {
+            let mut heard = HookOutcome::default();
+            for hook in &self.hooks.0 {
+                let says = self.call_hook(hook.as_ref(), || hook.before(self.call)).await;
+                match says.wants {
+                    HookDecision::Nothing => {}
+                    HookDecision::Ask(reason) => {
+                        let hook = hook.name().to_owned();
+                        heard.asks.get_or_insert(ApprovalReason::Hook { hook, reason });
+                    }
+                    HookDecision::Deny(reason) => {
+                        // The note helps the model to understand the denial.
+                        let reason = says.note.map_or(reason.clone(), |note| format!("{reason}; {note}"));
+                        return Err(denied(hook.as_ref(), reason));
+                    }
+                }
+                heard.notes.extend(says.note.map(|note| labelled(hook.as_ref(), &note)));
+            }
+            Ok(heard)
+        };
+        self.unless_cancelled(hearing).await
+    }
+
+    /// Runs every hook on the outcome, after adding the notes from `before`. A denial withholds the output.
+    pub(crate) async fn run_after(
+        &self,
+        before: HookOutcome,
+        outcome: Result<ToolOutput, ToolError>,
+    ) -> Result<ToolOutput, ToolError> {
+        if self.hooks.0.is_empty() {
+            return outcome;
+        }
+        let mut output = outcome.unwrap_or_else(|error| error_output(&error));
+        // Notes go first: after the output they would look like text that a program printed.
+        let mut notes = before.notes.len();
+        output.items.splice(0..0, before.notes);
+        let ended_by = output.facts.error;
+        let hearing = async {
+            for hook in &self.hooks.0 {
+                let says = self.call_hook(hook.as_ref(), || hook.after(self.call, &output)).await;
+                match says.wants {
+                    HookDecision::Nothing => {}
+                    // Asking is no longer possible, so it counts as a denial.
+                    HookDecision::Ask(reason) | HookDecision::Deny(reason) => {
+                        let reason = format!("the call was done, and its answer is withheld: {reason}");
+                        return Err(denied(hook.as_ref(), reason));
+                    }
+                }
+                if let Some(note) = says.note {
+                    output.items.insert(notes, labelled(hook.as_ref(), &note));
+                    notes += 1;
+                }
+            }
+            Ok(output)
+        };
+        let heard = if self.cancel.is_cancelled() {
+            // Partial output of a cancelled tool reaches the model only after the hooks have seen it.
+            tokio::time::timeout(GRACE, hearing).await.unwrap_or_else(|_| Err(self.cancelled()))
+        } else {
+            self.unless_cancelled(hearing).await
+        };
+        heard.or_else(|error| withheld(error, ended_by))
+    }
+
+    async fn call_hook<'a>(
+        &self,
+        hook: &dyn Hook,
+        says: impl FnOnce() -> BoxFuture<'a, HookResponse>,
+    ) -> HookResponse {
+        // A hook that panics, at any point, counts as a denial.
+        let says = AssertUnwindSafe(async { says().await }).catch_unwind().await.unwrap_or_else(|_| {
+            HookResponse { wants: HookDecision::Deny("it crashed".to_owned()), ..HookResponse::default() }
+        });
+        if let Some(warning) = &says.warning {
+            let text = format!("the hook `{}` was ignored: {warning}", hook.name());
+            tracing::warn!(?text);
+            self.observers.notify(&self.call.call.id, &CallEvent::Notice(ToolNotice::Warning { text }));
+        }
+        says
+    }
+
+    async fn unless_cancelled<T>(
+        &self,
+        hearing: impl Future<Output = Result<T, ToolError>>,
+    ) -> Result<T, ToolError> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(self.cancelled()),
+            heard = hearing => heard,
+        }
+    }
+
+    fn cancelled(&self) -> ToolError {
+        ToolError::Cancelled { after: self.arrived.elapsed() }
+    }
+}
+
+/// Replaces the withheld output, but keeps the error kind if the user cancelled the call or stopped the session.
+fn withheld(error: ToolError, ended_by: Option<ToolErrorKind>) -> Result<ToolOutput, ToolError> {
+    match ended_by {
+        Some(ToolErrorKind::Cancelled | ToolErrorKind::Stopped) => {
+            let mut output = error_output(&error);
+            output.facts.error = ended_by;
+            Ok(output)
+        }
+        Some(_) | None => Err(error),
+    }
+}
+
+fn denied(hook: &dyn Hook, reason: String) -> ToolError {
+    ToolError::Forbidden(Denial::ByHook { hook: hook.name().to_owned(), reason })
+}
+
+fn labelled(hook: &dyn Hook, note: &str) -> OutputItem {
+    OutputItem::Text(format!("Note of the hook `{}`: {note}", hook.name()))
+}

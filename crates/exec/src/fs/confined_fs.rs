@@ -1,0 +1,124 @@
+//! Confined file access: resolves a path that the model chose to a file handle, within the roots of a permit.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use policy::{Denial, DenyRead, Permit, ReadScope};
+use rustix::io::Errno;
+
+use super::sys::{self, LinkHandling};
+use super::{FileHandle, FileStat, FsError, explain_failure};
+
+/// The reason why a lookup failed, before it is explained to the model.
+#[derive(Debug)]
+pub(super) enum LookupFailure {
+    /// The policy decided: this is the error.
+    Decided(FsError),
+    /// The kernel refused.
+    Errno(Errno),
+    /// A link leaves its root and its target does not exist. The reply must not reveal what exists outside.
+    BrokenOutside,
+}
+
+impl From<FsError> for LookupFailure {
+    fn from(error: FsError) -> Self {
+        Self::Decided(error)
+    }
+}
+
+/// Opens the files that its permit allows, and no others. All file access by tools goes through this type.
+#[derive(Debug, Clone)]
+pub struct ConfinedFs {
+    permit: Permit,
+}
+
+impl ConfinedFs {
+    /// Creates the confined access for a call that holds `permit`.
+    pub fn new(permit: &Permit) -> Self {
+        Self { permit: permit.clone() }
+    }
+
+    /// Looks up `path`, which is absolute and free of `.` and `..` (see [`policy::resolve`]).
+    ///
+    /// Links are followed as long as they end beneath the roots. Nothing is opened, so a FIFO does not block.
+    pub fn lookup(&self, path: &Path) -> Result<FileHandle, FsError> {
+        self.permit.may_read(path)?;
+        self.try_lookup(path).map_err(|trouble| explain_failure::explain_failure(self, path, trouble))
+    }
+
+    /// Looks up `path` without checking that the call stated it, and without explaining a failure. [`explain`] uses
+    /// it for the ancestors of a stated path.
+    pub(super) fn try_lookup(&self, path: &Path) -> Result<FileHandle, LookupFailure> {
+        let (root, below) = self.reach().locate(path).map_err(FsError::from)?;
+        match enter(root.path(), below, LinkHandling::Follow) {
+            Ok(fd) => Ok(self.judge(path, fd)?),
+            Err(Errno::XDEV) => self.chase(path, root.path(), below),
+            Err(errno) => Err(LookupFailure::Errno(errno)),
+        }
+    }
+
+    pub(super) fn reach(&self) -> &ReadScope {
+        self.permit.read_scope()
+    }
+
+    pub(super) fn deny(&self) -> &DenyRead {
+        self.reach().deny_read()
+    }
+
+    /// Follows a link that leaves its root, since its target may lie in another root. Resolves the target's name,
+    /// then opens that name beneath its root without following links: the name needs no trust.
+    fn chase(&self, path: &Path, root: &Path, below: &Path) -> Result<FileHandle, LookupFailure> {
+        let outside = || FsError::Denied(Denial::LeadsOutside { path: path.to_owned() });
+        let target = sys::target(&root.join(below)).map_err(|errno| match errno {
+            // A failure of this process, not of the path: it reveals nothing about the target.
+            Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => LookupFailure::Errno(errno),
+            _ => LookupFailure::BrokenOutside,
+        })?;
+        let (root, below) = self.reach().locate(&target).map_err(|_| outside())?;
+        let fd = enter(root.path(), below, LinkHandling::Refuse).map_err(|_| outside())?;
+        Ok(self.judge(path, fd)?)
+    }
+
+    /// Checks the opened file itself: its real path must lie in a root and match no deny rule.
+    fn judge(&self, path: &Path, fd: OwnedFd) -> Result<FileHandle, FsError> {
+        let unnamed = |_| FsError::Unsupported {
+            path: path.to_owned(),
+            why: "the real path of an open file is unknown without /proc; mount it",
+        };
+        let real = sys::real_path(fd.as_fd()).map_err(unnamed)?;
+        let stat = rustix::fs::fstat(&fd)
+            .map_err(|errno| FsError::Io { path: path.to_owned(), source: errno.into() })?;
+        let stat = FileStat::from_stat(&stat);
+        let Some((root, below)) =
+            self.reach().locate(&real).ok().filter(|(root, below)| root.path().join(below) == real)
+        else {
+            return Err(Denial::LeadsOutside { path: path.to_owned() }.into());
+        };
+        if let Some(rule) = self.deny().denying_pattern(&real) {
+            return Err(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() }.into());
+        }
+        if is_gone(&real, root.path(), below, stat) {
+            return Err(FsError::NotFound { path: path.to_owned(), nearest: Vec::new(), exists: None });
+        }
+        Ok(FileHandle::new(fd, real, stat))
+    }
+}
+
+fn enter(root: &Path, below: &Path, links: LinkHandling) -> rustix::io::Result<OwnedFd> {
+    let root = match sys::root(root) {
+        // The root itself has become a link: treat it like any other link that leaves its root.
+        Err(Errno::LOOP) => return Err(Errno::XDEV),
+        other => other?,
+    };
+    sys::beneath(root.as_fd(), below, sys::PEEK, links)
+}
+
+/// Returns true if the file was deleted. The kernel appends " (deleted)" to the path of a deleted file. A file may
+/// also have that name: then a lookup of the name finds the same file.
+fn is_gone(real: &Path, root: &Path, below: &Path, stat: FileStat) -> bool {
+    if !real.as_os_str().as_encoded_bytes().ends_with(b" (deleted)") {
+        return false;
+    }
+    let again = enter(root, below, LinkHandling::Refuse).and_then(|fd| rustix::fs::fstat(&fd));
+    again.map_or(true, |again| FileStat::from_stat(&again).identity != stat.identity)
+}

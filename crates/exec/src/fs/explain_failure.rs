@@ -1,0 +1,141 @@
+//! Turns a failed lookup into a helpful error: the deepest existing directory, similar names, the obstacle.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
+
+use policy::Denial;
+use rustix::io::Errno;
+
+use super::confined_fs::LookupFailure;
+use super::sys;
+use super::{ConfinedFs, FileHandle, FileKind, FsError, similar_names};
+
+/// Explains why the lookup of `path` failed.
+pub(super) fn explain_failure(door: &ConfinedFs, path: &Path, trouble: LookupFailure) -> FsError {
+    let error = match trouble {
+        LookupFailure::Decided(error) => error,
+        LookupFailure::Errno(Errno::NOENT | Errno::NOTDIR) | LookupFailure::BrokenOutside => {
+            missing(door, path)
+        }
+        LookupFailure::Errno(errno) => refused(path, errno),
+    };
+    about(path, error)
+}
+
+/// Makes a denial name the requested path, not the ancestor that was reached: that would reveal which files exist
+/// behind it.
+fn about(path: &Path, error: FsError) -> FsError {
+    let path = path.to_owned();
+    match error {
+        FsError::Denied(Denial::LeadsOutside { .. }) => Denial::LeadsOutside { path }.into(),
+        FsError::Denied(Denial::DenyRead { rule, .. }) => Denial::DenyRead { path, rule }.into(),
+        other => other,
+    }
+}
+
+fn refused(path: &Path, errno: Errno) -> FsError {
+    let path = path.to_owned();
+    match errno {
+        Errno::LOOP => FsError::Loop { path },
+        Errno::NAMETOOLONG => FsError::TooLong { length: path.as_os_str().len() },
+        sys::LINK_UNSAFE => FsError::Unsupported {
+            path,
+            why: "it goes through a symbolic link, and following one needs `openat2` (Linux 5.6, and a seccomp \
+                  profile that allows it); give the path without the link",
+        },
+        sys::LOOK_UNSAFE => FsError::Unsupported {
+            path,
+            why: "it is neither a file nor a directory, and looking at it would open it",
+        },
+        _ => FsError::Io { path, source: errno.into() },
+    }
+}
+
+/// Finds the deepest existing ancestor of `path`, and explains what is missing below it.
+fn missing(door: &ConfinedFs, path: &Path) -> FsError {
+    // Checked first, so that a denial does not reveal what exists behind it.
+    if let Some(denial) = refusal(door, path) {
+        return denial.into();
+    }
+    let mut below = path;
+    // ends: a path has finitely many ancestors
+    while let (Some(above), Some(name)) = (below.parent(), below.file_name()) {
+        if door.reach().locate(above).is_err() {
+            break;
+        }
+        match door.try_lookup(above) {
+            Ok(found) if found.kind() == FileKind::Directory => {
+                return missing_in(door, path, &found, (below, name));
+            }
+            Ok(found) => return FsError::NotADirectory { path: above.to_owned(), kind: found.kind() },
+            // A file that is missing in a denied or outside directory is not reported as missing.
+            Err(LookupFailure::Decided(error)) => return error,
+            Err(LookupFailure::Errno(Errno::NOENT | Errno::NOTDIR) | LookupFailure::BrokenOutside) => {
+                below = above
+            }
+            Err(LookupFailure::Errno(errno)) => return refused(above, errno),
+        }
+    }
+    FsError::NotFound { path: path.to_owned(), nearest: Vec::new(), exists: None }
+}
+
+/// Explains why `name`, at the path `at`, is missing in `dir`: there is no such entry, or it is a broken symlink.
+fn missing_in(door: &ConfinedFs, path: &Path, dir: &FileHandle, (at, name): (&Path, &OsStr)) -> FsError {
+    if let Ok(target) = sys::read_link(dir.fd(), name) {
+        return FsError::BrokenLink { path: at.to_owned(), target };
+    }
+    let is_parent = at == path;
+    FsError::NotFound {
+        path: path.to_owned(),
+        nearest: similar_names::similar_names(dir, door.deny(), name),
+        exists: (!is_parent).then(|| door.reach().session_spelling(dir.path())),
+    }
+}
+
+/// Follows the symlinks in `path` name by name, and returns a denial if they lead to a denied path. The answer does
+/// not depend on the existence of the target. Only links that lie in a root are read.
+fn refusal(door: &ConfinedFs, path: &Path) -> Option<Denial> {
+    /// The number of links that the kernel follows.
+    const HOPS: usize = 40;
+    let reach = door.reach();
+    let (root, below) = reach.locate(path).ok()?;
+    let mut left = names(&root.path().join(below));
+    let (mut at, mut hops) = (PathBuf::from("/"), 0);
+    // ends: every round takes a name, and links add more at most `HOPS` times
+    while let Some(name) = left.pop() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        at.push(&name);
+        if let Some(rule) = door.deny().denying_pattern(&at) {
+            return Some(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() });
+        }
+        let inside = reach.locate(&at).is_ok();
+        if !inside && !reach.is_above_root(&at) {
+            return Some(Denial::LeadsOutside { path: path.to_owned() });
+        }
+        if let Some(target) = inside.then(|| sys::read_link(rustix::fs::CWD, at.as_os_str()).ok()).flatten() {
+            hops += 1;
+            if hops > HOPS {
+                return None;
+            }
+            at.pop();
+            if target.is_absolute() {
+                at = PathBuf::from("/");
+            }
+            left.extend(names(&target));
+        }
+    }
+    None
+}
+
+/// Returns the names in a path in reverse order.
+fn names(path: &Path) -> Vec<OsString> {
+    let named = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    };
+    path.components().rev().filter_map(named).collect()
+}

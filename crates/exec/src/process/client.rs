@@ -1,0 +1,379 @@
+//! Host side of process supervision: starts the spawner on demand, reuses supervisors, and hands out running
+//! processes.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream as StdStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use policy::{Enforcement, Permit, Tier};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use super::codec::MessageEncoder;
+use super::messages::{LaunchRequest, LaunchStep, MAX_ORDER, SupervisorOrder, SupervisorReport};
+use super::pty::PtySize;
+use super::running_process::{ControlSocket, ProcessPipes, RunningProcess, send};
+use super::spawn_fault::SpawnFault;
+use super::{fd_passing, spawner_entry};
+use crate::fs::FileHandle;
+use crate::sandbox::Scratch;
+use crate::sandbox::pool::{BorrowedLayer, CellPool, SandboxCell, unconfined_enforcement};
+
+/// The time limit for the spawner to create a supervisor.
+const BUSY: Duration = Duration::from_secs(3);
+/// The number of new supervisors that are requested before a call fails.
+const TRIES: usize = 2;
+
+/// A program to run, with its environment and standard streams.
+#[derive(Debug)]
+pub struct ProcessCommand {
+    /// The program and its arguments, as the policy judged them.
+    pub stated: Vec<String>,
+    /// The arguments that are executed: `stated`, or an equivalent without an unneeded profile or shell.
+    pub(crate) argv: Vec<OsString>,
+    /// The complete environment.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The working directory, which passed the policy check.
+    pub directory: Arc<FileHandle>,
+    /// The standard streams.
+    pub stdio: Stdio,
+    /// A script that a shell finds at `/dev/fd/9`.
+    pub(crate) prelude: Option<Arc<OwnedFd>>,
+}
+
+/// The standard streams of a process.
+#[derive(Debug, Clone)]
+pub enum Stdio {
+    /// Empty input; output to pipes.
+    Piped,
+    /// Input from a pipe; output to pipes.
+    Fed,
+    /// Input from this file; output to pipes.
+    Reading(Arc<OwnedFd>),
+    /// Input from and output to a terminal.
+    Terminal(PtySize),
+    /// These descriptors: input, output, error.
+    Given(Arc<[OwnedFd; 3]>),
+}
+
+/// Starts processes. Clones share the spawner process and its supervisors.
+#[derive(Debug, Clone, Default)]
+pub struct Spawner {
+    shared: Arc<Mutex<SpawnerState>>,
+    cells: Arc<CellPool>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct SpawnerState {
+    link: Option<SpawnerLink>,
+    pub(super) idle: Vec<StdStream>,
+}
+
+/// The connection to the running spawner process.
+#[derive(Debug)]
+struct SpawnerLink {
+    socket: StdStream,
+    process: Option<std::process::Child>,
+}
+
+impl Drop for SpawnerLink {
+    fn drop(&mut self) {
+        let Some(mut process) = self.process.take() else { return };
+        // The spawner ends when its socket is closed and its last supervisor is gone. A thread reaps it.
+        let _closed = self.socket.shutdown(std::net::Shutdown::Both);
+        // A program may have stopped the spawner.
+        let pid = i32::try_from(process.id()).ok().and_then(rustix::process::Pid::from_raw);
+        let _gone = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::CONT));
+        let _no_more_threads = std::thread::Builder::new().spawn(move || process.wait());
+    }
+}
+
+impl Spawner {
+    /// Starts `command` with its permit, confined as the permit says.
+    pub(crate) async fn start(
+        &self,
+        command: &ProcessCommand,
+        permit: &Permit,
+    ) -> Result<RunningProcess, SpawnFault> {
+        permit.may_run(&command.stated)?;
+        let cell = match permit.confinement() {
+            Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await?,
+            None => None,
+        };
+        let (pipes, theirs) = ProcessPipes::open(&command.stdio, cell.as_deref())?;
+        let directory = command.directory.directory()?;
+        // In a cell the directory is entered by its path: the descriptor would lead out of the cell.
+        let mut fds: Vec<_> = if cell.is_none() { vec![directory.as_fd()] } else { Vec::new() };
+        fds.extend(theirs.iter().map(AsFd::as_fd));
+        fds.extend(command.prelude.as_deref().map(AsFd::as_fd));
+        // An idle supervisor may have been killed, and so may the spawner.
+        // ends: idle supervisors are used up, and only `TRIES` new ones are tried
+        let mut tries = 0;
+        // The watch begins before the run, so that files which the run creates are missing yet.
+        let watch = cell.as_ref().map(|cell| cell.begin_watch());
+        loop {
+            let (keeper, names, made_by) = self.keeper(cell.as_deref())?;
+            let layers = cell.as_ref().map(|cell| cell.layers_for_run(&names)).unwrap_or_default();
+            let order = SupervisorOrder::Run(command.launch(cell.as_deref(), &layers)).encode();
+            if order.len() > MAX_ORDER {
+                return Err(command.launch_fault(LaunchStep::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
+            }
+            let is_new = made_by != SupervisorSource::Reused;
+            let mut talk = ControlSocket { control: UnixStream::from_std(keeper)?, inbox: Vec::new() };
+            tries += usize::from(is_new);
+            // The order waits until the supervisor is ready: one that is only late would still run the order.
+            let sent = match if is_new {
+                timeout(BUSY, talk.next_report()).await
+            } else {
+                Ok(Some(SupervisorReport::Ready))
+            } {
+                Ok(Some(SupervisorReport::Ready)) => send(&talk.control, &order, &fds).await,
+                // The spawner was killed, or could not create another process.
+                Ok(_) => Err(io::Error::other("the system lets no more processes be made")),
+                Err(_) => {
+                    self.replace(made_by);
+                    Err(io::ErrorKind::TimedOut.into())
+                }
+            };
+            match sent {
+                Ok(()) => {
+                    let enforcement = match &cell {
+                        Some(cell) => cell.enforcement.clone(),
+                        None => unconfined_enforcement(permit),
+                    };
+                    let spawner = self.clone();
+                    return Ok(RunningProcess {
+                        talk,
+                        pipes,
+                        spawner,
+                        cell,
+                        enforcement,
+                        layers,
+                        names,
+                        watch,
+                    });
+                }
+                Err(error) if tries == TRIES => {
+                    if let Some(cell) = &cell {
+                        self.cells.forget(cell).await;
+                    }
+                    return Err(error.into());
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Lets commands use `scratch` as their private directory, if their policy names it.
+    pub fn lend_scratch(&self, scratch: &Arc<Scratch>) {
+        self.cells.lend_scratch(scratch);
+    }
+
+    /// Requests a cell from the spawner as `order` says, and returns the socket to it.
+    pub(crate) fn request_cell(&self, order: &[u8]) -> Result<StdStream, SpawnFault> {
+        let mut shared = self.lock();
+        let (ours, theirs) = StdStream::pair()?;
+        ours.set_nonblocking(true)?;
+        shared.ask(order, &theirs)?;
+        Ok(ours)
+    }
+
+    /// Returns the enforcement for a command that runs with `permit`. Creates the cell if it is missing.
+    pub async fn enforcement(&self, permit: &Permit) -> Result<Enforcement, SpawnFault> {
+        let cell = match permit.confinement() {
+            Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await?,
+            None => None,
+        };
+        Ok(cell.map_or_else(|| unconfined_enforcement(permit), |cell| cell.enforcement.clone()))
+    }
+
+    /// Returns the mounts, the tier and the enforcement for a command that runs with `permit`.
+    pub async fn explain(&self, permit: &Permit) -> Result<ConfinementReport, SpawnFault> {
+        let cell = match permit.confinement() {
+            Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await?,
+            None => None,
+        };
+        let Some(cell) = cell else {
+            let enforcement = unconfined_enforcement(permit);
+            return Ok(ConfinementReport { tier: Tier::Nothing, enforcement, places: Vec::new() });
+        };
+        Ok(ConfinementReport {
+            tier: cell.tier(),
+            enforcement: cell.enforcement.clone(),
+            places: cell.describe_mounts(),
+        })
+    }
+
+    /// Kills a spawner that does not respond, e.g. because a program stopped it. The next request starts another one.
+    fn replace(&self, spawner: SupervisorSource) {
+        let mut shared = self.lock();
+        // Another thread may have replaced it already.
+        if let Some(link) = &mut shared.link
+            && spawner == SupervisorSource::Spawner(link.id())
+        {
+            let _gone = link.process.as_mut().map(std::process::Child::kill);
+            shared.link = None;
+        }
+    }
+
+    /// Returns a free supervisor, its layers if it is in a cell, and its source.
+    fn keeper(
+        &self,
+        cell: Option<&SandboxCell>,
+    ) -> Result<(StdStream, Vec<String>, SupervisorSource), SpawnFault> {
+        let pair = || {
+            let (ours, theirs) = StdStream::pair()?;
+            ours.set_nonblocking(true)?;
+            io::Result::Ok((ours, theirs))
+        };
+        if let Some(cell) = cell {
+            if let Some((keeper, names)) = cell.take_idle() {
+                return Ok((keeper, names, SupervisorSource::Reused));
+            }
+            let (ours, theirs) = pair()?;
+            ask(&cell.control, &[0], &theirs)?;
+            return Ok((ours, cell.new_layers(), SupervisorSource::Cell));
+        }
+        let mut shared = self.lock();
+        if let Some(keeper) = shared.idle.pop() {
+            return Ok((keeper, Vec::new(), SupervisorSource::Reused));
+        }
+        let (ours, theirs) = pair()?;
+        let made_by = shared.ask(&MessageEncoder::new().finish(), &theirs)?;
+        Ok((ours, Vec::new(), made_by))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, SpawnerState> {
+        // The idle list and the link are consistent between any two statements, so poisoning is ignored.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The source of a supervisor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SupervisorSource {
+    /// An idle supervisor, reused.
+    Reused,
+    Spawner(Option<u32>),
+    Cell,
+}
+
+impl SpawnerState {
+    /// Sends `order` to the spawner, which is started if there is none.
+    fn ask(&mut self, order: &[u8], theirs: &StdStream) -> Result<SupervisorSource, SpawnFault> {
+        if let Some(link) = &self.link
+            && ask(&link.socket, order, theirs).is_ok()
+        {
+            return Ok(SupervisorSource::Spawner(link.id()));
+        }
+        // There is no spawner, or it was killed: it can no longer clean up after the supervisors that it created.
+        self.idle.clear();
+        let link = self.link.insert(SpawnerLink::open()?);
+        ask(&link.socket, order, theirs)?;
+        Ok(SupervisorSource::Spawner(link.id()))
+    }
+}
+
+/// The confinement of a command, for `--explain`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfinementReport {
+    /// The layers in force.
+    pub tier: Tier,
+    /// The enforcement.
+    pub enforcement: Enforcement,
+    /// Paths that differ from the host's, with a description.
+    pub places: Vec<(PathBuf, &'static str)>,
+}
+
+impl SpawnerLink {
+    fn id(&self) -> Option<u32> {
+        self.process.as_ref().map(std::process::Child::id)
+    }
+
+    fn open() -> Result<Self, SpawnFault> {
+        let open_files = spawner_entry::initialized_file_limit().ok_or(SpawnFault::NotReady)?;
+        let (ours, theirs) = StdStream::pair()?;
+        ours.set_nonblocking(true)?;
+        // The binary that runs now, even if its file was replaced.
+        #[expect(clippy::disallowed_methods, reason = "the one place that starts the spawner")]
+        let mut command = std::process::Command::new("/proc/self/exe");
+        command.arg0(spawner_entry::NAME).env_clear().current_dir("/");
+        command.args(open_files.map(|limit| limit.to_string()));
+        command.stdin(OwnedFd::from(theirs)).stdout(std::process::Stdio::null());
+        let process = command.stderr(std::process::Stdio::null()).spawn()?;
+        Ok(Self { socket: ours, process: Some(process) })
+    }
+}
+
+/// Sends an order with the socket `end`, which the new supervisor or cell will serve.
+fn ask(maker: &StdStream, order: &[u8], end: &StdStream) -> io::Result<()> {
+    let end = [end.as_fd()];
+    let (mut rest, mut fds) = (order, &end[..]);
+    // ends: with the message sent, or when the other side was busy for too long
+    while !rest.is_empty() {
+        match fd_passing::send(maker, rest, fds) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let wait = Timespec::try_from(BUSY).ok();
+                if poll(&mut [PollFd::new(maker, PollFlags::OUT)], wait.as_ref())? == 0 {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the spawner does not answer"));
+                }
+            }
+            sent => (rest, fds) = (&rest[sent?..], &[]),
+        }
+    }
+    Ok(())
+}
+
+impl ProcessCommand {
+    /// Creates a command that runs exactly what the policy judged.
+    pub fn new(
+        stated: Vec<String>,
+        env: BTreeMap<OsString, OsString>,
+        directory: Arc<FileHandle>,
+        stdio: Stdio,
+    ) -> Self {
+        let argv = stated.iter().map(OsString::from).collect();
+        Self { stated, argv, env, directory, stdio, prelude: None }
+    }
+
+    fn launch(&self, cell: Option<&SandboxCell>, layers: &[BorrowedLayer]) -> LaunchRequest {
+        let variable =
+            |(name, value): (&OsString, &OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
+        let mut env = self.env.clone();
+        let mut directory = Vec::new();
+        if let Some(cell) = cell {
+            let inside = cell.path_inside(self.directory.path());
+            if env.get(OsStr::new("PWD")).is_some_and(|pwd| pwd == self.directory.path()) {
+                env.insert("PWD".into(), inside.clone().into());
+            }
+            env.extend(cell.variables().iter().map(|(name, value)| ((*name).into(), value.clone().into())));
+            directory = inside.into_os_string().into_vec();
+        }
+        LaunchRequest {
+            argv: self.argv.iter().map(|word| word.as_bytes().to_owned()).collect(),
+            env: env.iter().map(variable).collect(),
+            terminal: matches!(self.stdio, Stdio::Terminal(_)),
+            prelude: self.prelude.is_some(),
+            directory,
+            layers: layers.iter().map(|layer| layer.wanted.clone()).collect(),
+        }
+    }
+
+    /// Returns the error for a command that was not started, given the failed step.
+    pub(crate) fn launch_fault(&self, step: LaunchStep, errno: i32) -> SpawnFault {
+        SpawnFault::Refused {
+            step,
+            program: self.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            directory: self.directory.path().to_owned(),
+            errno: io::Error::from_raw_os_error(errno),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A running process: its pipes and the control socket to its supervisor.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use policy::{Confinement, Enforcement, ReadScope};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+
+use super::client::{Spawner, Stdio};
+use super::messages::{LENGTH, MAX_REPORT, SupervisorOrder, SupervisorReport};
+use super::{fd_passing, pty, sys};
+use crate::capture::CapturedStream;
+use crate::sandbox::host_watch::HostFileWatch;
+use crate::sandbox::pool::{BorrowedLayer, SandboxCell};
+
+/// The maximum number of idle supervisors.
+const MAX_IDLE: usize = 8;
+
+pub(super) async fn send(control: &UnixStream, order: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let (mut rest, mut fds) = (order, fds);
+    // ends: every round sends some of it or is the last
+    while !rest.is_empty() {
+        let sent = control.async_io(Interest::WRITABLE, || fd_passing::send(control, rest, fds)).await?;
+        (rest, fds) = (&rest[sent..], &[]);
+    }
+    Ok(())
+}
+
+/// The host's ends of the standard streams.
+#[derive(Debug, Default)]
+pub(crate) struct ProcessPipes {
+    pub(crate) stdin: Option<pipe::Sender>,
+    pub(crate) stdout: Option<pipe::Receiver>,
+    pub(crate) stderr: Option<pipe::Receiver>,
+    pub(crate) terminal: Option<AsyncFd<Arc<OwnedFd>>>,
+}
+
+impl ProcessPipes {
+    /// Closes a stream that has ended.
+    pub(crate) fn close(&mut self, stream: CapturedStream) {
+        match stream {
+            CapturedStream::Stdout => self.stdout = None,
+            CapturedStream::Stderr => self.stderr = None,
+            CapturedStream::Terminal => self.terminal = None,
+        }
+    }
+
+    pub(super) fn open(stdio: &Stdio, cell: Option<&SandboxCell>) -> io::Result<(Self, Vec<OwnedFd>)> {
+        if let Stdio::Terminal(size) = stdio {
+            let (ours, theirs) = pty::open(*size, cell.and_then(|cell| cell.terminals.as_ref()))?;
+            let terminal = Some(sys::into_async_fd(Arc::new(ours))?);
+            return Ok((Self { terminal, ..Self::default() }, vec![theirs]));
+        }
+        if let Stdio::Given(given) = stdio {
+            let theirs: Vec<OwnedFd> = given.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
+            // A directory would be a way out of the cell: its contents can be opened through the descriptor.
+            if cell.is_some() && theirs.iter().any(is_directory) {
+                return Err(io::Error::other(
+                    "a directory cannot be standard input or output of a confined command; give it a file",
+                ));
+            }
+            return Ok((Self::default(), theirs));
+        }
+        let (stdin, read) = match stdio {
+            Stdio::Fed => {
+                let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+                (Some(pipe::Sender::from_owned_fd(write)?), read)
+            }
+            Stdio::Reading(file) => (None, file.try_clone()?),
+            Stdio::Piped | Stdio::Terminal(_) | Stdio::Given(_) => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                (None, rustix::fs::open("/dev/null", flags, Mode::empty())?)
+            }
+        };
+        let (out, out_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (err, err_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        let stdout = Some(pipe::Receiver::from_owned_fd(out)?);
+        let stderr = Some(pipe::Receiver::from_owned_fd(err)?);
+        Ok((Self { stdin, stdout, stderr, terminal: None }, vec![read, out_end, err_end]))
+    }
+}
+
+fn is_directory(fd: &OwnedFd) -> bool {
+    // A descriptor that cannot be checked counts as a directory.
+    rustix::fs::fstat(fd).map_or(true, |stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+}
+
+/// A running process and its supervisor. Dropping it makes the supervisor kill the process and all descendants.
+#[derive(Debug)]
+pub(crate) struct RunningProcess {
+    pub(crate) talk: ControlSocket,
+    pub(crate) pipes: ProcessPipes,
+    pub(super) spawner: Spawner,
+    /// The cell, if the process is confined.
+    pub(super) cell: Option<Arc<SandboxCell>>,
+    /// The enforcement in force.
+    pub(crate) enforcement: Enforcement,
+    /// The layers that hold its changes to git directories.
+    pub(crate) layers: Vec<BorrowedLayer>,
+    /// The names of the layers.
+    pub(super) names: Vec<String>,
+    /// The watch for files that take effect on the user's machine, if the process is confined.
+    pub(crate) watch: Option<HostFileWatch>,
+}
+
+impl RunningProcess {
+    /// Returns the supervisor for the next run: it has reported that no process of this run is left.
+    pub(crate) fn release_supervisor(self) {
+        let Ok(keeper) = self.talk.control.into_std() else { return };
+        if let Some(cell) = &self.cell {
+            return cell.return_idle(keeper, self.names);
+        }
+        let mut shared = self.spawner.lock();
+        if shared.idle.len() < MAX_IDLE {
+            shared.idle.push(keeper);
+        }
+    }
+
+    /// Returns the confinement, if the process is confined.
+    pub(crate) fn confinement(&self) -> Option<Arc<Confinement>> {
+        self.cell.as_ref().map(|cell| Arc::clone(cell.confinement()))
+    }
+
+    /// Returns the git directories that are read-only because there are too many.
+    pub(crate) fn read_only_repositories(&self) -> Arc<[PathBuf]> {
+        self.cell.as_ref().map(|cell| cell.read_only_repositories()).unwrap_or_default()
+    }
+
+    /// Returns the readable paths, if the process is confined.
+    pub(crate) fn reach(&self) -> Option<Arc<ReadScope>> {
+        self.cell.as_ref().map(|cell| Arc::clone(cell.reach()))
+    }
+}
+
+/// The socket to a supervisor.
+#[derive(Debug)]
+pub(crate) struct ControlSocket {
+    pub(super) control: UnixStream,
+    pub(super) inbox: Vec<u8>,
+}
+
+impl ControlSocket {
+    /// Returns the supervisor's next report, or `None` if it is gone. Cancel safe.
+    pub(crate) async fn next_report(&mut self) -> Option<SupervisorReport> {
+        // ends: with a report, or when the supervisor is gone
+        loop {
+            if let Some(report) = self.parse()? {
+                return Some(report);
+            }
+            self.control.readable().await.ok()?;
+            let mut bytes = [0; 4096];
+            match self.control.try_read(&mut bytes) {
+                Ok(0) => return None,
+                Ok(read) => self.inbox.extend(&bytes[..read]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Parses a complete report: `Some(None)` if it is incomplete, `None` if it is malformed.
+    fn parse(&mut self) -> Option<Option<SupervisorReport>> {
+        let Some(length) = self.inbox.first_chunk::<LENGTH>() else { return Some(None) };
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        if length > MAX_REPORT {
+            return None;
+        }
+        if self.inbox.len() < LENGTH + length {
+            return Some(None);
+        }
+        let report = SupervisorReport::decode(&self.inbox[LENGTH..LENGTH + length])?;
+        self.inbox.drain(..LENGTH + length);
+        Some(Some(report))
+    }
+
+    /// Ends every process of the run: SIGTERM, then SIGKILL after `grace`.
+    pub(crate) async fn end(&self, grace: Duration) -> io::Result<()> {
+        send(&self.control, &SupervisorOrder::End { grace }.encode(), &[]).await
+    }
+
+    /// Sends a signal to the process group of the program.
+    pub(crate) async fn signal(&self, signal: i32) -> io::Result<()> {
+        send(&self.control, &SupervisorOrder::Signal(signal).encode(), &[]).await
+    }
+}

@@ -1,0 +1,113 @@
+//! Errors of starting a process, each in one sentence.
+
+use std::io;
+use std::path::PathBuf;
+
+use policy::{Denial, MissingTier, Tier};
+
+use super::messages::LaunchStep;
+
+/// The reason why a process was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnFault {
+    /// The permit is for another command.
+    #[error(transparent)]
+    Denied(#[from] Denial),
+    /// The embedding program does not call `init` at the top of its `main`.
+    #[error("no process can be started: the program must call `toolgate::init()` first in its `main`")]
+    NotReady,
+    /// The program could not be run.
+    #[error("{}", refusal(*step, program, directory, errno))]
+    Refused {
+        /// The step that failed.
+        step: LaunchStep,
+        /// The program.
+        program: String,
+        /// The working directory.
+        directory: PathBuf,
+        /// The error of the system call.
+        errno: io::Error,
+    },
+    /// This machine cannot confine the process as the policy requires.
+    #[error("{}", unconfined(*at_least, missing, fix.as_deref(), *weaker))]
+    Unconfined {
+        /// The weakest sufficient tier.
+        at_least: Tier,
+        /// The tiers that were tried.
+        missing: Vec<MissingTier>,
+        /// The remedy, if one is known.
+        fix: Option<String>,
+        /// The tier that this machine offers, for a user who accepts it.
+        weaker: Option<Tier>,
+    },
+    /// The writable roots hold more files than can be scanned and protected.
+    #[error(
+        "nothing is run: the workspace holds more files, secrets or repositories than can be looked at, or is a \
+         directory that cannot be listed, so that some would not be protected; work in a smaller directory, remove what a command may have put there, or accept it with \
+         `--require landlock`"
+    )]
+    TooMuch,
+    /// Git's configuration cannot be read completely, so that files which it names would not be protected.
+    #[error(
+        "nothing is run: git's configuration for the repository at `{}` cannot be read as a whole ({why}), so that programs \
+         which it names would not be protected; make it readable and smaller, remove the repository if a command has made it, or accept it with \
+         `--require landlock`",
+        repository.display()
+    )]
+    GitUnread {
+        /// The working tree of the repository.
+        repository: PathBuf,
+        /// The limit or the error, as a clause.
+        why: String,
+    },
+    /// The spawner or the supervisor is gone, or a system resource is exhausted.
+    #[error("no process could be started: {0}")]
+    System(#[from] io::Error),
+}
+
+fn unconfined(at_least: Tier, missing: &[MissingTier], fix: Option<&str>, weaker: Option<Tier>) -> String {
+    let tried: Vec<String> =
+        missing.iter().map(|missing| format!("no {} ({})", missing.tier.as_str(), missing.why)).collect();
+    let tried = tried.join(", ");
+    let at_least = at_least.as_str();
+    if tried.is_empty() {
+        return format!(
+            "nothing is run: the policy demands at least {at_least} (`confinement.require`), and allows no tier that is as strong (`confinement.tier`)"
+        );
+    }
+    let fix = fix.map(|fix| format!("`{fix}` mends that; ")).unwrap_or_default();
+    let instead = weaker.map(|tier| {
+        format!(
+            "`--require {tier}`, or `confinement.require = \"{tier}\"` in the user's own configuration, runs commands without: they can then \
+             read secrets and change git hooks; ",
+            tier = tier.as_str()
+        )
+    });
+    let instead = instead.unwrap_or_default();
+    format!(
+        "nothing is run: the policy demands at least {at_least}, and this machine gives {tried}; {fix}{instead}`toolgate doctor` says more"
+    )
+}
+
+fn refusal(step: LaunchStep, program: &str, directory: &std::path::Path, errno: &io::Error) -> String {
+    use rustix::io::Errno;
+    let why = Errno::from_io_error(errno);
+    let directory = directory.display();
+    match (step, why) {
+        (LaunchStep::Fork, _) => format!("no process could be made for `{program}`: {errno}"),
+        (LaunchStep::Confine, _) => format!("`{program}` was not run: it could not be confined: {errno}"),
+        (LaunchStep::Terminal, _) => format!("`{program}` got no terminal: {errno}"),
+        (LaunchStep::Directory, _) => {
+            format!("the working directory `{directory}` cannot be entered: {errno}")
+        }
+        (LaunchStep::Exec, Some(Errno::NOENT)) if program.contains('/') => {
+            format!("there is no program `{program}`, or what it is to be run by is not there")
+        }
+        (LaunchStep::Exec, Some(Errno::NOENT)) => format!("there is no program `{program}` along the PATH"),
+        (LaunchStep::Exec, Some(Errno::ACCESS)) => format!("`{program}` may not be executed: {errno}"),
+        (LaunchStep::Exec, Some(Errno::TOOBIG)) => {
+            format!("the arguments of `{program}` are too long for the system; put them into a file")
+        }
+        (LaunchStep::Exec, _) => format!("`{program}` could not be executed: {errno}"),
+    }
+}

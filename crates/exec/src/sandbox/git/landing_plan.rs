@@ -1,0 +1,312 @@
+//! Landing plan, read from an overlay's upper directory: files to write, files to remove, files that stay.
+
+use std::collections::{HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::allowlist::{self, ContentForm, LandingPhase, LandingVerdict, RemovalScope};
+use super::content_checks::ContentCheck;
+use super::git_layer::LandingReport;
+use super::host_git_dir::HostGitDir;
+use super::in_progress::{self, InProgressOperation};
+use super::path_text::parts;
+use super::upper_dir::{
+    LandingContent, ListingBudget, OpaqueMark, UnreadReason, UpperDir, UpperEntryKind, UpperListing,
+};
+
+/// The maximum number of entries, and the maximum total length of their paths: some 50 MB of memory.
+const MOST: ListingBudget = ListingBudget { entries: 150_000, letters: 12 << 20 };
+/// The maximum number of operations in progress.
+const OPERATIONS: usize = 32;
+/// The maximum depth of the upper directory: nested submodules, with long branch names.
+const DEPTH: usize = 40;
+/// The maximum content held in memory before it lands.
+const MEMORY: usize = 32 << 20;
+/// The maximum size of a file that is compared with the host's although it does not land.
+const SMALL: u64 = 64 << 10;
+/// The maximum number of files held open before they land.
+const HELD: usize = 128;
+
+/// One change to make on the host.
+#[derive(Debug)]
+pub(super) struct LandingItem {
+    pub(super) path: PathBuf,
+    pub(super) removal: RemovalScope,
+    /// The time of the sandbox's change.
+    pub(super) changed: i128,
+    pub(super) job: LandingJob,
+}
+
+/// The action of an item.
+#[derive(Debug)]
+pub(super) enum LandingJob {
+    /// Write a file of this form, with its content if it was read already.
+    Write(ContentForm, Option<Result<LandingContent, UnreadReason>>),
+    /// Remove the host's file.
+    Remove,
+}
+
+impl LandingItem {
+    /// Returns the phase in which the item lands.
+    pub(super) fn phase(&self) -> LandingPhase {
+        match &self.job {
+            LandingJob::Write(form, _) => form.phase(),
+            LandingJob::Remove => LandingPhase::Removals,
+        }
+    }
+}
+
+/// The changes that an upper directory asks for.
+#[derive(Debug)]
+pub(super) struct LandingPlan {
+    /// The changes in the order of landing.
+    pub(super) items: Vec<LandingItem>,
+    /// The files that stay in the sandbox and are reported.
+    pub(super) kept: LandingReport,
+    /// The files that are meaningless for the host, and need not stay.
+    pub(super) dropped: Vec<PathBuf>,
+    /// Directories that git requires even if they are empty.
+    pub(super) wanted: Vec<PathBuf>,
+    /// The directories of the upper directory that were read, outer ones first.
+    pub(super) directories: Vec<(PathBuf, OpaqueMark)>,
+    /// True if the limits cut the reading short.
+    pub(super) cut: bool,
+    /// The paths that could not be read.
+    pub(super) unread: Vec<PathBuf>,
+    /// Operations in progress that were started or continued.
+    pub(super) operations: Vec<InProgressOperation>,
+    begun: Vec<PendingUpperDir>,
+    stores: VecDeque<PendingUpperDir>,
+    room: ListingBudget,
+}
+
+#[derive(Debug)]
+struct PendingUpperDir {
+    path: PathBuf,
+    below: HostDirFate,
+}
+
+/// The effect of the ancestors on the host's directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HostDirFate {
+    /// It shows through.
+    Shown,
+    /// It is hidden, but its content stays on the host.
+    Hidden,
+    /// It is replaced.
+    Replaced,
+}
+
+impl LandingPlan {
+    /// Reads `upper` while a command may write to it. References are read before objects, because git writes them in
+    /// the opposite order. So every object that a read reference needs is found afterwards.
+    pub(super) fn read(upper: &UpperDir, host: &HostGitDir) -> Self {
+        let mut plan = Self::empty();
+        plan.walk(
+            VecDeque::from([PendingUpperDir { path: PathBuf::new(), below: HostDirFate::Shown }]),
+            upper,
+            host,
+        );
+        plan.expect_packed(upper);
+        plan.hold(upper);
+        let begun = std::mem::take(&mut plan.begun);
+        plan.cut |= begun.len() > OPERATIONS;
+        let mut room = in_progress::MEMORY;
+        let read = |task: PendingUpperDir| {
+            InProgressOperation::read((upper, host), task.path, task.below != HostDirFate::Shown, &mut room)
+        };
+        plan.operations = begun.into_iter().take(OPERATIONS).filter_map(read).collect();
+        let stores = std::mem::take(&mut plan.stores);
+        plan.walk(stores, upper, host);
+        plan.items.sort_by_key(LandingItem::phase);
+        plan
+    }
+
+    fn empty() -> Self {
+        let (items, kept, dropped, wanted, directories, unread) = Default::default();
+        let (operations, begun, stores) = Default::default();
+        let cut = false;
+        Self { items, kept, dropped, wanted, directories, cut, unread, operations, begun, stores, room: MOST }
+    }
+
+    fn walk(&mut self, mut waiting: VecDeque<PendingUpperDir>, upper: &UpperDir, host: &HostGitDir) {
+        // ends: at most as many directories are put in as there are entries
+        while let Some(task) = waiting.pop_front() {
+            let listing = match upper.list(&task.path, self.room) {
+                Ok(listing) => listing,
+                // It is no longer a directory.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+                Err(_) => {
+                    self.unread.push(task.path);
+                    continue;
+                }
+            };
+            self.room.entries = self.room.entries.saturating_sub(listing.entries.len());
+            self.room.letters = self.room.letters.saturating_sub(listing.letters);
+            self.cut |= listing.cut;
+            if self.cut {
+                return;
+            }
+            self.note_directory(&task.path);
+            let below = self.hidden(&task, &listing, host);
+            for (name, kind) in listing.entries {
+                let path = task.path.join(name);
+                match kind {
+                    UpperEntryKind::Directory => self.enter(PendingUpperDir { path, below }, &mut waiting),
+                    UpperEntryKind::File(changed) => self.file(path, changed, (upper, host)),
+                    UpperEntryKind::Whiteout(changed) => self.gone(path, changed, host),
+                    UpperEntryKind::Other => self.odd(path),
+                }
+            }
+        }
+    }
+
+    fn note_directory(&mut self, path: &Path) {
+        let parts = parts(path);
+        if parts.is_empty() {
+            return;
+        }
+        let verdict = allowlist::judge(&parts);
+        let opaque = if verdict == LandingVerdict::Keep { OpaqueMark::Stays } else { OpaqueMark::Clear };
+        if allowlist::is_required_directory(&parts) {
+            self.wanted.push(path.to_owned());
+        }
+        self.directories.push((path.to_owned(), opaque));
+    }
+
+    fn enter(&mut self, task: PendingUpperDir, waiting: &mut VecDeque<PendingUpperDir>) {
+        let parts = parts(&task.path);
+        match allowlist::judge(&parts) {
+            LandingVerdict::InProgress if allowlist::is_operation_directory(&parts) => self.begun.push(task),
+            LandingVerdict::InProgress | LandingVerdict::Junk => {}
+            _ if parts.len() > DEPTH => self.kept.keep(task.path),
+            _ if allowlist::is_object_store(&parts) => self.stores.push_back(task),
+            _ => waiting.push_back(task),
+        }
+    }
+
+    fn file(&mut self, path: PathBuf, changed: i128, (upper, host): (&UpperDir, &HostGitDir)) {
+        match allowlist::judge(&parts(&path)) {
+            LandingVerdict::Land(form, removal) => {
+                self.items.push(LandingItem { path, removal, changed, job: LandingJob::Write(form, None) });
+            }
+            LandingVerdict::Junk => self.dropped.push(path),
+            LandingVerdict::InProgress | LandingVerdict::Private => {}
+            LandingVerdict::Template if !host.exists(&path) => {}
+            // As after a second `git init`.
+            LandingVerdict::Template | LandingVerdict::Keep
+                if host
+                    .read_small(&path, SMALL)
+                    .is_some_and(|text| upper.read_small(&path, SMALL) == Some(text)) => {}
+            LandingVerdict::Template
+            | LandingVerdict::Keep
+            | LandingVerdict::Unknown
+            | LandingVerdict::Worktree => self.kept.keep(path),
+        }
+    }
+
+    /// Handles a link, a pipe or a device.
+    fn odd(&mut self, path: PathBuf) {
+        match allowlist::judge(&parts(&path)) {
+            LandingVerdict::Junk => self.dropped.push(path),
+            LandingVerdict::InProgress | LandingVerdict::Private => {}
+            _ => self.kept.keep(path),
+        }
+    }
+
+    /// Handles a file of the host that the sandbox has deleted.
+    fn gone(&mut self, path: PathBuf, changed: i128, host: &HostGitDir) {
+        let parts = parts(&path);
+        let remove = |path, removal| LandingItem { path, removal, changed, job: LandingJob::Remove };
+        match allowlist::judge(&parts) {
+            // Other references may need an object, so objects stay on the host, and the next command sees them again.
+            LandingVerdict::Land(..) | LandingVerdict::Unknown if allowlist::is_in_object_store(&parts) => {
+                self.dropped.push(path)
+            }
+            LandingVerdict::Land(_, RemovalScope::Never) => self.kept.keep(path),
+            LandingVerdict::Land(_, removal) => self.items.push(remove(path, removal)),
+            LandingVerdict::Worktree if parts.len() == allowlist::repository_depth(&parts) + 1 => {
+                let names = host.list_names(&path);
+                self.items.extend(names.iter().map(|name| remove(path.join(name), RemovalScope::Tree)));
+                self.dropped.push(path);
+            }
+            LandingVerdict::Worktree => self.items.push(remove(path, RemovalScope::Tree)),
+            LandingVerdict::InProgress if allowlist::is_operation_directory(&parts) => {
+                self.items.push(remove(path, RemovalScope::Tree))
+            }
+            LandingVerdict::InProgress | LandingVerdict::Private => {}
+            LandingVerdict::Junk => self.dropped.push(path),
+            LandingVerdict::Template | LandingVerdict::Keep | LandingVerdict::Unknown => self.kept.keep(path),
+        }
+    }
+
+    /// Counts the host's contents of an opaque directory as deleted. Returns the effect on its subdirectories.
+    fn hidden(&mut self, task: &PendingUpperDir, listing: &UpperListing, host: &HostGitDir) -> HostDirFate {
+        let names = parts(&task.path);
+        let below = match task.below {
+            _ if allowlist::is_in_object_store(&names) => HostDirFate::Shown,
+            HostDirFate::Shown if !listing.opaque => HostDirFate::Shown,
+            HostDirFate::Shown | HostDirFate::Replaced if allowlist::is_replaceable(&names) => {
+                HostDirFate::Replaced
+            }
+            HostDirFate::Shown | HostDirFate::Replaced | HostDirFate::Hidden => HostDirFate::Hidden,
+        };
+        if below == HostDirFate::Shown {
+            return below;
+        }
+        let here: HashSet<_> = listing.entries.iter().map(|(name, _)| name).collect();
+        let mut missing = host.list_names(&task.path);
+        missing.retain(|name| !here.contains(name));
+        if below == HostDirFate::Replaced {
+            missing.into_iter().for_each(|name| self.gone(task.path.join(name), listing.changed, host));
+        } else if !missing.is_empty() {
+            self.kept.keep(task.path.clone());
+        }
+        below
+    }
+
+    /// Adds a missed `packed-refs`. Packing references writes that file, then deletes the packed ones. The walk may
+    /// have seen only the deletions.
+    fn expect_packed(&mut self, upper: &UpperDir) {
+        let known: HashSet<&Path> = self.items.iter().map(|item| item.path.as_path()).collect();
+        let mut missing = HashSet::new();
+        for item in self.items.iter().filter(|item| matches!(item.job, LandingJob::Remove)) {
+            for above in
+                item.path.ancestors().filter(|above| above.file_name().is_some_and(|name| name == "refs"))
+            {
+                let packed = above.with_file_name("packed-refs");
+                if !known.contains(packed.as_path()) && upper.has_regular_file(&packed) {
+                    missing.insert(packed);
+                }
+            }
+        }
+        self.items.extend(missing.into_iter().filter_map(|path| match allowlist::judge(&parts(&path)) {
+            LandingVerdict::Land(form, removal) => {
+                Some(LandingItem { path, removal, changed: i128::MAX, job: LandingJob::Write(form, None) })
+            }
+            _ => None,
+        }));
+    }
+
+    /// Reads small files, and opens files that are replaced as a whole or only grow.
+    fn hold(&mut self, upper: &UpperDir) {
+        let (mut memory, mut held) = (0, 0);
+        for item in &mut self.items {
+            let LandingJob::Write(form, body) = &mut item.job else { continue };
+            let hold = match form.check() {
+                ContentCheck::Whole => memory < MEMORY,
+                ContentCheck::Start => matches!(form, ContentForm::Index | ContentForm::Log) && held < HELD,
+            };
+            if hold {
+                let read = upper.read_content(&item.path, *form);
+                match &read {
+                    Ok(LandingContent::Bytes(bytes)) => memory += bytes.len(),
+                    Ok(LandingContent::File(..)) => held += 1,
+                    Err(_) => {}
+                }
+                *body = Some(read);
+            }
+        }
+    }
+}

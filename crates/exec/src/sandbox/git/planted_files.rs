@@ -1,0 +1,314 @@
+//! Finds and renames files that commands plant where a program of the user's would obey them: git directories that
+//! git enters, and new configuration of agents and editors.
+//!
+//! Git takes a directory with `HEAD`, `objects` and `refs` for a repository, and enters a repository at the path of a
+//! submodule. No mount can protect missing names. So they are searched for during a run and after it, and renamed if
+//! a program would obey them. The locations are saved, so that the next session finds the files planted during a
+//! killed one.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statat, statx};
+use rustix::io::Errno;
+
+use super::git_settings::MAX_CONFIG;
+use super::index::{self, HostIndexPaths};
+use super::object_format::ObjectFormat;
+use super::tip_links::TipGitlinks;
+use super::{Repository, discover, sys};
+use crate::sandbox::cell_plan::path_from_bytes;
+use crate::sandbox::run_overlap::is_made;
+use crate::sandbox::set_aside::{describe_set_aside, set_aside, with_reachable};
+
+/// The maximum number of submodules.
+const MAX_MODULES: usize = 1_000;
+/// The maximum number of linked working trees.
+const MAX_TREES: usize = 100;
+/// The maximum size of a pointer to a working tree.
+const POINTER: u64 = 8 * 1024;
+/// The maximum number of branch trees read at the start of a session, and after a run that changed a git directory.
+const TREES_AT_START: usize = 5_000;
+const TREES_AFTER_RUN: usize = 50_000;
+
+/// The locations where commands of a session could plant files that a program of the user's obeys.
+#[derive(Debug, Default)]
+pub(crate) struct PlantedFileWatch {
+    repositories: Vec<Repository>,
+    places: Mutex<Vec<PlantLocation>>,
+    /// The gitlinks of each of `repositories`.
+    links: Mutex<Vec<TipGitlinks>>,
+    /// The start of the session, in nanoseconds.
+    began: i128,
+    /// The working trees that had a repository at the start of the session.
+    known: BTreeSet<PathBuf>,
+    /// Notes about the leftovers of a killed session, not reported yet.
+    left: Mutex<Vec<String>>,
+    /// The notes of this run: a note that is still true half a second later is not repeated.
+    said: Mutex<BTreeSet<String>>,
+}
+
+impl PlantedFileWatch {
+    /// Collects the locations: `roots` outside any repository, missing submodules, and missing `configuration` with
+    /// the user action that makes it take effect. `left` is reported with the first run.
+    pub(crate) fn new<'a>(
+        roots: impl Iterator<Item = &'a PathBuf>,
+        repositories: &[Repository],
+        configuration: Vec<(PathBuf, String)>,
+        left: Vec<String>,
+    ) -> Self {
+        let roots = roots.cloned().filter_map(PlantLocation::of_root);
+        let modules = repositories.iter().flat_map(empty_modules);
+        let missing = configuration.into_iter().map(|(at, when)| PlantLocation::Configuration { at, when });
+        let places = roots.chain(modules).chain(missing).collect();
+        let strays = Self {
+            repositories: repositories.to_vec(),
+            places: Mutex::new(places),
+            left: Mutex::new(left),
+            links: Mutex::new(repositories.iter().map(|_| TipGitlinks::default()).collect()),
+            began: UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(0)),
+            ..Self::default()
+        };
+        // Existing repositories are the user's.
+        let _known = strays.watch_modules(TREES_AT_START);
+        strays
+    }
+
+    /// Treats the repositories of the working trees in `known` as the user's.
+    pub(crate) fn trusting(mut self, known: impl Iterator<Item = PathBuf>) -> Self {
+        self.known.extend(known);
+        self
+    }
+
+    /// Begins a run: notes of earlier runs may be repeated.
+    pub(crate) fn begin_run(&self) {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Renames planted files, except those `accepted`, and returns notes about it. If git directories were `changed`,
+    /// it also collects new locations for the next run.
+    pub(crate) fn defuse(&self, accepted: &BTreeSet<PathBuf>, changed: bool) -> Vec<String> {
+        let mut told = std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
+        if changed {
+            told.extend(self.watch_modules(TREES_AFTER_RUN));
+        }
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = places.iter().filter(|place| !place.is_in(accepted));
+        told.extend(open.filter_map(PlantLocation::defuse));
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        told.retain(|sentence| said.insert(sentence.clone()));
+        told
+    }
+
+    /// Adds the paths of submodules that the index or a branch names, reading at most `budget` trees. Returns
+    /// warnings that the user has to check.
+    fn watch_modules(&self, mut budget: usize) -> Vec<String> {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut new, mut told) = (Vec::new(), BTreeSet::new());
+        for (repository, links) in self.repositories.iter().zip(links.iter_mut()) {
+            let known = links.found.len();
+            if !links.scan(repository, &mut budget) {
+                told.insert(NOT_ALL_TREES.to_owned());
+            }
+            new.extend(empty_modules(repository));
+            for root in repository.working_trees() {
+                let is_open = |at: &PathBuf| self.is_open(at);
+                let places = links.found.iter().map(|link| root.join(link));
+                let of = &repository.at;
+                new.extend(
+                    places.clone().filter(is_open).map(|at| PlantLocation::Module { at, of: of.clone() }),
+                );
+                let older = places.skip(known).filter(|at| !self.is_open(at) && !leads_to_modules(at, of));
+                told.extend(older.map(|at| older_repository(&at)));
+            }
+        }
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let modules = places.iter().filter(|place| matches!(place, PlantLocation::Module { .. })).count();
+        let room = MAX_MODULES.saturating_sub(modules);
+        let new: Vec<PlantLocation> =
+            new.into_iter().filter(|place| !places.contains(place)).take(room).collect();
+        places.extend(new);
+        told.into_iter().collect()
+    }
+
+    /// Returns true if there is no repository at `place`, or one that was created in this session. No command can set
+    /// the birth time or the change time of a file; a rename updates the latter.
+    fn is_open(&self, place: &Path) -> bool {
+        let git = place.join(".git");
+        let wanted = StatxFlags::BTIME | StatxFlags::CTIME;
+        let Ok(stat) = statx(CWD, &git, AtFlags::SYMLINK_NOFOLLOW, wanted) else { return true };
+        let since = |seconds: i64, nanoseconds: u32| {
+            i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds) >= self.began
+        };
+        let is_known = |time: StatxFlags| stat.stx_mask & time.bits() != 0;
+        let (made, changed) = (stat.stx_btime, stat.stx_ctime);
+        is_known(StatxFlags::BTIME) && since(made.tv_sec, made.tv_nsec)
+            || !self.known.contains(place)
+                && is_known(StatxFlags::CTIME)
+                && since(changed.tv_sec, changed.tv_nsec)
+    }
+
+    /// Encodes the locations, for [`recover`].
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.iter().flat_map(PlantLocation::written).collect()
+    }
+}
+
+/// Renames files planted during a killed session at the locations that it saved as `written`, and returns notes about
+/// it. `made_then` decides whether a path was created during that session.
+pub(crate) fn recover(written: &[u8], made_then: impl Fn(&Path) -> bool) -> Vec<String> {
+    let mut fields = written.split(|&byte| byte == 0);
+    let mut told = Vec::new();
+    // ends: each step takes three fields of the text
+    while let (Some(kind), Some(at), Some(rest)) = (fields.next(), fields.next(), fields.next()) {
+        let (at, of) = (path_from_bytes(at.to_vec()), path_from_bytes(rest.to_vec()));
+        let when = String::from_utf8_lossy(rest).into_owned();
+        let place = match kind {
+            b"root" => PlantLocation::Root(at),
+            b"bare" => PlantLocation::Bare(at),
+            b"module" => PlantLocation::Module { at, of },
+            b"configuration" if made_then(&at) => PlantLocation::Configuration { at, when },
+            _ => continue,
+        };
+        told.extend(place.defuse());
+    }
+    told
+}
+
+/// A location that held nothing to obey when the session began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum PlantLocation {
+    /// A root outside any repository: it could become one itself.
+    Root(PathBuf),
+    /// A root that is a git directory itself: it could be redirected to another one.
+    Bare(PathBuf),
+    /// The path of a missing submodule of the repository at `of`.
+    Module { at: PathBuf, of: PathBuf },
+    /// Missing configuration, which would take effect when the user does `when`.
+    Configuration { at: PathBuf, when: String },
+}
+
+/// The warning when a run has made more commits than are read.
+const NOT_ALL_TREES: &str = "WARNING: commands have made more commits than are looked through for nested repositories: \
+    look at directories with a `.git` in them before you switch branches or use `git reset`";
+
+/// Returns the warning about a commit that names a repository which existed before the session.
+fn older_repository(at: &Path) -> String {
+    format!(
+        "WARNING: a command has made a commit that names the repository `{}`; git would walk into it from the repository \
+         above and obey its configuration after `git switch` or `git reset`: look at its `.git/config` before you do that",
+        at.display()
+    )
+}
+
+impl Repository {
+    /// Returns the working tree, and the linked ones below it.
+    fn working_trees(&self) -> Vec<PathBuf> {
+        let mut trees = vec![self.root.clone()];
+        let Ok(directory) = sys::root(&self.at.join("worktrees")) else { return trees };
+        let _seen = sys::list(directory.as_fd(), |name, _| {
+            let pointer = sys::read_small_file(directory.as_fd(), &Path::new(name).join("gitdir"), POINTER);
+            let path = pointer.map(|text| path_from_bytes(text.trim_ascii_end().to_vec()));
+            let tree = path.and_then(|path| path.parent().map(Path::to_owned));
+            trees.extend(tree.filter(|tree| tree.starts_with(&self.root) && *tree != self.root));
+            if trees.len() < MAX_TREES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        trees
+    }
+}
+
+/// Returns the paths of submodules of `repository` without a git directory.
+fn empty_modules(Repository { at, root }: &Repository) -> Vec<PlantLocation> {
+    let Ok(git) = sys::root(at) else { return Vec::new() };
+    let read = |name: &str, most| sys::read_small_file(git.as_fd(), Path::new(name), most);
+    let Some(format) = read("config", MAX_CONFIG).and_then(|config| ObjectFormat::from_config(&config))
+    else {
+        return Vec::new();
+    };
+    let index = read("index", index::LARGEST).unwrap_or_default();
+    let links = HostIndexPaths::from_index(&index, format).links.into_iter().take(MAX_MODULES);
+    let places = links.map(|path| root.join(path_from_bytes(path)));
+    let has_none = |place: &PathBuf| !sys::is_there(&place.join(".git"));
+    places.filter(has_none).map(|place| PlantLocation::Module { at: place, of: at.clone() }).collect()
+}
+
+impl PlantLocation {
+    fn of_root(root: PathBuf) -> Option<Self> {
+        if !discover::is_git(&root) {
+            return Some(Self::Root(root));
+        }
+        (!sys::is_there(&root.join("commondir"))).then_some(Self::Bare(root))
+    }
+
+    fn is_in(&self, accepted: &BTreeSet<PathBuf>) -> bool {
+        matches!(self, Self::Configuration { at, .. } if accepted.contains(at))
+    }
+
+    fn written(&self) -> Vec<u8> {
+        let (kind, at, rest) = match self {
+            Self::Root(root) => ("root", root, Vec::new()),
+            Self::Bare(root) => ("bare", root, Vec::new()),
+            Self::Module { at, of } => ("module", at, of.as_os_str().as_encoded_bytes().to_vec()),
+            Self::Configuration { at, when } => ("configuration", at, when.clone().into_bytes()),
+        };
+        [kind.as_bytes(), b"\0", at.as_os_str().as_encoded_bytes(), b"\0", &rest, b"\0"].concat()
+    }
+
+    /// Renames a planted file, and returns a note about the success or failure. A command may have made the directory
+    /// inaccessible.
+    fn defuse(&self) -> Option<String> {
+        let directory = match self {
+            Self::Root(at) | Self::Bare(at) | Self::Module { at, .. } => at,
+            // Most are missing, and ENOENT proves that the directory is searchable: one check is enough.
+            Self::Configuration { at, .. } if is_absent(at) => return None,
+            Self::Configuration { at, .. } => at.parent()?,
+        };
+        with_reachable(directory, || self.defuse_open())
+    }
+
+    fn defuse_open(&self) -> Option<String> {
+        match self {
+            Self::Root(root) => {
+                let head = root.join("HEAD");
+                let why = "git would take the directory for a repository and obey its configuration when you use git there";
+                discover::is_git(root).then(|| describe_set_aside(&head, set_aside(&head), why))
+            }
+            Self::Bare(root) => {
+                let common = root.join("commondir");
+                let why = "git would follow it to another git directory when you use git there";
+                sys::is_there(&common).then(|| describe_set_aside(&common, set_aside(&common), why))
+            }
+            Self::Module { at, of } => {
+                let git = at.join(".git");
+                let kept = match sys::kind_of(&git) {
+                    None => true,
+                    Some(FileType::RegularFile) => leads_to_modules(at, of),
+                    Some(_) => false,
+                };
+                let why = "git would walk into it from the repository above and obey its configuration when you use git there";
+                (!kept).then(|| describe_set_aside(&git, set_aside(&git), why))
+            }
+            Self::Configuration { at, when } => {
+                let why = format!("it would take effect on this machine next time you {when}");
+                is_made(at).then(|| describe_set_aside(at, set_aside(at), &why))
+            }
+        }
+    }
+}
+
+fn is_absent(path: &Path) -> bool {
+    statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).err() == Some(Errno::NOENT)
+}
+
+/// Returns true if the pointer in `at` leads into the modules of the git directory `of`, whose configuration Toolgate
+/// has written.
+fn leads_to_modules(at: &Path, of: &Path) -> bool {
+    discover::read_git_pointer(at)
+        .and_then(|git| sys::canonical_path(&git).ok())
+        .is_some_and(|git| git.strip_prefix(of).is_ok_and(|below| below.iter().any(|name| name == "modules")))
+}

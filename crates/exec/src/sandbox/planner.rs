@@ -1,0 +1,444 @@
+//! Planner: turns a policy and the state of this machine into the plan of a cell.
+
+use std::collections::{BTreeSet, HashMap};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use policy::{Confinement, HostFile, ReadScope, Tier, normalize_path};
+use rustix::fs::{AtFlags, CWD, FileType, statat};
+
+use super::cell_plan::{CellPlan, MountContent, PlannedMount, path_from_bytes};
+use super::changed_files::DirectoryIndex;
+use super::git::{self, GitInputs, PlantedFileWatch, Repository};
+use super::guarded_config::{GuardedPaths, RootGuard};
+use super::mount_table::MountTable;
+use super::root_configuration::RootConfiguration;
+use super::root_scan;
+use super::scratch::{self, Scratch};
+use crate::fs::canonicalize_existing;
+
+/// Directories that are replaced by private ones; exceptions in them are mounted explicitly.
+const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/dev"];
+/// Replaced directories that a user may work in.
+const OF_USERS: &[&str] = &["/tmp", "/var/tmp"];
+/// Files of `/run` that commands need nevertheless: programs of some systems, and name resolution.
+const OF_RUN: &[&str] = &[
+    "/run/current-system",
+    "/run/booted-system",
+    "/run/opengl-driver",
+    "/run/systemd/resolve/resolv.conf",
+    "/run/systemd/resolve/stub-resolv.conf",
+    "/run/resolvconf/resolv.conf",
+    "/run/NetworkManager/resolv.conf",
+];
+/// Below the home: directories that package managers write on installation. Commands see them, and their changes stay
+/// private.
+const CACHES: &[&str] = &[
+    ".cache",
+    ".npm",
+    ".cargo",
+    ".rustup/tmp",
+    "go/pkg",
+    ".m2",
+    ".gradle",
+    ".ivy2",
+    ".sbt",
+    ".nuget",
+    ".yarn",
+    ".bun",
+    ".deno",
+    ".pnpm-store",
+    ".local/share/pnpm",
+    ".local/share/uv",
+    ".local/state",
+    ".gem",
+    ".bundle",
+    ".composer",
+    ".ccache",
+    ".pub-cache",
+    ".node-gyp",
+];
+
+/// Environment variables that relocate such a directory.
+const CACHE_VARIABLES: &[&str] = &[
+    "CARGO_HOME",
+    "XDG_CACHE_HOME",
+    "npm_config_cache",
+    "PIP_CACHE_DIR",
+    "UV_CACHE_DIR",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GRADLE_USER_HOME",
+    "CCACHE_DIR",
+    "YARN_CACHE_FOLDER",
+];
+
+/// The plan of a cell, and the host's additional knowledge about it.
+#[derive(Debug)]
+pub(crate) struct PlannedCell {
+    pub(crate) plan: CellPlan,
+    pub(crate) repositories: Vec<Repository>,
+    /// Placeholder directories that were created.
+    held: Vec<PathBuf>,
+    /// The locations where commands could plant git directories that git enters by itself.
+    pub(crate) strays: Arc<PlantedFileWatch>,
+    /// Environment variables that redirect writes into the private directory.
+    pub(crate) variables: Vec<(&'static str, PathBuf)>,
+    /// Missing configuration of the user's programs, with the user action that makes it take effect.
+    missing: Vec<(PathBuf, String)>,
+    /// Files that take effect on the user's machine and whose changes are reported.
+    pub(crate) told: Vec<(PathBuf, HostFile)>,
+    /// The first directories that commands can change.
+    pub(crate) directories: Arc<Mutex<DirectoryIndex>>,
+    /// The files that git obeys in each repository, at the time of the survey.
+    pub(crate) obeyed: Vec<(Repository, GitInputs)>,
+    /// The real locations of the configuration of each root, at the time of the survey.
+    pub(crate) configured: Vec<(PathBuf, RootConfiguration)>,
+    /// The configuration of each root with the files that it names currently.
+    named: Mutex<Vec<(PathBuf, RootConfiguration)>>,
+    /// Git directories that are read-only, because there are too many for a layer each.
+    pub(crate) read_only: Arc<[PathBuf]>,
+    /// True if the limits cut the scan short.
+    pub(crate) cut: bool,
+    /// The repositories whose configuration could not be read completely, with the reason.
+    pub(crate) unread: Vec<(PathBuf, String)>,
+    /// True if some links in configuration were not followed, because there is too much of it.
+    pub(crate) unfollowed: bool,
+}
+
+/// Surveys the machine and makes the plan.
+pub(crate) fn plan_cell(
+    confinement: &Confinement,
+    reach: &ReadScope,
+    scratch: &Scratch,
+    tier: Tier,
+) -> PlannedCell {
+    let mut survey = PlannedCell {
+        plan: CellPlan {
+            tier,
+            network: confinement.network,
+            hosts: confinement.hosts.clone(),
+            mounts: Vec::new(),
+            writable: confinement.writable.iter().filter(|root| exists(root).is_some()).cloned().collect(),
+            sockets: sockets(confinement),
+            limits: confinement.limits,
+            scratch: scratch.path().to_owned(),
+            recorded: confinement.recorded,
+        },
+        repositories: Vec::new(),
+        held: Vec::new(),
+        strays: Arc::default(),
+        variables: Vec::new(),
+        missing: Vec::new(),
+        told: Vec::new(),
+        // Until a scan, no directory counts as new.
+        directories: Arc::new(Mutex::new(DirectoryIndex::disabled())),
+        obeyed: Vec::new(),
+        configured: Vec::new(),
+        named: Mutex::default(),
+        read_only: Arc::default(),
+        cut: false,
+        unread: Vec::new(),
+        unfollowed: false,
+    };
+    let mut temporary = if tier >= Tier::Namespaces { PathBuf::from("/tmp") } else { scratch.tmp() };
+    if tier >= Tier::Namespaces {
+        let places = view(&mut survey, confinement, reach, scratch);
+        // The user works in `/tmp`, and the policy makes it read-only.
+        if places.0.get(&temporary).is_some_and(|what| !what.is_writable()) {
+            temporary = PathBuf::from("/var/tmp");
+        }
+        let is_kept = |(at, what): &(&PathBuf, &MountContent)| matches!(what, MountContent::Tree { from, writable: false } if from == *at);
+        scratch.register_placeholders(places.0.iter().filter(is_kept).map(|(at, _)| at.clone()));
+        survey.plan.mounts = places.0.into_iter().map(|(at, what)| PlannedMount { at, what }).collect();
+    } else {
+        survey.plan.writable.push(scratch.path().join("tmp"));
+    }
+    survey.strays = strays(confinement, &mut survey, scratch);
+    survey.variables = variables(confinement, &temporary, tier);
+    survey
+}
+
+/// Collects the locations where commands could plant files that a program of the user's obeys: roots without a
+/// repository, missing submodules, missing configuration. They are saved for the session after a kill.
+fn strays(confinement: &Confinement, survey: &mut PlannedCell, scratch: &Scratch) -> Arc<PlantedFileWatch> {
+    let repositories = &survey.repositories;
+    let has_one = |root: &Path| {
+        let own = repositories.iter().find(|repository| repository.root == root);
+        own.is_some_and(|repository| git::is_git(&repository.at))
+    };
+    let roots = confinement.writable.iter().filter(|root| !has_one(root));
+    let missing = scratch.overlap.add_missing(std::mem::take(&mut survey.missing));
+    let within = |path: &Path| confinement.writable.iter().any(|root| path.starts_with(root));
+    let missing = missing.into_iter().filter(|(path, _)| within(path)).collect();
+    let known = survey.obeyed.iter().map(|(repository, _)| repository.root.clone());
+    let strays =
+        PlantedFileWatch::new(roots, repositories, missing, scratch.take_recovery_notes()).trusting(known);
+    scratch.record_watched_places(&strays.to_bytes());
+    Arc::new(strays)
+}
+
+/// Builds the mount table of a cell, and extends the writable paths.
+fn view(
+    survey: &mut PlannedCell,
+    confinement: &Confinement,
+    reach: &ReadScope,
+    scratch: &Scratch,
+) -> MountTable {
+    let mut places = MountTable::default();
+    let writable = &mut survey.plan.writable;
+    system(&mut places, scratch);
+    visible(&mut places, confinement, reach);
+    // A granted path that is missing can be created in the root that contains it.
+    for root in confinement.writable.iter().filter(|root| exists(root).is_some()) {
+        places.insert_tree(root, true);
+    }
+    caches(&mut places, confinement, scratch, writable);
+    workspace_in_cache(&mut places, reach);
+    writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
+    let roots = confinement.writable.iter().cloned().chain(reach.roots().map(Path::to_owned));
+    let seen = root_scan::scan_roots(roots, &confinement.writable, reach.deny_read());
+    let mut guard = RootGuard { confinement, scratch, places: &mut places, found: GuardedPaths::default() };
+    guard.guard_read_only_paths();
+    for root in &confinement.writable {
+        guard.guard_root(root, &seen.trees);
+    }
+    guard.guard_home();
+    let mut found = guard.found;
+    let mut pinned: Vec<PathBuf> = confinement.writable.clone();
+    pinned.append(&mut found.pinned);
+    survey.held.append(&mut found.held);
+    survey.cut |= found.cut | seen.cut;
+    survey.unread.append(&mut found.unread);
+    survey.unfollowed |= found.unfollowed;
+    survey.read_only = std::mem::take(&mut found.read_only).into();
+    survey.missing = std::mem::take(&mut found.missing);
+    survey.told = std::mem::take(&mut found.told);
+    survey.told.extend(seen.told);
+    survey.directories = Arc::new(Mutex::new(seen.directories));
+    survey.obeyed = std::mem::take(&mut found.obeyed);
+    survey.configured = std::mem::take(&mut found.configured);
+    survey.named = Mutex::new(survey.configured.clone());
+    let hidden = hidden(seen.hidden, reach);
+    // A command that renames an ancestor would find it under another name.
+    pinned.extend(hidden.iter().filter(|path| exists(path).is_some()).cloned());
+    // A repository that is read-only or hidden anyway gets no layer.
+    let is_hidden = |at: &Path| hidden.iter().any(|path| at.starts_with(path));
+    let is_read_only = |at: &Path| places.innermost(at.parent()?).map(|what| !what.is_writable());
+    found.repositories.retain(|found| {
+        let within = confinement.writable.iter().any(|root| found.at.starts_with(root));
+        !is_hidden(&found.at)
+            && places.0.get(&found.at).is_none_or(MountContent::is_writable)
+            && !(within && is_read_only(&found.at).unwrap_or(false))
+    });
+    survey.repositories = found.repositories;
+    for Repository { at, .. } in &survey.repositories {
+        places.insert_tree(at, false);
+        pinned.push(at.clone());
+        // Writes go to a layer.
+        writable.push(at.clone());
+    }
+    places.pin_parents(&pinned, &confinement.writable);
+    for path in hidden {
+        places.insert(&path, MountContent::Hidden);
+    }
+    places.hide_scratch(scratch);
+    places
+}
+
+impl PlannedCell {
+    /// Returns the files whose changes are reported. Changed configuration is read again: a command may have changed
+    /// the scripts that `package.json` names.
+    pub(crate) fn reported_files(&self, confinement: &Confinement) -> Vec<(PathBuf, HostFile)> {
+        let mut told = self.told.clone();
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        for (root, configured) in &mut *named {
+            if !configured.has_current_texts() {
+                *configured = RootConfiguration::scan(root, confinement);
+            }
+            told.extend(configured.code_files());
+        }
+        told
+    }
+
+    /// Returns true if the user has changed a link so that configuration lies elsewhere.
+    pub(crate) fn has_configuration_moved(&self, confinement: &Confinement) -> bool {
+        self.configured.iter().any(|(root, known)| {
+            !known.is_current() && !known.guards_as_much_as(&RootConfiguration::scan(root, confinement))
+        })
+    }
+
+    /// Returns the lines that make git ignore the placeholders in the tree at `root`.
+    pub(crate) fn ignore_lines(&self, root: &Path) -> Vec<u8> {
+        let below = self.held.iter().filter_map(|path| path.strip_prefix(root).ok());
+        below.flat_map(|path| [b"/", path.as_os_str().as_bytes(), b"/\n"].concat()).collect()
+    }
+}
+
+/// Returns the denied paths: the matches of globs, and literal paths, existing or not.
+fn hidden(globs: BTreeSet<PathBuf>, reach: &ReadScope) -> BTreeSet<PathBuf> {
+    // A missing file would be created where its directory really is: a home may be a link. Most share a directory,
+    // which is resolved once.
+    let mut directories = HashMap::new();
+    let paths = reach.deny_read().literal_paths().iter().map(|path| {
+        let path = normalize_path(path);
+        match (path.parent(), path.file_name(), exists(&path)) {
+            (Some(above), Some(name), kind) if kind != Some(FileType::Symlink) => {
+                directories.entry(above.to_owned()).or_insert_with(|| canonicalize_existing(above)).join(name)
+            }
+            _ => canonicalize_existing(&path),
+        }
+    });
+    // Nothing can exist or be mounted below a file or a broken link.
+    let above = |path: &PathBuf| path.ancestors().skip(1).find_map(exists);
+    let paths = paths.filter(|path| above(path) == Some(FileType::Directory));
+    let all: BTreeSet<PathBuf> = globs.into_iter().chain(paths).collect();
+    // A path in a hidden directory needs no mount of its own.
+    let covered =
+        |path: &PathBuf| path.ancestors().skip(1).any(|above| all.contains(above) && exists(above).is_some());
+    all.iter().filter(|path| !covered(path)).cloned().collect()
+}
+
+/// Returns the allowed sockets by their real paths: `/var/run` is usually a link to `/run`.
+fn sockets(confinement: &Confinement) -> Vec<Vec<u8>> {
+    let real = |name: &String| match crate::fs::canonicalize(Path::new(name)) {
+        Ok(real) if name.starts_with('/') => real.into_os_string().into_vec(),
+        _ => name.clone().into_bytes(),
+    };
+    confinement.sockets.iter().map(real).collect()
+}
+
+pub(super) fn exists(path: &Path) -> Option<FileType> {
+    let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(FileType::from_raw_mode(stat.st_mode))
+}
+
+pub(super) fn is_directory(path: &Path) -> bool {
+    exists(path) == Some(FileType::Directory)
+}
+
+/// Adds the replaced directories.
+fn system(places: &mut MountTable, scratch: &Scratch) {
+    let private = |from: PathBuf| MountContent::Tree { from, writable: true };
+    for (at, what) in [
+        ("/tmp", private(scratch.tmp())),
+        ("/var/tmp", private(scratch.var_tmp())),
+        ("/run", MountContent::Empty),
+        ("/dev", MountContent::Devices),
+    ] {
+        if is_directory(Path::new(at)) {
+            places.insert(Path::new(at), what);
+        }
+    }
+    // Usually a link to /run.
+    if is_directory(Path::new("/var/run")) {
+        places.insert(Path::new("/var/run"), MountContent::Empty);
+    }
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    if let Some(runtime) =
+        runtime.filter(|path| path.is_absolute() && !path.starts_with("/run") && is_directory(path))
+    {
+        places.insert(&runtime, MountContent::Empty);
+    }
+    for path in OF_RUN.iter().map(Path::new).filter(|path| exists(path).is_some()) {
+        places.insert_tree(path, false);
+    }
+}
+
+/// Adds readable paths that lie in a replaced directory.
+fn visible(places: &mut MountTable, confinement: &Confinement, reach: &ReadScope) {
+    let home = confinement.home.clone().filter(|home| !OF_USERS.iter().any(|place| home == Path::new(place)));
+    let sockets = sockets(confinement).into_iter().filter(|name| name.starts_with(b"/")).map(path_from_bytes);
+    for path in reach.roots().map(Path::to_owned).chain(home).chain(sockets) {
+        let is_replaced = REPLACED.iter().any(|replaced| {
+            let is_itself = path == Path::new(replaced) && !OF_USERS.contains(replaced);
+            path.starts_with(replaced) && !is_itself
+        });
+        let is_private = confinement.private.as_ref().is_some_and(|private| path.starts_with(private));
+        if is_replaced && !is_private && exists(&path).is_some() {
+            places.insert_tree(&path, false);
+        }
+    }
+}
+
+fn caches(
+    places: &mut MountTable,
+    confinement: &Confinement,
+    scratch: &Scratch,
+    writable: &mut Vec<PathBuf>,
+) {
+    let in_home = confinement.home.iter().flat_map(|home| CACHES.iter().map(|name| home.join(name)));
+    let named = CACHE_VARIABLES.iter().filter_map(|name| std::env::var_os(name).map(PathBuf::from));
+    let roots = || confinement.writable.iter();
+    let own = scratch.new_layer();
+    for (number, path) in in_home.chain(named).enumerate() {
+        let Ok(path) = crate::fs::canonicalize(&path) else { continue };
+        // A writable cache needs no layer. A cache that contains a root, or lies in another cache, gets none.
+        let in_the_way = roots().any(|root| path.starts_with(root) || root.starts_with(&path))
+            || places
+                .0
+                .iter()
+                .any(|(place, what)| path.starts_with(place) && matches!(what, MountContent::Overlay { .. }))
+            || path.components().count() < SHALLOWEST;
+        if !is_directory(&path) || in_the_way {
+            continue;
+        }
+        // One overlay serves all caches in the home.
+        let shared = confinement.home.as_ref().filter(|home| {
+            path.starts_with(home)
+                && !scratch.path().starts_with(home)
+                && git::sys::is_same_mount(home, &path)
+        });
+        let name = if shared.is_some() { format!("{own}-home") } else { format!("{own}-{number}") };
+        let (of, layer) = (shared.unwrap_or(&path).clone(), scratch.path().join("caches").join(name));
+        if scratch::create_layer_directories(&layer).is_ok() {
+            places.insert(&path, MountContent::Overlay { of, layer });
+            writable.push(path);
+        }
+    }
+}
+
+/// Mounts a working directory that lies in a cache read-only: a change in the cache's layer would be lost silently.
+fn workspace_in_cache(places: &mut MountTable, reach: &ReadScope) {
+    // The first root is the working directory. Others may be caches, which package managers write.
+    let Some(root) = reach.roots().next() else { return };
+    if matches!(places.innermost(root), Some(MountContent::Overlay { .. })) && exists(root).is_some() {
+        places.insert_tree(root, false);
+    }
+}
+
+/// A cache lies deeper than this: a variable with the value `/` or `/usr` is a mistake or an attack.
+const SHALLOWEST: usize = 3;
+
+/// Returns environment variables that give package managers a writable directory, if their default is missing or
+/// read-only.
+fn variables(confinement: &Confinement, temporary: &Path, tier: Tier) -> Vec<(&'static str, PathBuf)> {
+    let mut variables = vec![("TMPDIR", temporary.to_owned())];
+    let caches = temporary.join(".cache");
+    for (variable, default, instead) in [
+        ("XDG_CACHE_HOME", ".cache", ""),
+        ("PIP_CACHE_DIR", ".cache/pip", "pip"),
+        ("UV_CACHE_DIR", ".cache/uv", "uv"),
+        ("GOCACHE", ".cache/go-build", "go-build"),
+        ("npm_config_cache", ".npm", "npm"),
+        ("CCACHE_DIR", ".cache/ccache", "ccache"),
+    ] {
+        // A cache that its variable locates gets a layer there, if it exists.
+        let named = std::env::var_os(variable).map(PathBuf::from);
+        if tier >= Tier::Namespaces && named.is_some_and(|path| is_directory(&path)) {
+            continue;
+        }
+        let in_home = confinement.home.as_ref().map(|home| home.join(default));
+        // An overlay covers everything below it.
+        let covered = tier >= Tier::Namespaces
+            && in_home.as_ref().is_some_and(|path| {
+                let top = path.ancestors().find(|above| above.parent() == confinement.home.as_deref());
+                top.is_some_and(is_directory)
+            });
+        if !covered {
+            variables.push((variable, caches.join(instead)));
+        }
+    }
+    variables
+}

@@ -1,0 +1,453 @@
+//! Pool of cells on the host side: one for each policy of a session, created on demand in the strongest available
+//! tier.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdStream;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use policy::{
+    Confinement, Enforcement, EnforcementGap, MissingTier, NetworkPolicy, Permit, ReadScope, Tier,
+    UnenforcedReason,
+};
+use rustix::io::Errno;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use super::git::{self, GitLayer, LandedChanges, Repository};
+use super::host_watch::{HostFileWatch, WatchedRoots};
+use super::mounted_layers::LayerRequest;
+use super::planner::{self, PlannedCell};
+use super::scratch::{self, Scratch};
+use super::{landlock, mounts, setup_advice, sys};
+use crate::process::codec::{LENGTH, MessageDecoder, MessageEncoder};
+use crate::process::{SpawnFault, Spawner, fd_passing};
+
+/// The maximum number of idle supervisors of a cell.
+const MAX_IDLE: usize = 8;
+/// The time limit for creating a cell. It is far more than needed; a machine may be busy.
+const MADE: Duration = Duration::from_secs(20);
+/// The additional time for each mount.
+const MOUNTED: Duration = Duration::from_millis(5);
+/// The maximum size of a cell's first message.
+const MAX_WORDS: usize = 64 << 10;
+
+/// All cells of a spawner.
+#[derive(Debug, Default)]
+pub(crate) struct CellPool {
+    /// Locked while a cell is created: another request for the same cell waits for it.
+    all: tokio::sync::Mutex<Vec<Arc<SandboxCell>>>,
+    lent: Mutex<Vec<Weak<Scratch>>>,
+}
+
+/// A sandbox for the commands of one policy.
+#[derive(Debug)]
+pub(crate) struct SandboxCell {
+    pub(crate) control: StdStream,
+    /// Supervisors that wait for the next run.
+    idle: Mutex<Vec<IdleSupervisor>>,
+    reach: Arc<ReadScope>,
+    confinement: Arc<Confinement>,
+    scratch: Arc<Scratch>,
+    survey: PlannedCell,
+    tier: Tier,
+    pub(crate) enforcement: Enforcement,
+    /// The devpts mount in which terminals are opened that have a name in the cell.
+    pub(crate) terminals: Option<OwnedFd>,
+}
+
+/// An idle supervisor, and the name of its layer for each git directory. Files that did not land stay in the layer
+/// for the next run.
+type IdleSupervisor = (StdStream, Vec<String>);
+
+/// A layer in use by a run.
+#[derive(Debug)]
+pub(crate) struct BorrowedLayer {
+    pub(crate) wanted: LayerRequest,
+    layer: GitLayer,
+}
+
+impl BorrowedLayer {
+    /// Returns true if there may be changes to land.
+    pub(crate) fn has_pending_changes(&mut self) -> bool {
+        self.layer.has_pending_changes()
+    }
+
+    /// Lands the allowed changes while the run continues.
+    pub(crate) fn land(&mut self) -> LandedChanges {
+        self.layer.land()
+    }
+
+    /// Lands the changes after the run. The layer was unmounted if it was `touched`.
+    pub(crate) fn finish(self, touched: bool) -> LandedChanges {
+        if touched { self.layer.finish() } else { LandedChanges::default() }
+    }
+}
+
+impl CellPool {
+    /// Uses `scratch` for the policies that name its path.
+    pub(crate) fn lend_scratch(&self, scratch: &Arc<Scratch>) {
+        let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        lent.retain(|scratch| scratch.strong_count() > 0);
+        lent.push(Arc::downgrade(scratch));
+    }
+
+    /// Returns the cell for this confinement, or `None` if there can be none and the policy accepts that.
+    pub(crate) async fn find_or_create(
+        &self,
+        spawner: &Spawner,
+        reach: &Arc<ReadScope>,
+        confinement: &Arc<Confinement>,
+    ) -> Result<Option<Arc<SandboxCell>>, SpawnFault> {
+        let mut all = self.all.lock().await;
+        // No permit refers to these cells any more.
+        all.retain(|cell| Arc::strong_count(&cell.reach) > 1 || Arc::strong_count(cell) > 1);
+        let same = |cell: &&Arc<SandboxCell>| {
+            Arc::ptr_eq(&cell.reach, reach) && Arc::ptr_eq(&cell.confinement, confinement)
+        };
+        if let Some(cell) = all.iter().find(same) {
+            if !cell.is_stale() {
+                return Ok(Some(Arc::clone(cell)));
+            }
+            // Running commands continue in the old cell.
+            let stale = Arc::clone(cell);
+            all.retain(|cell| !Arc::ptr_eq(cell, &stale));
+        }
+        let scratch = self.scratch(confinement)?;
+        match strongest(spawner, reach, confinement, &scratch).await {
+            Ok(cell) => {
+                let cell = Arc::new(cell);
+                all.push(Arc::clone(&cell));
+                Ok(Some(cell))
+            }
+            Err(SpawnFault::Unconfined { at_least: Tier::Nothing, .. }) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Drops a cell that is gone.
+    pub(crate) async fn forget(&self, gone: &Arc<SandboxCell>) {
+        self.all.lock().await.retain(|cell| !Arc::ptr_eq(cell, gone));
+    }
+
+    fn scratch(&self, confinement: &Confinement) -> io::Result<Arc<Scratch>> {
+        let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = lent
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|scratch| confinement.private.as_deref().is_some_and(|private| private == scratch.path()));
+        named.map_or_else(|| Scratch::new().map(Arc::new), Ok)
+    }
+}
+
+/// Creates a cell in the strongest tier that this machine supports.
+async fn strongest(
+    spawner: &Spawner,
+    reach: &Arc<ReadScope>,
+    confinement: &Arc<Confinement>,
+    scratch: &Arc<Scratch>,
+) -> Result<SandboxCell, SpawnFault> {
+    let mut missing = Vec::new();
+    for tier in [Tier::Namespaces, Tier::Landlock, Tier::Seccomp] {
+        if tier > confinement.at_most || tier < confinement.at_least.0 {
+            continue;
+        }
+        let survey = survey_off_runtime(reach, confinement, scratch, tier).await?;
+        if let Some(fault) = unprotected(&survey).filter(|_| confinement.at_least.0 >= tier) {
+            return Err(fault);
+        }
+        match make(spawner, &survey).await? {
+            Ok(made) => {
+                let mut gaps = made.gaps;
+                if survey.cut || survey.unfollowed || !survey.unread.is_empty() {
+                    gaps.push(EnforcementGap::Globs);
+                }
+                let enforcement =
+                    if gaps.is_empty() { Enforcement::Full } else { Enforcement::Partial(gaps) };
+                return Ok(SandboxCell {
+                    control: made.control,
+                    idle: Mutex::default(),
+                    reach: Arc::clone(reach),
+                    confinement: Arc::clone(confinement),
+                    scratch: Arc::clone(scratch),
+                    survey,
+                    tier,
+                    enforcement,
+                    terminals: made.terminals,
+                });
+            }
+            Err(why) => missing.push(MissingTier { tier, why }),
+        }
+    }
+    let fix = setup_advice::setup_advice(&missing, &setup_advice::UserNamespaceFacts::of_this_machine());
+    let has_landlock = sys::landlock_version().is_ok_and(|version| version >= landlock::OLDEST);
+    let weaker = (confinement.at_least.0 > Tier::Landlock && has_landlock).then_some(Tier::Landlock);
+    Err(SpawnFault::Unconfined { at_least: confinement.at_least.0, missing, fix, weaker })
+}
+
+/// Returns the reason why a cell with this survey would not protect everything.
+fn unprotected(survey: &PlannedCell) -> Option<SpawnFault> {
+    let unread = survey
+        .unread
+        .first()
+        .map(|(repository, why)| SpawnFault::GitUnread { repository: repository.clone(), why: why.clone() });
+    if survey.cut { Some(SpawnFault::TooMuch) } else { unread }
+}
+
+/// Surveys the machine on a blocking thread.
+async fn survey_off_runtime(
+    reach: &Arc<ReadScope>,
+    confinement: &Arc<Confinement>,
+    scratch: &Arc<Scratch>,
+    tier: Tier,
+) -> io::Result<PlannedCell> {
+    let (reach, confinement, scratch) = (Arc::clone(reach), Arc::clone(confinement), Arc::clone(scratch));
+    #[expect(clippy::disallowed_methods, reason = "a cell is not part of any one call")]
+    let looking =
+        tokio::task::spawn_blocking(move || planner::plan_cell(&confinement, &reach, &scratch, tier));
+    looking.await.map_err(io::Error::other)
+}
+
+/// A cell that was created.
+struct CreatedCell {
+    control: StdStream,
+    gaps: Vec<EnforcementGap>,
+    terminals: Option<OwnedFd>,
+}
+
+/// Requests a cell from the spawner. The inner error names the step that failed.
+async fn make(spawner: &Spawner, survey: &PlannedCell) -> Result<Result<CreatedCell, String>, SpawnFault> {
+    let mut order = MessageEncoder::new();
+    survey.plan.write(&mut order);
+    let control = spawner.request_cell(&order.finish())?;
+    let control = UnixStream::from_std(control)?;
+    let gone = || io::Error::other("the cell ended before it was there");
+    let mounts = u32::try_from(survey.plan.mounts.len()).unwrap_or(u32::MAX);
+    let late = || {
+        io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("the sandbox of {mounts} mounts took too long to build"),
+        )
+    };
+    let waits = MADE + MOUNTED.saturating_mul(mounts);
+    let (words, terminals) = timeout(waits, words(&control)).await.map_err(|_| late())??;
+    let mut input = MessageDecoder(&words);
+    match input.byte() {
+        Some(0) => {
+            let count = input.number().ok_or_else(gone)?;
+            let gaps = (0..count).filter_map(|_| input.byte()).filter_map(gap).collect();
+            Ok(Ok(CreatedCell { control: control.into_std()?, gaps, terminals }))
+        }
+        Some(kind @ (1 | 2)) => {
+            let doing = input.bytes().map(|doing| String::from_utf8_lossy(doing).into_owned());
+            let errno = Errno::from_raw_os_error(input.signed().ok_or_else(gone)?);
+            let why = format!("{}: {}", doing.ok_or_else(gone)?, io::Error::from(errno));
+            match kind {
+                1 => Ok(Err(why)),
+                // A weaker tier would not enforce the policy for this path either.
+                _ => Err(io::Error::other(format!("the sandbox could not be built: {why}")).into()),
+            }
+        }
+        _ => Err(gone().into()),
+    }
+}
+
+fn gap(code: u8) -> Option<EnforcementGap> {
+    EnforcementGap::ALL.into_iter().find(|gap| *gap as u8 == code)
+}
+
+/// Receives the first message of a cell, and the descriptor that comes with it.
+async fn words(control: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+    let (mut words, mut fds) = (Vec::new(), Vec::new());
+    // ends: with a whole message, or when the cell is gone
+    loop {
+        if let Some(length) = words.first_chunk::<LENGTH>() {
+            let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+            if length > MAX_WORDS {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            if words.len() >= LENGTH + length {
+                words.drain(..LENGTH);
+                return Ok((words, fds.pop()));
+            }
+        }
+        let mut bytes = [0; 1024];
+        let got = control.async_io(Interest::READABLE, || {
+            if fd_passing::is_readable(control)? {
+                fd_passing::receive(control, &mut bytes, &mut fds)
+            } else {
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+        });
+        match got.await? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            got => words.extend(&bytes[..got]),
+        }
+    }
+}
+
+impl SandboxCell {
+    /// Returns the path in the cell of the host's `path`.
+    pub(crate) fn path_inside(&self, path: &Path) -> PathBuf {
+        self.scratch.inside(path, self.tier)
+    }
+
+    /// Begins to watch one run for files that take effect on the user's machine.
+    pub(crate) fn begin_watch(&self) -> HostFileWatch {
+        let (strays, scratch) = (Arc::clone(&self.survey.strays), Arc::clone(&self.scratch));
+        let known = self.survey.reported_files(&self.confinement);
+        let directories = Arc::clone(&self.survey.directories);
+        let watched = WatchedRoots { roots: &self.confinement.writable, known, directories };
+        HostFileWatch::begin(strays, watched, scratch)
+    }
+
+    /// Returns true if unprotected files take effect by now, because the user has changed git's configuration or a
+    /// link.
+    fn is_stale(&self) -> bool {
+        let home = self.confinement.home.as_deref();
+        let by_git = self.survey.obeyed.iter().any(|(repository, known)| {
+            !known.is_current() && !known.guards_as_much_as(&git::find_git_inputs(repository, home))
+        });
+        by_git || self.survey.has_configuration_moved(&self.confinement)
+    }
+
+    /// Returns the git directories that are read-only because there are too many.
+    pub(crate) fn read_only_repositories(&self) -> Arc<[PathBuf]> {
+        Arc::clone(&self.survey.read_only)
+    }
+
+    /// Returns the additional environment variables of commands in the cell.
+    pub(crate) fn variables(&self) -> &[(&'static str, PathBuf)] {
+        &self.survey.variables
+    }
+
+    /// Returns the confinement of its commands.
+    pub(crate) fn confinement(&self) -> &Arc<Confinement> {
+        &self.confinement
+    }
+
+    /// Returns the readable paths of its commands.
+    pub(crate) fn reach(&self) -> &Arc<ReadScope> {
+        &self.reach
+    }
+
+    /// Takes an idle supervisor with the names of its layers.
+    pub(crate) fn take_idle(&self) -> Option<IdleSupervisor> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Returns the names of layers for a new supervisor.
+    pub(crate) fn new_layers(&self) -> Vec<String> {
+        self.survey.repositories.iter().map(|_| self.scratch.new_layer()).collect()
+    }
+
+    /// Returns a supervisor to the idle list.
+    pub(crate) fn return_idle(&self, keeper: StdStream, names: Vec<String>) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE {
+            idle.push((keeper, names));
+        }
+    }
+
+    /// Returns the layers of a supervisor, for one run.
+    pub(crate) fn layers_for_run(&self, names: &[String]) -> Vec<BorrowedLayer> {
+        let all = self.scratch.path().join("layers");
+        let borrow = |(repository, name): (&Repository, &String)| {
+            let directory = all.join(name);
+            scratch::create_layer_directories(&directory).ok()?;
+            let layer = GitLayer::new(repository.clone(), directory.join("upper"));
+            let ignored = self.survey.ignore_lines(&repository.root);
+            Some(BorrowedLayer {
+                wanted: LayerRequest { at: repository.at.clone(), name: name.clone(), ignored },
+                layer,
+            })
+        };
+        self.survey.repositories.iter().zip(names).filter_map(borrow).collect()
+    }
+
+    /// Describes the mounts for people.
+    pub(crate) fn describe_mounts(&self) -> Vec<(PathBuf, &'static str)> {
+        let mut places = mounts::describe_mounts(&self.survey.plan);
+        let git = self.survey.repositories.iter().map(|git| &git.at);
+        for at in git {
+            if let Some(place) = places.iter_mut().find(|(path, _)| path == at) {
+                place.1 = "git: what is safe lands";
+            }
+        }
+        places
+    }
+
+    /// Returns the tier.
+    pub(crate) fn tier(&self) -> Tier {
+        self.tier
+    }
+}
+
+/// The support of one tier on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineSupport {
+    /// The tier.
+    pub tier: Tier,
+    /// The gaps of the tier, or the reason why it is not available.
+    pub outcome: Result<Vec<EnforcementGap>, String>,
+}
+
+/// Tries every tier as a command would be confined. Also returns the remedy for missing ones.
+pub async fn probe(spawner: &Spawner) -> Result<(Vec<MachineSupport>, Option<String>), SpawnFault> {
+    let scratch = Arc::new(Scratch::new()?);
+    let nothing = policy::DenyRead::new(std::iter::empty::<&str>(), None).map_err(io::Error::other)?;
+    let reach = Arc::new(ReadScope::new(Vec::new(), nothing));
+    let mut able = Vec::new();
+    for tier in [Tier::Namespaces, Tier::Landlock, Tier::Seccomp] {
+        let confinement = Arc::new(Confinement { network: NetworkPolicy::Off, ..Confinement::default() });
+        let survey = survey_off_runtime(&reach, &confinement, &scratch, tier).await?;
+        able.push(MachineSupport { tier, outcome: make(spawner, &survey).await?.map(|made| made.gaps) });
+    }
+    let missing: Vec<MissingTier> = able
+        .iter()
+        .filter_map(|able| Some(MissingTier { tier: able.tier, why: able.outcome.as_ref().err()?.clone() }))
+        .collect();
+    let fix = setup_advice::setup_advice(&missing, &setup_advice::UserNamespaceFacts::of_this_machine());
+    Ok((able, fix))
+}
+
+/// Returns the enforcement for a command that runs with `permit` and without a cell.
+pub(crate) fn unconfined_enforcement(permit: &Permit) -> Enforcement {
+    let why = match permit.sandbox() {
+        policy::SandboxPolicy::External => UnenforcedReason::External,
+        policy::SandboxPolicy::FullAccess => UnenforcedReason::FullAccess,
+        policy::SandboxPolicy::ReadOnly | policy::SandboxPolicy::WorkspaceWrite => UnenforcedReason::Unable,
+    };
+    Enforcement::None { why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
+    fn git_configuration_that_cannot_be_read_as_a_whole_runs_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let root = crate::fs::canonicalize(place.path()).unwrap();
+        for name in [".git/objects", ".git/refs"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        let scratch = Scratch::new().unwrap();
+        let reach =
+            ReadScope::new(Vec::new(), policy::DenyRead::new(std::iter::empty::<&str>(), None).unwrap());
+        let confinement = Confinement { writable: vec![root.clone()], ..Confinement::default() };
+        for (size, refused) in [(2 << 20, false), (17 << 20, true)] {
+            std::fs::write(root.join(".git/config"), ";".repeat(size)).unwrap();
+            let survey = planner::plan_cell(&confinement, &reach, &scratch, Tier::Namespaces);
+            let told = unprotected(&survey).map(|fault| fault.to_string());
+            assert_eq!(told.is_some(), refused, "{told:?}");
+            let names = |text: &str| told.as_deref().is_none_or(|told| told.contains(text));
+            assert!(names(&root.display().to_string()) && names("has more than 16 MiB"), "{told:?}");
+        }
+    }
+}

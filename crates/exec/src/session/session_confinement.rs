@@ -1,0 +1,134 @@
+//! Confinement of a session: its enforcement, its refusals, and its changes to git directories.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use policy::{Confinement, Denial, Enforcement, EnforcementGap, ReadScope};
+
+use super::ProcessSession;
+use crate::process::RunningProcess;
+use crate::sandbox::KernelRefusal;
+use crate::sandbox::git::LandedChanges;
+use crate::sandbox::host_watch::HostFileWatch;
+use crate::sandbox::pool::BorrowedLayer;
+
+/// The confinement state of a session.
+#[derive(Debug)]
+pub(super) struct SessionConfinement {
+    enforcement: Enforcement,
+    confinement: Option<Arc<Confinement>>,
+    reach: Option<Arc<ReadScope>>,
+    refusals: Vec<KernelRefusal>,
+    read_only_repositories: Arc<[PathBuf]>,
+    layers: Vec<BorrowedLayer>,
+    landed: LandedChanges,
+    watch: Option<HostFileWatch>,
+    told: Vec<String>,
+}
+
+impl SessionConfinement {
+    pub(super) fn from_process(process: &mut RunningProcess) -> Self {
+        Self {
+            enforcement: process.enforcement.clone(),
+            confinement: process.confinement(),
+            reach: process.reach(),
+            refusals: Vec::new(),
+            read_only_repositories: process.read_only_repositories(),
+            layers: std::mem::take(&mut process.layers),
+            landed: LandedChanges::default(),
+            watch: process.watch.take(),
+            told: Vec::new(),
+        }
+    }
+
+    pub(super) fn record_refusal(&mut self, refusals: Vec<KernelRefusal>) {
+        self.refusals.extend(refusals);
+    }
+
+    /// Records that a git directory is read-only.
+    pub(super) fn record_missing_layer(&mut self) {
+        self.enforcement = match std::mem::replace(&mut self.enforcement, Enforcement::Full) {
+            Enforcement::Full => Enforcement::Partial(vec![EnforcementGap::GitReadOnly]),
+            Enforcement::Partial(mut gaps) if !gaps.contains(&EnforcementGap::GitReadOnly) => {
+                gaps.push(EnforcementGap::GitReadOnly);
+                Enforcement::Partial(gaps)
+            }
+            other => other,
+        };
+    }
+
+    /// Finishes the run: lands the allowed changes, if any layer was `touched`.
+    pub(super) fn finish(&mut self, touched: bool) {
+        for layer in std::mem::take(&mut self.layers) {
+            self.landed.add(layer.finish(touched));
+        }
+        // Ends with the run: the next run may treat existing files as the user's.
+        let told = self.watch.take().map(|mut watch| watch.finish(touched));
+        self.told.extend(told.unwrap_or_default());
+    }
+
+    /// Returns true if the run is watched for files that take effect on the user's machine.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// Sets aside files planted by now, while the run continues or after its supervisor is gone.
+    pub(super) fn set_aside_new(&mut self) {
+        let told = self.watch.as_ref().map(HostFileWatch::set_aside_new);
+        self.told.extend(told.unwrap_or_default());
+    }
+}
+
+impl ProcessSession {
+    /// Returns the enforcement.
+    pub fn enforcement(&self) -> Enforcement {
+        self.lock().confined.enforcement.clone()
+    }
+
+    /// Returns the denials that the kernel reported.
+    pub fn denials(&self) -> Vec<Denial> {
+        let state = self.lock();
+        let SessionConfinement { refusals, confinement, .. } = &state.confined;
+        let denial = |refusal: &KernelRefusal| Some(refusal.to_denial(confinement.as_deref()?));
+        refusals.iter().filter_map(denial).collect()
+    }
+
+    /// Returns the confinement, if the session is confined.
+    pub fn confinement(&self) -> Option<Arc<Confinement>> {
+        self.lock().confined.confinement.clone()
+    }
+
+    /// Returns the git directories that are read-only because the roots hold too many for a layer each.
+    pub fn read_only_repositories(&self) -> Arc<[PathBuf]> {
+        Arc::clone(&self.lock().confined.read_only_repositories)
+    }
+
+    /// Returns the readable paths, if the session is confined.
+    pub fn reach(&self) -> Option<Arc<ReadScope>> {
+        self.lock().confined.reach.clone()
+    }
+
+    /// Returns true if there are changes to land, or notes to report.
+    pub fn has_pending_changes(&self) -> bool {
+        let mut state = self.lock();
+        let SessionConfinement { layers, landed, told, .. } = &mut state.confined;
+        !told.is_empty()
+            || *landed != LandedChanges::default()
+            || layers.iter_mut().any(BorrowedLayer::has_pending_changes)
+    }
+
+    /// Lands the allowed changes to git directories so far. Returns notes about the rest.
+    pub fn land(&self) -> Vec<String> {
+        let mut state = self.lock();
+        let confined = &mut state.confined;
+        for layer in &mut confined.layers {
+            confined.landed.add(layer.land());
+        }
+        confined.set_aside_new();
+        let changed = confined.watch.as_mut().map(HostFileWatch::changed_files).unwrap_or_default();
+        let mut notes = confined.landed.notes();
+        notes.append(&mut confined.told);
+        notes.extend(changed);
+        notes
+    }
+}

@@ -1,0 +1,217 @@
+//! Session table of a tool system: a bounded number of sessions, by number, which never end silently.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use policy::Permit;
+use tokio::task::AbortHandle;
+
+use super::{Lifetime, ProcessSession, Pump, SessionOrigin, SessionStage, TimeLimit};
+use crate::capture::Capture;
+use crate::process::{ProcessCommand, SpawnFault, Spawner};
+use crate::spill::Spill;
+
+/// The number of the first session.
+const FIRST: u32 = 1000;
+
+/// The error when the maximum number of sessions is running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} sessions are running, and no more may; end one with kill_session (list_sessions shows them)")]
+pub struct SessionTableFull(pub usize);
+
+/// State shared by the tool systems of one program: the spawner, the session numbers, and kept sessions.
+#[derive(Debug, Default)]
+pub struct SharedProcesses {
+    spawner: Spawner,
+    started: AtomicU32,
+    kept: Mutex<BTreeMap<u32, SessionEntry>>,
+}
+
+impl SharedProcesses {
+    /// Returns the spawner.
+    pub fn spawner(&self) -> &Spawner {
+        &self.spawner
+    }
+
+    /// Returns a value with the same spawner, for tool systems that must not see these sessions.
+    #[must_use]
+    pub fn with_own_sessions(&self) -> Self {
+        Self { spawner: self.spawner.clone(), ..Self::default() }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<u32, SessionEntry>> {
+        // The map is consistent between any two statements.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The sessions of one tool system. Dropping it ends them, except those to be kept.
+#[derive(Debug)]
+pub struct SessionTable {
+    processes: Arc<SharedProcesses>,
+    spill: Option<Arc<Spill>>,
+    limit: usize,
+    table: Mutex<BTreeMap<u32, SessionEntry>>,
+    /// Notes about confinement that were reported.
+    said: Mutex<BTreeSet<String>>,
+}
+
+#[derive(Debug)]
+struct SessionEntry {
+    session: Arc<ProcessSession>,
+    moved_by: Option<AbortHandle>,
+}
+
+impl SessionTable {
+    /// Allows at most `limit` sessions at a time. Their output goes to `spill` when it is too long.
+    pub fn new(processes: Arc<SharedProcesses>, spill: Option<Arc<Spill>>, limit: usize) -> Self {
+        Self { processes, spill, limit: limit.max(1), table: Mutex::default(), said: Mutex::default() }
+    }
+
+    /// Returns true if the note `text` about confinement was not reported yet, and records it.
+    pub fn is_first_mention(&self, text: &str) -> bool {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned())
+    }
+
+    /// Returns the spawner.
+    pub fn spawner(&self) -> &Spawner {
+        &self.processes.spawner
+    }
+
+    /// Starts a process. The caller polls the pump to drive the session; dropping the pump ends it.
+    pub async fn start(
+        &self,
+        command: ProcessCommand,
+        about: SessionOrigin,
+        permit: &Permit,
+    ) -> Result<(Arc<ProcessSession>, Pump), SpawnFault> {
+        let capture = Capture::new(self.spill.clone(), about.owner.clone());
+        let id = FIRST + self.processes.started.fetch_add(1, Ordering::Relaxed);
+        ProcessSession::begin(id, command, about, capture, self.spawner(), permit).await
+    }
+
+    /// Checks for room for another session; removes one that has ended if necessary.
+    pub fn make_room(&self) -> Result<(), SessionTableFull> {
+        let mut table = self.lock();
+        let mut kept = self.processes.kept();
+        kept.retain(|_, entry| !entry.session.is_over());
+        if table.len() + kept.len() < self.limit {
+            return Ok(());
+        }
+        // Numbers grow, so this is the oldest one.
+        let over = table.iter().find(|(_, entry)| entry.session.is_over()).map(|(&id, _)| id);
+        match over {
+            Some(id) => {
+                table.remove(&id);
+                Ok(())
+            }
+            None => Err(SessionTableFull(self.limit)),
+        }
+    }
+
+    /// Lets a session continue in its own task, where later calls find it.
+    pub fn adopt(&self, session: &Arc<ProcessSession>, pump: Pump) {
+        self.adopt_until(session, pump, None);
+    }
+
+    /// Lets a session continue in its own task, and ends it when the time limit is over.
+    pub fn adopt_until(&self, session: &Arc<ProcessSession>, mut pump: Pump, limit: Option<TimeLimit>) {
+        let ended = Arc::clone(session);
+        let moved = async move {
+            if let Some(TimeLimit { after, deadline }) = limit {
+                if tokio::time::timeout_at(deadline.into(), &mut pump).await.is_ok() {
+                    return;
+                }
+                ended.time_out(after);
+            }
+            pump.await;
+        };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a session outlives its call: it needs a task of its own"
+        )]
+        let moved_by = tokio::spawn(moved).abort_handle();
+        let entry = SessionEntry { session: Arc::clone(session), moved_by: Some(moved_by) };
+        self.lock().insert(session.id, entry);
+    }
+
+    /// Returns the session with this number, of this tool system or kept by another.
+    pub fn find(&self, id: u32) -> Option<Arc<ProcessSession>> {
+        let own = self.lock().get(&id).map(|entry| Arc::clone(&entry.session));
+        own.or_else(|| self.processes.kept().get(&id).map(|entry| Arc::clone(&entry.session)))
+    }
+
+    /// Returns all sessions, ordered by number.
+    pub fn all(&self) -> Vec<Arc<ProcessSession>> {
+        let of = |table: &BTreeMap<u32, SessionEntry>| -> Vec<Arc<ProcessSession>> {
+            table.values().map(|entry| Arc::clone(&entry.session)).collect()
+        };
+        let mut all = of(&self.processes.kept());
+        all.extend(of(&self.lock()));
+        all.sort_by_key(|session| session.id);
+        all
+    }
+
+    /// Forgets a session that is over.
+    pub fn forget(&self, id: u32) {
+        self.lock().remove(&id);
+        self.processes.kept().remove(&id);
+    }
+
+    /// Ends the sessions with the lifetime of a turn.
+    pub fn end_turn(&self) {
+        for session in self.all() {
+            if session.about.lifetime == Lifetime::Turn {
+                session.end(super::GRACE);
+            }
+        }
+    }
+
+    /// Ends all sessions except those to be kept, and waits until they are over.
+    pub async fn close(&self, at_most: Duration) {
+        let own = self.all().into_iter().filter(|session| session.about.lifetime != Lifetime::Keep);
+        let own: Vec<Arc<ProcessSession>> = own.collect();
+        own.iter().for_each(|session| session.end(super::GRACE));
+        let all_over = async {
+            for session in &own {
+                session.wait_until(ProcessSession::is_over).await;
+            }
+        };
+        let _some_will_not = tokio::time::timeout(at_most, all_over).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, SessionEntry>> {
+        // The map is consistent between any two statements.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ProcessSession {
+    /// Returns true if no process of it is left.
+    pub fn is_over(&self) -> bool {
+        matches!(self.stage(), SessionStage::Over { .. } | SessionStage::Lost)
+    }
+
+    /// Waits until the condition `it` holds. Some task must be driving the session.
+    pub async fn wait_until(&self, it: impl Fn(&Self) -> bool) {
+        let mut changed = self.subscribe();
+        // ends: when it holds; a session that is no longer driven is over
+        while !it(self) && changed.changed().await.is_ok() {}
+    }
+}
+
+impl Drop for SessionTable {
+    fn drop(&mut self) {
+        let table = std::mem::take(&mut *self.lock());
+        for (id, entry) in table {
+            if entry.session.about.lifetime == Lifetime::Keep && !entry.session.is_over() {
+                self.processes.kept().insert(id, entry);
+            } else if let Some(task) = entry.moved_by {
+                // Its pump is dropped; the supervisor notices, and kills.
+                task.abort();
+            }
+        }
+    }
+}

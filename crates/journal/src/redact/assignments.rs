@@ -1,0 +1,202 @@
+//! Finds secrets by the name they are assigned to: `password = …`, `Authorization: …`, `://user:…@`.
+//!
+//! Source code contains `token: &str` and `password = input()`, which must stay unchanged. A value therefore counts as
+//! a secret only if it looks like one. The weaker the evidence of its notation, the stricter the check of the value.
+
+use std::ops::Range;
+
+use super::non_secrets::{ValueNotation, is_code, is_placeholder, is_type_name};
+
+/// Bytes of a value that are checked; the rest of a longer value is redacted with them.
+const MAX_VALUE: usize = 512;
+const MAX_QUOTED: usize = 1024;
+/// Bytes of the name after the keyword that are checked.
+const MAX_NAME: usize = 64;
+
+/// The kind of name that a value is assigned to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SecretNameKind {
+    /// A name that only secrets have.
+    Password,
+    /// A name that other values have too, e.g. the tokens of a parser.
+    Token,
+}
+
+impl SecretNameKind {
+    /// Returns the label that replaces a secret of this kind.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Password => "password",
+            Self::Token => "secret",
+        }
+    }
+}
+
+/// Returns the range of the value that is assigned to the name around `word`.
+pub(super) fn assigned_value(text: &[u8], word: Range<usize>, key: SecretNameKind) -> Option<Range<usize>> {
+    let name_end = word.end + suffix(&text[word.end..])?;
+    let sign = AssignmentOperator::after(text, name_end)?;
+    match text.get(sign.end) {
+        Some(quote @ (b'"' | b'\'' | b'`')) => quoted(text, sign.end + 1, *quote, key),
+        _ => bare(text, word, key, &sign),
+    }
+}
+
+/// Returns whether a JSON member is a secret, judged by its name and its text.
+pub(super) fn is_secret_member(name: &str, text: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let words = [
+        ("password", SecretNameKind::Password),
+        ("passwd", SecretNameKind::Password),
+        ("secret", SecretNameKind::Token),
+    ];
+    let words = words
+        .into_iter()
+        .chain(["token", "api_key", "api-key", "apikey"].map(|word| (word, SecretNameKind::Token)));
+    let mut named = words.filter_map(|(word, key)| Some((lower.rfind(word)? + word.len(), key)));
+    named.any(|(end, key)| {
+        let is_name = suffix(&lower.as_bytes()[end..]) == Some(lower.len() - end);
+        is_name && is_secret(text.as_bytes(), ValueNotation::Quoted, key)
+    })
+}
+
+/// Returns the range of the credentials after `Authorization`, without the scheme.
+pub(super) fn authorization_credentials(text: &[u8], after: usize) -> Option<Range<usize>> {
+    const SCHEMES: [&[u8]; 3] = [b"bearer", b"basic", b"token"];
+    let sign = AssignmentOperator::after(text, after)?;
+    let at =
+        sign.end + text.get(sign.end..)?.iter().take_while(|byte| b"\"'`".contains(byte)).take(1).count();
+    let fits =
+        |scheme: &&[u8]| text[at..].get(..scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme));
+    let scheme = SCHEMES.iter().find(|scheme| fits(scheme))?;
+    let blanks = blanks(text, at + scheme.len());
+    let start = at + scheme.len() + blanks;
+    let is_letter = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(byte);
+    let length = text[start..].iter().take_while(is_letter).count();
+    (blanks > 0 && length >= 8).then(|| start..start + length)
+}
+
+/// Returns the range of the password of a URL; `after` is the position behind `://`.
+pub(super) fn url_password(text: &[u8], after: usize) -> Option<Range<usize>> {
+    const MAX: usize = 256;
+    let is_letter = |byte: &&u8| !byte.is_ascii_whitespace() && !b"/\"'`<>\\?#".contains(byte);
+    let user =
+        text[after..].iter().take(MAX).take_while(is_letter).take_while(|byte| !b":@".contains(byte)).count();
+    let start = after + user + 1;
+    if text.get(start - 1) != Some(&b':') {
+        return None;
+    }
+    let length = text[start..].iter().take(MAX).take_while(is_letter).count();
+    let password = &text[start..start + length];
+    // A password may contain `@`, so it extends to the last one.
+    let password = &password[..password.iter().rposition(|byte| *byte == b'@')?];
+    (!password.is_empty() && !is_placeholder(password)).then(|| start..start + password.len())
+}
+
+/// The assignment operator between a name and its value.
+struct AssignmentOperator {
+    end: usize,
+    /// Set if the value directly follows an `=`, as in a shell or a URL.
+    is_tight: bool,
+}
+
+impl AssignmentOperator {
+    fn after(text: &[u8], name_end: usize) -> Option<Self> {
+        let mut at = name_end;
+        at += usize::from(matches!(text.get(at), Some(b'"' | b'\'' | b'`')));
+        let before = blanks(text, at);
+        at += before;
+        let length = match (text.get(at)?, text.get(at + 1)) {
+            (b'=', Some(b'=' | b'~')) | (b':', Some(b':')) => return None,
+            (b'=', Some(b'>')) | (b':', Some(b'=')) => 2,
+            (b'=' | b':', _) => 1,
+            _ => return None,
+        };
+        let after = blanks(text, at + length);
+        let is_tight = text[at] == b'=' && length == 1 && before + after == 0 && at == name_end;
+        Some(Self { end: at + length + after, is_tight })
+    }
+}
+
+fn blanks(text: &[u8], at: usize) -> usize {
+    const MOST: usize = 64;
+    text.iter().skip(at).take(MOST).take_while(|byte| **byte == b' ' || **byte == b'\t').count()
+}
+
+/// Returns the length of a suffix that still makes the name a secret's name: not `tokens`, not `password_hash`.
+fn suffix(rest: &[u8]) -> Option<usize> {
+    const ENDS: [&[u8]; 8] =
+        [b"_key", b"key", b"_access_key", b"accesskey", b"_key_base", b"_value", b"-key", b"-access-key"];
+    let length = rest
+        .iter()
+        .take(MAX_NAME)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte))
+        .count();
+    let end = &rest[..length];
+    let is_number = end.iter().all(|byte| byte.is_ascii_digit() || *byte == b'_');
+    (is_number || ENDS.iter().any(|known| end.eq_ignore_ascii_case(known))).then_some(length)
+}
+
+fn quoted(text: &[u8], start: usize, quote: u8, key: SecretNameKind) -> Option<Range<usize>> {
+    let rest = &text[start..text.len().min(start + MAX_QUOTED)];
+    let length = rest.iter().position(|byte| *byte == quote || *byte == b'\n')?;
+    let is_closed = rest[length] == quote;
+    (is_closed && is_secret(&rest[..length], ValueNotation::Quoted, key)).then(|| start..start + length)
+}
+
+fn bare(
+    text: &[u8],
+    word: Range<usize>,
+    key: SecretNameKind,
+    sign: &AssignmentOperator,
+) -> Option<Range<usize>> {
+    let is_end = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`<>(){}[],;|&\\".contains(byte);
+    let rest = &text[sign.end..];
+    let length = rest.iter().take(MAX_VALUE).take_while(|byte| !is_end(byte)).count();
+    let (value, next) = (&rest[..length], rest.get(length).copied().unwrap_or(b'\n'));
+    let is_shouted = !text[word].iter().any(u8::is_ascii_lowercase);
+    let written = match (sign.is_tight, is_shouted) {
+        (true, true) => ValueNotation::Shouted,
+        (true, false) => ValueNotation::Tight,
+        (false, _) => ValueNotation::Loose,
+    };
+    // The value continues as a call, an index or a generic type.
+    let goes_on = b"([{<\\".contains(&next);
+    let ends_line = matches!(next, b'\n' | b'\r') || rest[length..].starts_with(b" #");
+    let is_place = written != ValueNotation::Loose || ends_line;
+    if goes_on || !is_place || !is_secret(value, written, key) {
+        return None;
+    }
+    let more = rest[length..].iter().take_while(|byte| !is_end(byte)).count();
+    Some(sign.end..sign.end + length + more)
+}
+
+/// Returns whether a value is a secret rather than a word, an identifier or a piece of code.
+fn is_secret(value: &[u8], written: ValueNotation, key: SecretNameKind) -> bool {
+    let has = |is: fn(&u8) -> bool| value.iter().any(is);
+    let is_mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+    let has_sign = has(|byte| byte.is_ascii_punctuation() && !b"_-./".contains(byte));
+    let is_long = value.len() >= 8;
+    // A value with whitespace is a sentence.
+    if is_placeholder(value) || has(u8::is_ascii_whitespace) {
+        return false;
+    }
+    match (written, key) {
+        (ValueNotation::Quoted, SecretNameKind::Password) => value.len() >= 4,
+        (ValueNotation::Quoted, SecretNameKind::Token) => is_long && is_mixed && !is_code(value),
+        (ValueNotation::Shouted, SecretNameKind::Password) => value.len() >= 4,
+        (ValueNotation::Shouted, SecretNameKind::Token) => {
+            is_long && (is_mixed || has_sign || value.len() >= 16) && !is_code(value)
+        }
+        (ValueNotation::Tight, SecretNameKind::Password) => {
+            value.len() >= 4 && (is_mixed || has_sign) && !is_code(value)
+        }
+        (ValueNotation::Tight, SecretNameKind::Token) => is_long && is_mixed && !is_code(value),
+        (ValueNotation::Loose, SecretNameKind::Password) => {
+            value.len() >= 6 && (is_mixed || has_sign) && !is_code(value) && !is_type_name(value)
+        }
+        (ValueNotation::Loose, SecretNameKind::Token) => {
+            is_long && is_mixed && !is_code(value) && !is_type_name(value)
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Lists the sessions of a journal directory with a summary of each, and finds a session by id prefix.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::chain::MAX_LINE;
+use crate::fault::JournalFault;
+use crate::private_file::{self, JournalDirectory};
+use crate::session_id::SessionId;
+
+/// Bytes of a journal that are scanned; later entries are not counted.
+const MAX_LOOK: u64 = 64 << 20;
+/// Bytes of the end that are scanned too if a journal is longer.
+const END: u64 = 64 << 10;
+/// Maximum characters of the first prompt.
+const LETTERS: usize = 80;
+
+/// The summary of a session that has a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSummary {
+    /// The session id.
+    pub id: SessionId,
+    /// The path of its journal.
+    pub path: PathBuf,
+    /// The start time; empty if the journal has no entries.
+    pub started: String,
+    /// The time of the last entry.
+    pub last: String,
+    /// The last working directory; empty if the journal names none.
+    pub cwd: String,
+    /// The number of user prompts.
+    pub prompts: u64,
+    /// The start of the first prompt, on one line.
+    pub first_prompt: String,
+    /// The number of tool calls.
+    pub calls: u64,
+    /// The reason for the end; `None` if the session continues or was not ended properly.
+    pub ended: Option<String>,
+    /// The reason for the interruption of the last turn, if it was interrupted.
+    pub interrupted: Option<String>,
+    /// The agent path, if the session belongs to a subagent.
+    pub agent: Option<String>,
+    /// Set if a process writes to the journal, as far as the kernel tells.
+    pub is_open: bool,
+}
+
+/// Lists up to `at_most` sessions that have a journal in `directory`, newest first. Journals are not verified;
+/// [`verify`](crate::verify) does that. A journal that cannot be read is listed by its id alone.
+///
+/// # Errors
+///
+/// If the directory cannot be read. A missing directory is empty.
+pub fn list_sessions(directory: &Path, at_most: usize) -> Result<Vec<SessionSummary>, JournalFault> {
+    let Some((open, ids)) = sessions(directory)? else { return Ok(Vec::new()) };
+    Ok(ids.into_iter().take(at_most).map(|id| listed(&open, directory, id)).collect())
+}
+
+/// Returns the ids of all sessions that have a journal in `directory`, newest first.
+///
+/// # Errors
+///
+/// If the directory cannot be read. A missing directory is empty.
+pub fn session_ids(directory: &Path) -> Result<Vec<SessionId>, JournalFault> {
+    Ok(sessions(directory)?.map(|(_, ids)| ids).unwrap_or_default())
+}
+
+/// Finds the only session in `directory` whose id begins with `prefix`.
+///
+/// # Errors
+///
+/// If no session matches, or several.
+pub fn find_session(directory: &Path, prefix: &str) -> Result<SessionId, JournalFault> {
+    let prefix = prefix.trim();
+    let mut found = session_ids(directory)?;
+    found.retain(|id| !prefix.is_empty() && id.as_str().starts_with(prefix));
+    let prefix = || prefix.chars().take(LETTERS).collect();
+    match found.len() {
+        0 => Err(JournalFault::NoSession { prefix: prefix() }),
+        1 => Ok(found.swap_remove(0)),
+        _ => Err(JournalFault::SeveralSessions { prefix: prefix(), found }),
+    }
+}
+
+/// Opens the directory and returns all session ids, newest first; `None` if it is missing.
+fn sessions(path: &Path) -> Result<Option<(JournalDirectory, Vec<SessionId>)>, JournalFault> {
+    let unusable = |source| JournalFault::Unusable { path: path.to_owned(), source };
+    let directory = match JournalDirectory::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(unusable)?,
+    };
+    let names = directory.file_names().map_err(unusable)?;
+    let mut ids: Vec<SessionId> = names.iter().filter_map(|name| SessionId::from_file_name(name)).collect();
+    ids.sort_unstable_by(|one, other| other.cmp(one));
+    Ok(Some((directory, ids)))
+}
+
+fn listed(directory: &JournalDirectory, path: &Path, id: SessionId) -> SessionSummary {
+    let path = path.join(id.file_name());
+    let mut sketch = SummaryBuilder::default();
+    if let Ok(file) = directory.open_for_reading(&id.file_name()) {
+        // Facts found before a read error are still valid.
+        let _fault = sketch.scan_file(&file);
+        sketch.is_open = private_file::is_locked(&file);
+    }
+    let SummaryBuilder {
+        started,
+        last,
+        cwd,
+        prompts,
+        first_prompt,
+        calls,
+        ended,
+        interrupted,
+        agent,
+        is_open,
+    } = sketch;
+    SessionSummary {
+        id,
+        path,
+        started,
+        last,
+        cwd,
+        prompts,
+        first_prompt,
+        calls,
+        ended,
+        interrupted,
+        agent,
+        is_open,
+    }
+}
+
+/// The facts collected from a journal so far.
+#[derive(Default)]
+struct SummaryBuilder {
+    started: String,
+    last: String,
+    cwd: String,
+    prompts: u64,
+    first_prompt: String,
+    calls: u64,
+    ended: Option<String>,
+    interrupted: Option<String>,
+    agent: Option<String>,
+    is_open: bool,
+}
+
+impl SummaryBuilder {
+    fn scan_file(&mut self, file: &File) -> io::Result<()> {
+        let length = file.metadata()?.len();
+        self.lines(file.take(MAX_LOOK))?;
+        if length > MAX_LOOK {
+            let mut end = file;
+            end.seek(SeekFrom::Start(length.saturating_sub(END).max(MAX_LOOK)))?;
+            let (prompts, calls) = (self.prompts, self.calls);
+            self.lines(end.take(END))?;
+            // Entries between the two scans were not counted, so neither are these.
+            (self.prompts, self.calls) = (prompts, calls);
+        }
+        Ok(())
+    }
+
+    fn lines(&mut self, source: impl Read) -> io::Result<()> {
+        let mut reader = BufReader::new(source);
+        let mut line = Vec::new();
+        // ends: with the source, which is bounded
+        while reader.by_ref().take(MAX_LINE as u64).read_until(b'\n', &mut line)? > 0 {
+            if line.last() == Some(&b'\n') {
+                self.line(&line);
+            }
+            line.clear();
+        }
+        Ok(())
+    }
+
+    /// Reads the fixed start of a line, and parses only the few lines whose content is needed.
+    fn line(&mut self, line: &[u8]) {
+        let Some((at, kind)) = beginning(line) else { return };
+        if self.started.is_empty() {
+            at.clone_into(&mut self.started);
+        }
+        at.clone_into(&mut self.last);
+        self.ended = None;
+        match kind {
+            b"session" => {
+                self.cwd = member(line, "cwd");
+                self.interrupted = None;
+            }
+            b"prompt" => {
+                self.interrupted = None;
+                if self.prompts == 0 {
+                    self.first_prompt = one_line(&member(line, "text"));
+                }
+                self.prompts += 1;
+            }
+            b"agent" => self.agent = Some(member(line, "path")),
+            b"call" => self.calls += 1,
+            b"interrupted" => self.interrupted = Some(member(line, "why")),
+            b"end" => self.ended = Some(member(line, "why")),
+            _ => {}
+        }
+    }
+}
+
+/// Returns the time and the kind of a line: `{"seq":3,"at":"…","kind":"call",…`.
+fn beginning(line: &[u8]) -> Option<(&str, &[u8])> {
+    let rest = line.strip_prefix(b"{\"seq\":")?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = rest.get(digits..)?.strip_prefix(b",\"at\":\"")?;
+    let at = rest.split(|byte| *byte == b'"').next()?;
+    let rest = rest.get(at.len()..)?.strip_prefix(b"\",\"kind\":\"")?;
+    Some((str::from_utf8(at).ok()?, rest.split(|byte| *byte == b'"').next()?))
+}
+
+fn member(line: &[u8], name: &str) -> String {
+    let value: Value = serde_json::from_slice(line).unwrap_or_default();
+    value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn one_line(text: &str) -> String {
+    // Enough text for all characters, however much whitespace a usual prompt contains.
+    let start = &text[..text.floor_char_boundary(LETTERS * 64)];
+    let words: Vec<&str> = start.split_whitespace().take(LETTERS).collect();
+    words.join(" ").chars().take(LETTERS).collect()
+}

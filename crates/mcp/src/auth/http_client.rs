@@ -1,0 +1,159 @@
+//! HTTP client of a server: sends the token, renews it once on 401, and follows redirects only within the origin.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+
+use http::{HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{StatusCode, Url};
+use rmcp::model::ClientJsonRpcMessage;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+
+use super::http_post::HttpPost;
+use super::sse_events::{SseEvents, SseReconnects};
+use super::{TokenProvider, url_policy};
+use crate::json_limits::LONGEST_MESSAGE;
+
+pub(super) type McpHttpError = StreamableHttpError<reqwest::Error>;
+pub(super) type RequestHeaders = HashMap<HeaderName, HeaderValue>;
+
+/// Maximum number of redirects within the origin.
+const HOPS: usize = 10;
+
+/// Sends requests to one server. Tokens never go to another origin, because redirects to one are not followed.
+#[derive(Clone)]
+pub(crate) struct AuthorizedHttpClient {
+    http: reqwest::Client,
+    keys: Option<Arc<TokenProvider>>,
+    silence: SseReconnects,
+}
+
+impl AuthorizedHttpClient {
+    /// Creates a client for the server at `url`.
+    pub(crate) fn new(url: &str, keys: Option<TokenProvider>) -> Result<Self, String> {
+        crate::tls::install_provider();
+        let mut http = reqwest::Client::builder().redirect(at_home());
+        // Loopback traffic must not go through a proxy.
+        if url_policy::is_loopback_url(url) {
+            http = http.no_proxy();
+        }
+        let http = http.build().map_err(|error| error.to_string())?;
+        Ok(Self { http, keys: keys.map(Arc::new), silence: SseReconnects::default() })
+    }
+
+    /// Sends with the token `fixed` or the stored one. If the stored one is rejected, renews it and sends once more.
+    async fn with<T, F>(
+        &self,
+        fixed: Option<String>,
+        send: impl Fn(Option<String>) -> F,
+    ) -> Result<T, McpHttpError>
+    where
+        F: Future<Output = Result<T, McpHttpError>>,
+    {
+        let Some(keys) = self.keys.as_ref().filter(|_| fixed.is_none()) else { return send(fixed).await };
+        let token = keys.access_token().await?;
+        let outcome = match (send(token.clone()).await, token) {
+            (Err(StreamableHttpError::AuthRequired(challenge)), Some(stale)) => {
+                match keys.renew_token(&stale, Some(&challenge.www_authenticate_header)).await? {
+                    Some(token) => send(Some(token)).await,
+                    None => Err(StreamableHttpError::AuthRequired(challenge)),
+                }
+            }
+            (outcome, _) => outcome,
+        };
+        if let Err(StreamableHttpError::InsufficientScope(missing)) = &outcome
+            && let Some(scopes) = missing.get_required_scope()
+        {
+            keys.remember_missing_scopes(scopes).await?;
+        }
+        outcome
+    }
+}
+
+/// Follows redirects only within the origin, and only those that keep the method and the body.
+fn at_home() -> Policy {
+    Policy::custom(|attempt| {
+        let same = |a: &Url, b: &Url| a.origin() == b.origin();
+        let kept =
+            [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT].contains(&attempt.status());
+        match attempt.previous().last() {
+            Some(from) if kept && same(from, attempt.url()) && attempt.previous().len() <= HOPS => {
+                attempt.follow()
+            }
+            _ => attempt.stop(),
+        }
+    })
+}
+
+impl StreamableHttpClient for AuthorizedHttpClient {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: RequestHeaders,
+    ) -> Result<StreamableHttpPostResponse, McpHttpError> {
+        let post = HttpPost { uri, message, session, headers };
+        self.with(token, |token| post.send(&self.http, token)).await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: RequestHeaders,
+        _: usize,
+    ) -> Result<StreamableHttpPostResponse, McpHttpError> {
+        // Our own limits include this one.
+        self.post_message(uri, message, session, token, headers).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        headers: RequestHeaders,
+    ) -> Result<(), McpHttpError> {
+        let send = |token| self.http.delete_session(uri.clone(), session.clone(), token, headers.clone());
+        self.with(token, send).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        token: Option<String>,
+        headers: RequestHeaders,
+    ) -> Result<SseEvents, McpHttpError> {
+        self.get_stream_with_max_sse_event_size(uri, session, last, token, headers, LONGEST_MESSAGE).await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        token: Option<String>,
+        headers: RequestHeaders,
+        longest: usize,
+    ) -> Result<SseEvents, McpHttpError> {
+        if !self.silence.wait_to_reconnect().await {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        let send = |token| {
+            let (uri, session, last) = (uri.clone(), session.clone(), last.clone());
+            self.http.get_stream_with_max_sse_event_size(uri, session, last, token, headers.clone(), longest)
+        };
+        Ok(self.silence.filter_events(self.with(token, send).await?))
+    }
+}

@@ -1,0 +1,190 @@
+//! Reads the SSE events of an HTTP server, with size limits and reconnect backoff.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::stream::{BoxStream, Stream, StreamExt, unfold};
+use hyper::body::Bytes;
+use reqwest::Response;
+use rmcp::model::RequestId;
+use sse_stream::{Error, Sse, SseStream};
+
+use super::http_post::unread_answer_error;
+use crate::json_limits::{self, JsonExcess, LONGEST_MESSAGE};
+
+pub(super) type SseEvents = BoxStream<'static, Result<Sse, Error>>;
+
+/// The shortest and the longest pause before a closed stream is reopened.
+const PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// A stream that lived this long resets the reconnect counter.
+const LIVED: Duration = Duration::from_secs(30);
+/// Maximum number of consecutive streams without an event.
+const MOST_SILENT: u32 = 20;
+
+/// Returns the events of an answer to the request `asked`. An error response to that request replaces an oversized
+/// event.
+pub(super) fn answer_events(answer: Response, asked: Option<RequestId>) -> SseEvents {
+    let events = SseStream::from_bytes_stream(bytes(answer).boxed());
+    let read = move |event: Result<Sse, Error>| {
+        let told = |excess| match &asked {
+            Some(id) => Sse::default()
+                .data(serde_json::to_string(&unread_answer_error(id.clone(), excess)).unwrap_or_default()),
+            None => Sse::default(),
+        };
+        match event {
+            Err(Error::Utf8Parse(_)) => Ok(told(JsonExcess::Bytes)),
+            Err(error) => excess(&error).map(told).ok_or(error),
+            Ok(event) => Ok(bounded(event).unwrap_or_else(told)),
+        }
+    };
+    events.map(read).boxed()
+}
+
+fn excess(error: &Error) -> Option<JsonExcess> {
+    match error {
+        Error::Body(error) => match error.downcast_ref()? {
+            SseReadError::Excess(excess) => Some(*excess),
+            SseReadError::Failed(_) => None,
+        },
+        _ => None,
+    }
+}
+
+/// Checks the size of an event, and clamps its retry pause.
+fn bounded(mut event: Sse) -> Result<Sse, JsonExcess> {
+    event.retry =
+        event.retry.map(|pause| Duration::from_millis(pause).clamp(PAUSE, LONGEST_PAUSE)).map(millis);
+    json_limits::check_message(event.data.as_deref().unwrap_or_default().as_bytes())?;
+    Ok(event)
+}
+
+fn millis(pause: Duration) -> u64 {
+    u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The error that ends a stream.
+#[derive(Debug, thiserror::Error)]
+enum SseReadError {
+    #[error(transparent)]
+    Excess(#[from] JsonExcess),
+    #[error(transparent)]
+    Failed(#[from] reqwest::Error),
+}
+
+/// Returns the bytes of an answer, until an event is too long.
+fn bytes(answer: Response) -> impl Stream<Item = Result<Bytes, SseReadError>> {
+    unfold(Some((answer, SseEventSize::default())), |open| async {
+        let (mut answer, mut event) = open?;
+        match answer.chunk().await {
+            Ok(None) => None,
+            Ok(Some(chunk)) => match event.grows(&chunk) {
+                Ok(()) => Some((Ok(chunk), Some((answer, event)))),
+                Err(excess) => Some((Err(excess.into()), None)),
+            },
+            Err(error) => Some((Err(error.into()), None)),
+        }
+    })
+}
+
+/// Size of the event that is being received. An empty line ends an event.
+#[derive(Default)]
+struct SseEventSize {
+    bytes: usize,
+    line: usize,
+}
+
+impl SseEventSize {
+    fn grows(&mut self, chunk: &[u8]) -> Result<(), JsonExcess> {
+        for byte in chunk {
+            match byte {
+                b'\r' => {}
+                b'\n' if self.line == 0 => self.bytes = 0,
+                b'\n' => self.line = 0,
+                _ => (self.bytes, self.line) = (self.bytes + 1, self.line + 1),
+            }
+            if self.bytes > LONGEST_MESSAGE {
+                return Err(JsonExcess::Long);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Counts the streams opened since the last event or long-lived stream, and holds the time of the last one.
+#[derive(Clone, Default)]
+pub(super) struct SseReconnects(Arc<Mutex<(u32, Option<Instant>)>>);
+
+impl SseReconnects {
+    fn kept(&self) -> MutexGuard<'_, (u32, Option<Instant>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits before the next stream is opened. Returns `false` if there were too many.
+    pub(super) async fn wait_to_reconnect(&self) -> bool {
+        let before = {
+            let mut kept = self.kept();
+            if kept.1.is_some_and(|opened| opened.elapsed() > LIVED) {
+                kept.0 = 0;
+            }
+            kept.0 += 1;
+            kept.0 - 1
+        };
+        if before > MOST_SILENT {
+            return false;
+        }
+        let pause = Self::pause(before);
+        // Even a zero sleep costs a timer tick, and events during it would be lost.
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
+        self.kept().1 = Some(Instant::now());
+        true
+    }
+
+    /// The first two streams are a stream and its continuation, so neither waits.
+    fn pause(before: u32) -> Duration {
+        let doubled = before.checked_sub(2).map(|more| PAUSE * 2_u32.saturating_pow(more.min(16)));
+        doubled.unwrap_or_default().min(LONGEST_PAUSE)
+    }
+
+    /// Returns the events of a stream without the oversized ones. An event resets the counter.
+    pub(super) fn filter_events(&self, events: SseEvents) -> SseEvents {
+        let silence = self.clone();
+        let read = move |event: Result<Sse, Error>| {
+            let event = event.map(|event| {
+                bounded(event).unwrap_or_else(|excess| {
+                    tracing::warn!(%excess, "an event of a server was left out");
+                    Sse::default()
+                })
+            });
+            if event.as_ref().is_ok_and(|event| event.data.as_ref().is_some_and(|data| !data.is_empty())) {
+                silence.kept().0 = 0;
+            }
+            event
+        };
+        events.map(read).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reconnect_pauses_are_clamped_and_grow() {
+        let pause = |retry: u64| bounded(Sse::default().retry(retry)).unwrap().retry;
+        assert_eq!([0, 999, 5_000, u64::MAX].map(pause), [1_000, 1_000, 5_000, 60_000].map(Some));
+        let pauses: Vec<u64> = (0..10).map(|before| SseReconnects::pause(before).as_secs()).collect();
+        assert_eq!(pauses, [0, 0, 1, 2, 4, 8, 16, 32, 60, 60]);
+    }
+
+    #[test]
+    fn an_event_is_as_long_as_its_lines() {
+        let mut event = SseEventSize::default();
+        let line = [b"data: ".to_vec(), b"x".repeat(1 << 20), b"\n".to_vec()].concat();
+        assert!((0..100).all(|_| event.grows(&line).is_ok() && event.grows(b"\r\n").is_ok()));
+        assert!((0..15).all(|_| event.grows(&line).is_ok()));
+        assert_eq!(event.grows(&line), Err(JsonExcess::Long));
+    }
+}

@@ -1,0 +1,165 @@
+//! Drives one call of a client: forwards its updates, requests its input, and returns its answer.
+#![expect(deprecated, reason = "only the older era has logs, and it is served too")]
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::time::Duration;
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolResponse, ClientCapabilities, InputRequiredResult, LoggingMessageNotificationParam,
+    ProgressNotificationParam, ProtocolVersion,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
+use tool::BoxFuture;
+
+use super::parked_calls::{CallDigest, ParkedCall};
+use super::tool_host::{CallStep, CallUpdate, ClientInputBatch, RunningCall};
+use super::{SharedServerState, client_requests, to_rmcp};
+
+/// Time limit for cancelling a request at the client.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// The protocol era, which determines how a client is asked for input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProtocolEra {
+    /// With a request of the server, while the call waits.
+    Sessions,
+    /// With the result of the call; the client then repeats the call with its input.
+    Stateless,
+}
+
+impl ProtocolEra {
+    pub(super) fn from_context(context: &RequestContext<RoleServer>) -> Self {
+        let stateless = context
+            .protocol_version()
+            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+        if stateless { Self::Stateless } else { Self::Sessions }
+    }
+}
+
+/// A call and the request that it answers.
+pub(super) struct CallDriver<'a> {
+    pub(super) shared: &'a SharedServerState,
+    pub(super) context: &'a RequestContext<RoleServer>,
+    pub(super) about: CallDigest,
+    /// Input that came with the request.
+    pub(super) brought: BTreeMap<String, Value>,
+}
+
+impl CallDriver<'_> {
+    /// Drives a call until it is answered, or parks it until the client returns with its input.
+    pub(super) async fn run(mut self, waiting: ParkedCall) -> Result<CallToolResponse, ErrorData> {
+        let ParkedCall { mut running, ask } = waiting;
+        let era = ProtocolEra::from_context(self.context);
+        let mut asking: Option<BoxFuture<'_, ()>> = None;
+        let mut step = ask.map(CallStep::Ask);
+        // ends: with the call, which is dropped when the request is cancelled
+        loop {
+            let next = match step.take() {
+                Some(step) => step,
+                None => tokio::select! {
+                    next = running.next() => next,
+                    () = answered(&mut asking) => {
+                        asking = None;
+                        continue;
+                    }
+                    () = self.context.ct.cancelled() => {
+                        drop(running);
+                        withdrawn(asking).await;
+                        return Err(ErrorData::internal_error("the call was given up", None));
+                    }
+                },
+            };
+            match next {
+                CallStep::Tell(tell) => self.tell(tell).await,
+                CallStep::Needs(request) => return Err(to_rmcp::missing_capability(&request)),
+                CallStep::Done(reply) => {
+                    withdrawn(asking).await;
+                    return Ok(to_rmcp::to_call_result(reply).into());
+                }
+                CallStep::Ask(ask) => match (self.settle(ask)?, era) {
+                    (None, _) => {}
+                    (Some(ask), ProtocolEra::Stateless) => return self.park(running, ask),
+                    (Some(ask), ProtocolEra::Sessions) => {
+                        asking = Some(Box::pin(client_requests::ask_all(self.context.peer.clone(), ask)));
+                    }
+                },
+            }
+        }
+    }
+
+    /// Resolves requests that need no client: those no longer needed, unsupported by the client, or answered with the
+    /// request.
+    fn settle(&mut self, mut ask: ClientInputBatch) -> Result<Option<ClientInputBatch>, ErrorData> {
+        if ask.answer.is_closed() {
+            return Ok(None);
+        }
+        let capabilities: ClientCapabilities = self.context.client_capabilities().unwrap_or_default();
+        ask.requests.retain(|_, request| client_requests::can_ask(&capabilities, request));
+        if !ask.requests.keys().all(|name| self.brought.contains_key(name)) {
+            return Ok(Some(ask));
+        }
+        let brought = std::mem::take(&mut self.brought);
+        let answers: BTreeMap<String, Value> =
+            brought.into_iter().filter(|(name, _)| ask.requests.contains_key(name)).collect();
+        if let Some((name, _)) = answers.iter().find(|(_, answer)| !answer.is_object()) {
+            let why = format!("the input response `{name}` is no object");
+            return Err(ErrorData::invalid_params(why, None));
+        }
+        let _nobody_waits = ask.answer.send(answers);
+        Ok(None)
+    }
+
+    /// Parks the call until its client returns.
+    fn park(
+        &self,
+        running: Box<dyn RunningCall>,
+        ask: ClientInputBatch,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let inputs = to_rmcp::input_requests(&ask.requests)?;
+        let waiting = ParkedCall { running, ask: Some(ask) };
+        let note = self.shared.parked.park(&self.about, waiting);
+        let note = note.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(InputRequiredResult::new(Some(inputs), Some(note)).into())
+    }
+
+    async fn tell(&self, tell: CallUpdate) {
+        let peer = &self.context.peer;
+        let told = match tell {
+            CallUpdate::Progress { done, total, text } => {
+                let Some(token) = self.context.meta.get_progress_token() else { return };
+                let mut progress = ProgressNotificationParam::new(token, done);
+                (progress.total, progress.message) = (total, text);
+                peer.notify_progress(progress).await
+            }
+            // Clients of the stateless era would have to request logs.
+            CallUpdate::Log { .. } if ProtocolEra::from_context(self.context) == ProtocolEra::Stateless => {
+                return;
+            }
+            CallUpdate::Log { level, data } => {
+                let Ok(level) = serde_json::from_value(Value::String(level)) else { return };
+                peer.notify_logging_message(LoggingMessageNotificationParam::new(level, data)).await
+            }
+        };
+        if let Err(error) = told {
+            tracing::debug!(%error, "the client was not told");
+        }
+    }
+}
+
+/// Lets the client receive the cancellation of a request whose call is over.
+async fn withdrawn(asking: Option<BoxFuture<'_, ()>>) {
+    if let Some(asking) = asking {
+        let _too_late = tokio::time::timeout(LAST_WORDS, asking).await;
+    }
+}
+
+/// Resolves when the client has answered; never if no request is open.
+async fn answered(asking: &mut Option<BoxFuture<'_, ()>>) {
+    match asking {
+        Some(asking) => asking.await,
+        None => pending().await,
+    }
+}

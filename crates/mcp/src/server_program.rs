@@ -1,0 +1,72 @@
+//! A server program and the end of its standard error.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::server_config::LaunchedServer;
+
+/// Bytes kept of standard error.
+const LAST_WORDS: usize = 4 << 10;
+/// Time limit for the rest of it.
+const MOMENT: Duration = Duration::from_millis(200);
+
+/// A program and its last error output.
+pub(crate) struct ServerProgram {
+    pub(crate) running: Box<dyn LaunchedServer>,
+    pub(crate) words: StderrTail,
+}
+
+impl ServerProgram {
+    pub(crate) fn new(running: Box<dyn LaunchedServer>, errors: pipe::Receiver) -> Self {
+        Self { running, words: StderrTail::spawn_reader(errors) }
+    }
+}
+
+/// The end of a program's standard error. All of it is read, so that the program never blocks on it.
+pub(crate) struct StderrTail {
+    kept: Arc<Mutex<Vec<u8>>>,
+    /// Cancelled when the output has ended.
+    all: CancellationToken,
+}
+
+impl StderrTail {
+    fn spawn_reader(mut errors: pipe::Receiver) -> Self {
+        let words = Self { kept: Arc::default(), all: CancellationToken::new() };
+        let (kept, all) = (Arc::clone(&words.kept), words.all.clone().drop_guard());
+        crate::background_task::spawn(async move {
+            let _all = all;
+            let mut buffer = [0; 8 << 10];
+            // ends: with the program
+            while let Ok(read @ 1..) = errors.read(&mut buffer).await {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend_from_slice(&buffer[..read]);
+                let more = kept.len().saturating_sub(LAST_WORDS);
+                kept.drain(..more);
+            }
+        });
+        words
+    }
+
+    /// Appends the last error line to the reason `why`.
+    pub(crate) async fn append_to(&self, why: &str) -> String {
+        // A program that has just ended may have unread output.
+        let _or_not = timeout(MOMENT, self.all.cancelled()).await;
+        match self.last() {
+            Some(words) => format!("{why}; it last said: {words}"),
+            None => why.to_owned(),
+        }
+    }
+
+    /// Returns the last line that is not empty.
+    fn last(&self) -> Option<String> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&kept);
+        let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+        Some(line.chars().filter(|letter| !policy::is_invisible(*letter)).take(300).collect())
+    }
+}

@@ -1,0 +1,229 @@
+//! Resolves and checks the steps of a commit before anything is written, and turns them into moves.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode};
+use rustix::io::Errno;
+
+use super::commit_record::{
+    CommitRecord, FileFingerprint, RecordStore, RecordedDir, RecordedMove, RecordedPath,
+};
+use super::resolve::{OpenDir, ResolvedName, changed_refusal, io_refusal, refuse_path};
+use super::syscalls::{self, FileStatus, InodeId};
+use super::{DiskTree, FileAccess, HardLinkPolicy};
+use crate::file_tree::{CommitStep, FileRefusal};
+
+/// If none of these bits is set, the file is meant to stay unchanged.
+const WRITE: Mode = Mode::WUSR.union(Mode::WGRP).union(Mode::WOTH);
+
+/// The moves of a commit, with the open directories for them.
+#[derive(Debug)]
+pub(super) struct CommitPlan<'a> {
+    pub(super) record: CommitRecord,
+    /// The open directories, by their index in the record; `None` until a missing one is created.
+    pub(super) dirs: Vec<Option<OwnedFd>>,
+    /// The steps, by the indices of their moves.
+    pub(super) steps: Vec<&'a CommitStep>,
+}
+
+/// The directories, names and files of the steps so far.
+#[derive(Default)]
+struct PlannedNames {
+    folders: HashMap<InodeId, usize>,
+    made: HashMap<PathBuf, usize>,
+    names: HashSet<(usize, PathBuf)>,
+    files: HashSet<InodeId>,
+}
+
+impl<'a> CommitPlan<'a> {
+    pub(super) fn build(
+        disk: &DiskTree,
+        steps: &'a [CommitStep],
+        records: &RecordStore,
+    ) -> Result<Self, FileRefusal> {
+        let mut plan = Self { record: CommitRecord::new(disk.root()), dirs: Vec::new(), steps: Vec::new() };
+        let mut known = PlannedNames::default();
+        for step in steps {
+            let (place, seen) = disk.find(step)?;
+            if place.real_path().starts_with(&records.real) {
+                let what =
+                    format!("`{}` is among the records of commits, which no patch may touch", step.path);
+                return Err(refuse_path(&step.path, what));
+            }
+            if step.found.is_none() && step.put.is_none() {
+                continue;
+            }
+            plan.add(step, place, seen, &mut known)?;
+        }
+        Ok(plan)
+    }
+
+    fn add(
+        &mut self,
+        step: &'a CommitStep,
+        place: ResolvedName,
+        seen: Option<FileStatus>,
+        known: &mut PlannedNames,
+    ) -> Result<(), FileRefusal> {
+        let again =
+            || refuse_path(&step.path, format!("`{}` is changed twice; change each file once", step.path));
+        if let Some(seen) = seen
+            && seen.links == 1
+            && !known.files.insert(seen.inode_id())
+        {
+            return Err(again());
+        }
+        let folder = self.folder(place.dir, &place.missing, known);
+        if !known.names.insert((folder, place.leaf.clone())) {
+            return Err(again());
+        }
+        self.record.moves.push(RecordedMove {
+            folder,
+            leaf: RecordedPath::from_path(&place.leaf),
+            temp: self.record.temp_name(self.record.moves.len()),
+            puts: step.put.is_some(),
+            staged: None,
+            found: seen.map(|seen| FileFingerprint::from_status(&seen)),
+        });
+        self.steps.push(step);
+        Ok(())
+    }
+
+    /// Returns the index of the name's directory. Missing directories are added to the record.
+    fn folder(&mut self, dir: OpenDir, missing: &[std::ffi::OsString], known: &mut PlannedNames) -> usize {
+        let mut path = dir.real;
+        let mut at = *known.folders.entry(dir.id).or_insert_with(|| {
+            self.dirs.push(Some(dir.fd));
+            let folder =
+                RecordedDir { path: RecordedPath::from_path(&path), id: Some(dir.id), made_in: None };
+            self.record.folders.push(folder);
+            self.dirs.len() - 1
+        });
+        for name in missing {
+            path.push(name);
+            let parent = at;
+            at = *known.made.entry(path.clone()).or_insert_with(|| {
+                self.dirs.push(None);
+                let folder =
+                    RecordedDir { path: RecordedPath::from_path(&path), id: None, made_in: Some(parent) };
+                self.record.folders.push(folder);
+                self.dirs.len() - 1
+            });
+        }
+        at
+    }
+
+    /// Checks that every step still finds the file that it was planned for.
+    pub(super) fn verify_unchanged(&self) -> Result<(), FileRefusal> {
+        for (one, step) in self.record.moves.iter().zip(&self.steps) {
+            let Some(dir) = self.dirs.get(one.folder).and_then(Option::as_ref) else { continue };
+            let seen = syscalls::status_of_name(dir.as_fd(), &one.leaf.to_path_buf());
+            let seen = seen.map_err(|errno| io_refusal(&step.path, "looked at", errno))?;
+            let same = seen.map(|seen| FileFingerprint::from_status(&seen)) == one.found;
+            // A deleted symlink has its own stamp, but the step has the stamp of its target.
+            let is_file = seen.is_some_and(|seen| seen.kind == FileType::RegularFile);
+            if !same || (is_file && seen.map(|seen| seen.stamp) != step.found) {
+                return Err(changed_refusal(&step.path));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks that this user may write to a file. The file is replaced and not written, so the kernel does not check it.
+fn may_write(path: &str, place: &ResolvedName, seen: &FileStatus) -> Result<(), FileRefusal> {
+    let asked = rustix::fs::accessat(
+        place.dir.fd.as_fd(),
+        &place.leaf,
+        rustix::fs::Access::WRITE_OK,
+        rustix::fs::AtFlags::EACCESS,
+    );
+    match asked {
+        Err(Errno::ACCESS | Errno::PERM) => {
+            let (mode, owner) = (seen.mode.as_raw_mode() & 0o777, seen.owner);
+            let what = format!("`{path}` may not be written by this user (mode {mode:04o}, owner {owner})");
+            Err(refuse_path(path, format!("{what}; change its mode or owner first if it is to be")))
+        }
+        // If the check itself fails, the write reports the error.
+        Err(_) | Ok(()) => Ok(()),
+    }
+}
+
+impl DiskTree {
+    /// Resolves the name that `step` changes, and returns the file there if it is the expected one.
+    fn find(&self, step: &CommitStep) -> Result<(ResolvedName, Option<FileStatus>), FileRefusal> {
+        let path = step.path.as_str();
+        let mut place = self.resolve_name(path, FileAccess::Write)?;
+        let is_link = place.lookup_status(path)?.is_some_and(|seen| seen.kind == FileType::Symlink);
+        if step.put.is_some() {
+            place = self.follow_symlink(path, place, FileAccess::Write)?;
+        } else if is_link {
+            // The symlink is deleted, not its target. But it must still lead to the file that was read.
+            let end =
+                self.follow_symlink(path, self.resolve_name(path, FileAccess::Write)?, FileAccess::Read)?;
+            let there = self.open_regular(path, &end)?.map(|(_, seen)| seen.stamp);
+            let seen = place.lookup_status(path)?.filter(|seen| seen.kind == FileType::Symlink);
+            return match seen {
+                Some(seen) if there == step.found => Ok((place, Some(seen))),
+                Some(_) | None => Err(changed_refusal(path)),
+            };
+        }
+        let seen = self.open_regular(path, &place)?.map(|(_, seen)| seen);
+        if step.found.is_none() && seen.is_some() {
+            return Err(refuse_path(path, format!("`{path}` is there already; read it, then change it")));
+        }
+        if seen.map(|seen| seen.stamp) != step.found {
+            return Err(changed_refusal(path));
+        }
+        if let (Some(seen), Some(_)) = (&seen, &step.put) {
+            self.may_change(path, seen)?;
+            may_write(path, &place, seen)?;
+        }
+        Ok((place, seen))
+    }
+
+    /// Checks that a file's mode and hard links allow a change of its content.
+    fn may_change(&self, path: &str, seen: &FileStatus) -> Result<(), FileRefusal> {
+        if !seen.mode.intersects(WRITE) {
+            let mode = seen.mode.as_raw_mode() & 0o777;
+            let what =
+                format!("`{path}` is read-only for everybody (mode {mode:04o}), so it is not meant to be");
+            return Err(refuse_path(path, format!("{what} changed; `chmod u+w` it first if it is")));
+        }
+        if let (true, HardLinkPolicy::Refuse) = (seen.links > 1, self.links) {
+            let what = format!("`{path}` has {} names (hard links), and the others would keep", seen.links);
+            return Err(refuse_path(path, format!("{what} the old content; {}", self.advice)));
+        }
+        Ok(())
+    }
+
+    /// Checks that `steps` could be committed now. Runs the checks before a commit and nothing else.
+    pub fn check_steps(&self, steps: &[CommitStep]) -> Result<(), FileRefusal> {
+        steps.iter().try_for_each(|step| self.find(step).map(drop))
+    }
+
+    /// Opens the file whose attributes the new file of a step gets, if there is one.
+    pub(super) fn open_attribute_source(
+        &self,
+        plan: &CommitPlan<'_>,
+        at: usize,
+    ) -> Result<Option<OwnedFd>, FileRefusal> {
+        let (one, step) = (&plan.record.moves[at], plan.steps[at]);
+        let path = step.path.as_str();
+        match step.put.as_ref().and_then(|put| put.like.as_deref()) {
+            Some(like) if like != path => {
+                let place =
+                    self.follow_symlink(like, self.resolve_name(like, FileAccess::Read)?, FileAccess::Read)?;
+                Ok(self.open_regular(like, &place)?.map(|(fd, _)| fd))
+            }
+            Some(_) | None if one.found.is_none() => Ok(None),
+            Some(_) | None => {
+                let Some(dir) = plan.dirs[one.folder].as_ref() else { return Ok(None) };
+                let fd = syscalls::open_file(dir.as_fd(), Path::new(&one.leaf.to_path_buf()));
+                fd.map(Some).map_err(|errno| io_refusal(path, "read", errno))
+            }
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! The write-ahead record of a commit, in a private directory, from which recovery completes or reverts it.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::syscalls::{self, FileStatus, InodeId, SymlinkPolicy};
+
+/// The version of the record format.
+const VERSION: u32 = 1;
+
+/// The size limit of a record. A commit of 100,000 files needs half of it.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The maximum wait for commits of other processes.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(2);
+
+const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
+
+/// The record of one commit.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct CommitRecord {
+    version: u32,
+    pub(super) id: String,
+    pub(super) phase: CommitPhase,
+    root: RecordedPath,
+    pub(super) folders: Vec<RecordedDir>,
+    pub(super) moves: Vec<RecordedMove>,
+}
+
+/// The progress of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum CommitPhase {
+    /// New files are being written; recovery rolls back.
+    Staging,
+    /// Every new file is on disk; recovery rolls forward.
+    Committed,
+    /// A file had changed, so the commit is being reverted; recovery rolls back.
+    Undoing,
+    /// All files are in place; only old contents are left to remove.
+    Done,
+}
+
+/// A directory in which a name changes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct RecordedDir {
+    pub(super) path: RecordedPath,
+    /// Unknown until the directory is created.
+    pub(super) id: Option<InodeId>,
+    /// The index of the directory in which the commit creates it, if it does.
+    pub(super) made_in: Option<usize>,
+}
+
+/// A name that changes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct RecordedMove {
+    pub(super) folder: usize,
+    pub(super) leaf: RecordedPath,
+    /// The temporary name of the new file, and afterwards of the old one.
+    pub(super) temp: String,
+    /// True if a file is there afterwards.
+    pub(super) puts: bool,
+    /// The new file, once it is written.
+    pub(super) staged: Option<InodeId>,
+    /// The old file.
+    pub(super) found: Option<FileFingerprint>,
+}
+
+/// Identifies a file after a rename, which changes its ctime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileFingerprint {
+    #[serde(flatten)]
+    pub(super) id: InodeId,
+    size: u64,
+    mtime: i128,
+}
+
+impl FileFingerprint {
+    pub(super) fn from_status(seen: &FileStatus) -> Self {
+        Self { id: seen.inode_id(), size: seen.stamp.size, mtime: seen.stamp.mtime }
+    }
+}
+
+/// A path, stored as text if it is UTF-8.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum RecordedPath {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl RecordedPath {
+    pub(super) fn from_path(path: &Path) -> Self {
+        let bytes = path.as_os_str().as_bytes().to_vec();
+        String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
+    }
+
+    pub(super) fn to_path_buf(&self) -> PathBuf {
+        match self {
+            Self::Text(text) => PathBuf::from(text),
+            Self::Bytes(bytes) => PathBuf::from(OsString::from_vec(bytes.clone())),
+        }
+    }
+
+    fn is_one_name(&self) -> bool {
+        let path = self.to_path_buf();
+        let bytes = path.as_os_str().as_bytes();
+        !matches!(bytes, b"" | b"." | b"..") && !bytes.contains(&b'/') && !bytes.contains(&0)
+    }
+}
+
+impl CommitRecord {
+    pub(super) fn new(root: &Path) -> Self {
+        let (folders, moves) = (Vec::new(), Vec::new());
+        Self {
+            version: VERSION,
+            id: fresh_id(),
+            phase: CommitPhase::Staging,
+            root: RecordedPath::from_path(root),
+            folders,
+            moves,
+        }
+    }
+
+    /// Returns the temporary name of move number `at`.
+    pub(super) fn temp_name(&self, at: usize) -> String {
+        format!(".toolgate-{}-{at}", self.id)
+    }
+
+    /// Returns a reason if this code would never have written the record.
+    fn fault(&self, id: &str) -> Option<&'static str> {
+        if self.version != VERSION {
+            return Some("it has another version");
+        }
+        if self.id != id {
+            return Some("its name is not its own");
+        }
+        let folders = self.folders.iter().enumerate().all(|(at, folder)| {
+            folder.path.to_path_buf().is_absolute() && folder.made_in.is_none_or(|parent| parent < at)
+        });
+        let moves = self.moves.iter().enumerate().all(|(at, one)| {
+            one.folder < self.folders.len() && one.leaf.is_one_name() && one.temp == self.temp_name(at)
+        });
+        let known = self.phase == CommitPhase::Staging
+            || (self.folders.iter().all(|folder| folder.id.is_some())
+                && self.moves.iter().all(|one| one.staged.is_some() == one.puts));
+        (!folders || !moves || !known).then_some("its parts do not fit together")
+    }
+}
+
+/// Returns an unguessable id.
+fn fresh_id() -> String {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    hasher.write_u128(std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos()));
+    format!("{:016x}", hasher.finish())
+}
+
+fn is_id(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The private directory of records, locked against other processes.
+#[derive(Debug)]
+pub(super) struct RecordStore {
+    dir: OwnedFd,
+    pub(super) real: PathBuf,
+    _lock: OwnedFd,
+}
+
+/// A record that a dead process left behind.
+#[derive(Debug)]
+pub(super) struct LeftoverRecord {
+    pub(super) file: PathBuf,
+    /// The record, or the reason why it is not trusted.
+    pub(super) record: Result<CommitRecord, String>,
+}
+
+impl RecordStore {
+    /// Creates the directory if it is missing, and waits for the lock.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let unusable = |error: io::Error| {
+            io::Error::new(error.kind(), format!("`{}` cannot be used: {error}", path.display()))
+        };
+        Self::enter(path).map_err(unusable)
+    }
+
+    fn enter(path: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        let dir = syscalls::open_dir(rustix::fs::CWD, path, SymlinkPolicy::Follow)?;
+        let seen = syscalls::status_of_fd(dir.as_fd())?;
+        if seen.owner != me() || seen.mode.intersects(OTHERS) {
+            let what = "it must belong to this user, and nobody else may enter";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+        }
+        let real = syscalls::real_path(dir.as_fd())?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let lock = rustix::fs::openat(&dir, "lock", flags, PRIVATE)?;
+        wait_for(&lock)?;
+        Ok(Self { dir, real, _lock: lock })
+    }
+
+    /// Writes the record or its next phase, and syncs it.
+    pub(super) fn write_synced(&self, record: &CommitRecord) -> io::Result<()> {
+        let file = self.draft(record)?;
+        syscalls::sync_file(file.as_fd())?;
+        self.place(record)?;
+        Ok(syscalls::sync_dir(self.dir.as_fd())?)
+    }
+
+    /// Writes the record or its next phase without syncing. It survives this process, but perhaps not a power cut.
+    pub(super) fn write_unsynced(&self, record: &CommitRecord) -> io::Result<()> {
+        self.draft(record).and_then(|_| self.place(record))
+    }
+
+    /// Writes the record under a temporary name.
+    fn draft(&self, record: &CommitRecord) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(&self.dir, draft_name(record), flags, PRIVATE)?);
+        file.write_all(&serde_json::to_vec(record)?)?;
+        Ok(file)
+    }
+
+    /// Renames the temporary file to the record's name.
+    fn place(&self, record: &CommitRecord) -> io::Result<()> {
+        let name = format!("{}.json", record.id);
+        Ok(rustix::fs::renameat(&self.dir, draft_name(record), &self.dir, name)?)
+    }
+
+    /// Marks the commit `id` as done. A rename and not a new file, so it cannot fail for lack of space.
+    pub(super) fn mark_done(&self, id: &str) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.dir, format!("{id}.json"), &self.dir, format!("{id}.done"))?)
+    }
+
+    /// Removes the record of `id`.
+    pub(super) fn remove(&self, id: &str) -> io::Result<()> {
+        for ending in ["tmp", "json", "done"] {
+            syscalls::remove_name(self.dir.as_fd(), Path::new(&format!("{id}.{ending}")))?;
+        }
+        Ok(())
+    }
+
+    /// Returns all records. Their writers are dead, since a living process would hold the lock.
+    pub(super) fn read_leftovers(&self) -> io::Result<Vec<LeftoverRecord>> {
+        let mut left = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.dir)? {
+            let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
+            let Some((id, ending)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
+            if !is_id(id) {
+                continue;
+            }
+            match ending {
+                // Only a staging record is not synced: if a power cut left it empty, the commit never went further.
+                "json" if self.is_hollow(&name) => syscalls::remove_name(self.dir.as_fd(), Path::new(&name))?,
+                "json" | "done" => {
+                    let record = self.read(id, &name).map(|record| CommitRecord {
+                        phase: if ending == "done" { CommitPhase::Done } else { record.phase },
+                        ..record
+                    });
+                    left.push(LeftoverRecord { file: self.real.join(&name), record });
+                }
+                // Interrupted while it was written: its commit or phase never began.
+                "tmp" => syscalls::remove_name(self.dir.as_fd(), Path::new(&name))?,
+                _ => {}
+            }
+        }
+        left.sort_by(|one, other| one.file.cmp(&other.file));
+        Ok(left)
+    }
+
+    /// Returns true if the file is empty or only zeros, so that nothing of it reached the disk.
+    fn is_hollow(&self, name: &OsString) -> bool {
+        let mut bytes = Vec::new();
+        let file = syscalls::open_file(self.dir.as_fd(), Path::new(name)).ok().map(File::from);
+        let read = file.and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes).ok());
+        read.is_some() && bytes.iter().all(|byte| *byte == 0)
+    }
+
+    fn read(&self, id: &str, name: &OsString) -> Result<CommitRecord, String> {
+        let said = |error: io::Error| format!("it cannot be read: {error}");
+        let peeked = syscalls::status_of_name(self.dir.as_fd(), Path::new(name))
+            .map_err(|errno| said(errno.into()))?;
+        if peeked.is_none_or(|seen| seen.kind != FileType::RegularFile) {
+            return Err("it is not a regular file".to_owned());
+        }
+        let fd =
+            syscalls::open_file(self.dir.as_fd(), Path::new(name)).map_err(|errno| said(errno.into()))?;
+        let seen = syscalls::status_of_fd(fd.as_fd()).map_err(|errno| said(errno.into()))?;
+        if seen.kind != FileType::RegularFile || seen.owner != me() || seen.links != 1 {
+            return Err("somebody else wrote it".to_owned());
+        }
+        let mut bytes = Vec::new();
+        File::from(fd).take(MAX_BYTES).read_to_end(&mut bytes).map_err(said)?;
+        let record: CommitRecord =
+            serde_json::from_slice(&bytes).map_err(|error| format!("it is no record: {error}"))?;
+        match record.fault(id) {
+            Some(fault) => Err(fault.to_owned()),
+            None => Ok(record),
+        }
+    }
+}
+
+fn draft_name(record: &CommitRecord) -> String {
+    format!("{}.tmp", record.id)
+}
+
+fn me() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+fn wait_for(lock: &OwnedFd) -> io::Result<()> {
+    let since = Instant::now();
+    // ends: PATIENCE runs out
+    loop {
+        match rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if since.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => {
+                let what = "another process has been changing files for too long; try again later";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The change of one name: puts the new content in place, reverts that, and determines its progress.
+
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::commit_record::{FileFingerprint, RecordedMove};
+use super::syscalls::{self, FileStatus, InodeId};
+
+/// The reason why a move failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MoveError {
+    /// Another file is there than the one that was found.
+    Changed,
+    Errno(Errno),
+}
+
+impl From<Errno> for MoveError {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::NOENT | Errno::EXIST => Self::Changed,
+            other => Self::Errno(other),
+        }
+    }
+}
+
+/// The progress of a move, as seen from the commit point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MoveState {
+    Pending,
+    Done,
+    /// Another process interfered, so the move can only be reverted.
+    Changed,
+}
+
+impl RecordedMove {
+    fn leaf(&self) -> PathBuf {
+        self.leaf.to_path_buf()
+    }
+
+    fn temp(&self) -> &Path {
+        Path::new(&self.temp)
+    }
+
+    /// Returns a second temporary name, for file systems without an atomic exchange.
+    fn spare(&self) -> PathBuf {
+        PathBuf::from(format!("{}-old", self.temp))
+    }
+
+    fn is_staged(&self, seen: Option<FileStatus>) -> bool {
+        seen.is_some_and(|seen| Some(seen.inode_id()) == self.staged)
+    }
+
+    fn is_found(&self, seen: Option<FileStatus>) -> bool {
+        seen.map(|seen| FileFingerprint::from_status(&seen)) == self.found
+    }
+
+    /// Puts the new file in place and keeps the old one under the temporary name, or moves a deleted file there.
+    ///
+    /// After an error the name may already have changed: [`RecordedMove::move_back`] restores it.
+    pub(super) fn move_forward(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
+        let leaf = self.leaf();
+        match (self.puts, self.found) {
+            (true, None) => return Ok(syscalls::rename_no_replace(dir, self.temp(), &leaf)?),
+            (true, Some(_)) => self.swap(dir, &leaf)?,
+            (false, _) => syscalls::rename_no_replace(dir, &leaf, self.temp())?,
+        }
+        // Compare and swap: the file that came out must be the one that was found.
+        if self.is_found(syscalls::status_of_name(dir, self.temp())?) {
+            Ok(())
+        } else {
+            Err(MoveError::Changed)
+        }
+    }
+
+    /// Restores the old file, as far as it was moved away. Idempotent.
+    pub(super) fn move_back(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
+        self.settle(dir)?;
+        let leaf = self.leaf();
+        let (here, kept) =
+            (syscalls::status_of_name(dir, &leaf)?, syscalls::status_of_name(dir, self.temp())?);
+        let kept_old = kept.is_some() && !self.is_staged(kept);
+        match (self.puts, self.found) {
+            (true, None) if self.is_staged(here) => {
+                syscalls::rename_no_replace(dir, &leaf, self.temp())?;
+                // Another process may have put a file there at that very moment.
+                if !self.is_staged(syscalls::status_of_name(dir, self.temp())?) {
+                    syscalls::rename_no_replace(dir, self.temp(), &leaf)?;
+                }
+            }
+            (true, Some(_)) if kept_old && self.is_staged(here) => self.swap(dir, &leaf)?,
+            (_, Some(_)) if kept_old && here.is_none() => {
+                syscalls::rename_no_replace(dir, self.temp(), &leaf)?
+            }
+            (true | false, _) => {}
+        }
+        if self.holds_foreign(dir)? { Err(MoveError::Changed) } else { Ok(()) }
+    }
+
+    /// Returns true if the temporary name holds a foreign file from the leaf that cannot go back, since another file is
+    /// there now. It is never removed, and its record is kept.
+    fn holds_foreign(&self, dir: BorrowedFd<'_>) -> Result<bool, MoveError> {
+        let found = self.found.map(|found| found.id);
+        let kept = syscalls::status_of_name(dir, self.temp())?;
+        let is_found = |seen: Option<FileStatus>| seen.map(|seen| seen.inode_id()) == found;
+        let is_foreign = kept.is_some() && !self.is_staged(kept) && !is_found(kept);
+        Ok(found.is_some() && self.staged.is_some() == self.puts && is_foreign)
+    }
+
+    /// Returns the progress. Valid after the commit point, when all new files are staged.
+    pub(super) fn state(&self, dir: BorrowedFd<'_>) -> Result<MoveState, MoveError> {
+        self.settle(dir)?;
+        let (here, kept) =
+            (syscalls::status_of_name(dir, &self.leaf())?, syscalls::status_of_name(dir, self.temp())?);
+        let state = match (self.puts, self.found) {
+            (true, Some(_)) if self.is_staged(here) => done_if(kept.is_none() || self.is_found(kept)),
+            (true, Some(_)) if self.is_staged(kept) => pending_if(self.is_found(here)),
+            (true, Some(_)) => done_if(!self.is_found(here)),
+            (true, None) if self.is_staged(here) => MoveState::Done,
+            (true, None) if self.is_staged(kept) => pending_if(here.is_none()),
+            (true, None) => MoveState::Done,
+            (false, _)
+                if kept.is_some() && here.map(|seen| seen.inode_id()) == kept.map(|seen| seen.inode_id()) =>
+            {
+                MoveState::Pending
+            }
+            (false, _) if kept.is_some() => done_if(self.is_found(kept)),
+            (false, _) if here.is_none() => MoveState::Done,
+            (false, _) => pending_if(self.is_found(here)),
+        };
+        Ok(state)
+    }
+
+    /// Removes leftovers under the names that only this commit uses, and only files that it put there.
+    pub(super) fn remove_leftovers(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
+        for name in [self.temp(), &self.spare()] {
+            if syscalls::status_of_name(dir, name)?.is_some_and(|seen| self.is_ours(&seen)) {
+                syscalls::remove_name(dir, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_ours(&self, seen: &FileStatus) -> bool {
+        let known: [Option<InodeId>; 2] = [self.staged, self.found.map(|found| found.id)];
+        // Before the commit point the inode is unknown. Then the unguessable name must be proof enough.
+        let unborn = self.puts && self.staged.is_none() && seen.kind == FileType::RegularFile;
+        known.contains(&Some(seen.inode_id())) || unborn
+    }
+
+    fn swap(&self, dir: BorrowedFd<'_>, leaf: &Path) -> Result<(), MoveError> {
+        match syscalls::exchange(dir, self.temp(), leaf) {
+            Err(errno) if syscalls::is_unsupported(errno) => {}
+            other => return Ok(other?),
+        }
+        syscalls::rename_no_replace(dir, leaf, &self.spare())?;
+        syscalls::rename_no_replace(dir, self.temp(), leaf)?;
+        Ok(syscalls::rename_no_replace(dir, &self.spare(), self.temp())?)
+    }
+
+    /// Completes an exchange by three renames that was interrupted.
+    fn settle(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
+        let (leaf, spare) = (self.leaf(), self.spare());
+        if !self.puts || self.found.is_none() || syscalls::status_of_name(dir, &spare)?.is_none() {
+            return Ok(());
+        }
+        if syscalls::status_of_name(dir, &leaf)?.is_none() {
+            syscalls::rename_no_replace(dir, &spare, &leaf)?;
+            return Ok(());
+        }
+        if syscalls::is_same_file(dir, &leaf, self.temp())? {
+            syscalls::remove_name(dir, self.temp())?;
+        }
+        if syscalls::status_of_name(dir, self.temp())?.is_none() {
+            syscalls::rename_no_replace(dir, &spare, self.temp())?;
+        }
+        Ok(())
+    }
+}
+
+fn done_if(so: bool) -> MoveState {
+    if so { MoveState::Done } else { MoveState::Changed }
+}
+
+fn pending_if(so: bool) -> MoveState {
+    if so { MoveState::Pending } else { MoveState::Changed }
+}

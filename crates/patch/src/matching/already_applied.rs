@@ -1,0 +1,185 @@
+//! Detects a file that already is the result of all hunks of a patch, so that none is applied again elsewhere.
+
+use super::align::HunkAligner;
+use super::candidate::{HunkCandidate, MatchPass, find_contiguous};
+use super::fuzzy::ENOUGH;
+use super::line_compare::{LineLikeness, indentation, is_blank};
+use crate::decoded_text::DecodedText;
+use crate::edit::{Hunk, HunkLine};
+
+/// This many alphanumeric lines that now stand side by side prove that the lines between them were removed.
+const JOINED: usize = 2;
+
+/// Returns true if the new lines of all `hunks` stand in `text`: at their line numbers, or in their order if `fit` is
+/// false. `fit`: the hunks match at their numbers.
+pub(crate) fn are_all_applied(text: &DecodedText<'_>, hunks: &[Hunk], fit: bool) -> bool {
+    hunks.iter().all(is_told_by_lines) && (is_by_number(text, hunks) || !fit && is_in_order(text, hunks))
+}
+
+/// Returns true if the lines of a hunk express its whole change, so that it changes no line ends.
+fn is_told_by_lines(hunk: &Hunk) -> bool {
+    let ends = hunk.returns.iter().any(|returns| *returns) && !hunk.returns.iter().all(|returns| *returns);
+    !ends && hunk.old_bare == hunk.new_bare && !hunk.old_lines().eq(hunk.new_lines())
+}
+
+/// Returns true if a line contains an alphanumeric character.
+pub(crate) fn has_alphanumeric(line: &str) -> bool {
+    line.chars().any(char::is_alphanumeric)
+}
+
+/// Returns true if a hunk adds a line with an alphanumeric character.
+fn brings(hunk: &Hunk) -> bool {
+    hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if has_alphanumeric(text)))
+}
+
+/// Returns true if the new lines of a hunk are specific enough to recognise it.
+fn is_known(hunk: &Hunk) -> bool {
+    brings(hunk) || hunk.new_lines().filter(|line| has_alphanumeric(line)).count() >= JOINED
+}
+
+/// Returns true if each hunk's new lines stand at its line number, and not all old lines fit at theirs.
+fn is_by_number(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
+    [LineLikeness::Exact, LineLikeness::Trailing, LineLikeness::Folded].into_iter().any(|alike| {
+        let (mut grown, mut fitting) = (0_isize, 0);
+        let stands = hunks.iter().all(|hunk| {
+            let Some(at) = hunk.at.and_then(|at| at.checked_sub(1)) else { return false };
+            let now = at.checked_add_signed(grown);
+            grown += hunk.new_lines().count().cast_signed() - hunk.old_lines().count().cast_signed();
+            let appended = now.is_some_and(|now| is_appended(text, hunk, now));
+            fitting += usize::from(!appended && stand(text, hunk.old_lines(), at, alike));
+            let ends = |now: usize| !is_rest(hunk) || is_rest_at_end(text, hunk, now);
+            is_known(hunk) && now.is_some_and(|now| stand(text, hunk.new_lines(), now, alike) && ends(now))
+        });
+        // Lines that are merely similar may be similar before and after.
+        stands && if alike == LineLikeness::Exact { fitting < hunks.len() } else { fitting == 0 }
+    })
+}
+
+/// Returns true if a hunk appends to the end of a file, and its new lines at line `at` end the file. Such a hunk has
+/// context before its added lines and none after. Its old lines still match there, but no longer at the end.
+fn is_appended(text: &DecodedText<'_>, hunk: &Hunk, at: usize) -> bool {
+    let mut lines = hunk.lines.iter();
+    let keeps = |line: &HunkLine| matches!(line, HunkLine::Keep(_));
+    let adds = |line: &HunkLine| matches!(line, HunkLine::Add(_));
+    lines.next().is_some_and(keeps)
+        && lines.all(|line| keeps(line) || adds(line))
+        && hunk.lines.last().is_some_and(adds)
+        && at + hunk.new_lines().count() == text.len()
+}
+
+/// Returns true if a hunk's new lines also stand there before it is applied, since it removes lines at one of its ends.
+fn is_rest(hunk: &Hunk) -> bool {
+    let keeps = |line: &&HunkLine| matches!(line, HunkLine::Keep(_));
+    let leading = hunk.lines.iter().take_while(keeps).count();
+    let trailing = hunk.lines.iter().rev().take_while(keeps).count();
+    let new = hunk.new_lines().count();
+    leading >= new || trailing >= new
+}
+
+/// Returns true if the new lines at line `at` are at the end of the file from which the hunk removes lines.
+fn is_rest_at_end(text: &DecodedText<'_>, hunk: &Hunk, at: usize) -> bool {
+    match hunk.lines.first() {
+        Some(HunkLine::Keep(_)) => at + hunk.new_lines().count() == text.len(),
+        Some(HunkLine::Drop(_) | HunkLine::Add(_)) | None => at == 0,
+    }
+}
+
+/// Returns true if `lines` stand from line `at` on.
+fn stand<'a>(
+    text: &DecodedText<'_>,
+    mut lines: impl Iterator<Item = &'a str>,
+    mut at: usize,
+    alike: LineLikeness,
+) -> bool {
+    // A line at its old indentation may have been meant to become deeper.
+    let same = |line: &str, there: &str| {
+        alike.accepts(line, there) && (is_blank(line) || indentation(line) == indentation(there))
+    };
+    lines.all(|line| {
+        at += 1;
+        text.budget().spend(1) && at <= text.len() && same(line, text.line(at - 1))
+    })
+}
+
+/// The lines from the first (inclusive) to the second (exclusive) that hold a hunk's new lines.
+type AppliedSpan = (usize, usize);
+
+/// Returns true if some hunks are certainly applied, and the new lines of the others stand between them, without their
+/// old lines.
+fn is_in_order(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
+    if hunks.len() < 2 {
+        return false;
+    }
+    let mut made = Vec::new();
+    for hunk in hunks {
+        let known = is_known(hunk) && !is_rest(hunk);
+        let places = if known { places(text, hunk.new_lines()) } else { Vec::new() };
+        if known && places.is_empty() {
+            return false;
+        }
+        made.push(places);
+    }
+    let sure: Vec<Option<AppliedSpan>> =
+        hunks.iter().zip(&made).map(|(hunk, made)| sure(text, hunk, made)).collect();
+    let proven: Vec<AppliedSpan> = sure.iter().flatten().copied().collect();
+    let ordered = proven.windows(2).all(|pair| pair[0].0 <= pair[1].0);
+    !proven.is_empty()
+        && ordered
+        && (0..hunks.len()).all(|index| {
+            let above = sure[..index].iter().rev().find_map(|span| *span).map_or(0, |span| span.0);
+            let below = sure[index + 1..].iter().find_map(|span| *span).map_or(text.len(), |span| span.1);
+            sure[index].is_some() || is_left(text, &hunks[index], (above, below), (&made[index], &proven))
+        })
+}
+
+/// Returns every place where `lines` stand one after another exactly.
+fn places<'a>(text: &DecodedText<'_>, lines: impl Iterator<Item = &'a str>) -> Vec<AppliedSpan> {
+    let hunk = Hunk { lines: lines.map(|line| HunkLine::Keep(line.to_owned())).collect(), ..Hunk::default() };
+    let fits = find_contiguous(text, &hunk, LineLikeness::Exact, MatchPass::Exact);
+    fits.iter().map(|fit| (fit.first_line(), fit.end_line())).collect()
+}
+
+/// Returns the only place where a hunk was applied, if it cannot be applied anywhere else.
+fn sure(text: &DecodedText<'_>, hunk: &Hunk, made: &[AppliedSpan]) -> Option<AppliedSpan> {
+    let [span] = made else { return None };
+    let olds = find_contiguous(text, hunk, LineLikeness::Trimmed, MatchPass::Indent);
+    (brings(hunk) && olds.iter().all(|fit| shares(fit, span))).then_some(*span)
+}
+
+fn shares(fit: &HunkCandidate, (from, until): &AppliedSpan) -> bool {
+    fit.first_line() < *until && *from < fit.end_line()
+}
+
+/// Returns true if nothing is left to do for a hunk within the bounds `above` and `below`. `made` are the places of its
+/// new lines.
+fn is_left(
+    text: &DecodedText<'_>,
+    hunk: &Hunk,
+    (above, below): AppliedSpan,
+    (made, proven): (&[AppliedSpan], &[AppliedSpan]),
+) -> bool {
+    let within = |span: &&AppliedSpan| above <= span.0 && span.1 <= below;
+    let here: Vec<AppliedSpan> = made.iter().filter(within).copied().collect();
+    if is_known(hunk) && !is_rest(hunk) {
+        let olds = find_contiguous(text, hunk, LineLikeness::Trimmed, MatchPass::Indent);
+        // Old lines within the new lines of another hunk belong to that hunk.
+        let brought = |fit: &HunkCandidate| {
+            proven.iter().any(|span| span.0 <= fit.first_line() && fit.end_line() <= span.1)
+        };
+        let elsewhere = |fit: &HunkCandidate| {
+            let within = above <= fit.first_line() && fit.end_line() <= below;
+            within && !brought(fit) && !here.iter().any(|span| shares(fit, span))
+        };
+        return !here.is_empty() && !olds.iter().any(elsewhere);
+    }
+    // Removed lines that leave no trace must exist only within the new lines of other hunks.
+    let goes = |line: &&HunkLine| matches!(line, HunkLine::Drop(text) if has_alphanumeric(text));
+    let taken = |span: &AppliedSpan| HunkCandidate {
+        pass: MatchPass::Exact,
+        at: (span.0..span.1).map(Some).collect(),
+        doubt: None,
+    };
+    let taken: Vec<HunkCandidate> = proven.iter().map(taken).collect();
+    hunk.lines.iter().filter(goes).count() >= JOINED
+        && HunkAligner::new(text, hunk).best_alignment(false, &taken).is_none_or(|(share, _)| share < ENOUGH)
+}

@@ -1,0 +1,285 @@
+//! Assigns one place to each hunk of a file. Headers and neighbouring hunks decide what one hunk leaves open.
+
+use std::collections::HashMap;
+
+use super::candidate::{HunkCandidate, MatchPass};
+use super::file_style::FileStyle;
+use super::find_hunk::{HunkSearchResult, PlacementMiss, find_hunk};
+use super::header_choice::{choose_file_start, choose_nearest};
+use super::line_compare::indentation;
+use super::line_edits::LineEdits;
+use crate::decoded_text::DecodedText;
+use crate::edit::{Hunk, HunkLine};
+
+/// The maximum number of unplaced hunks to report.
+const TOLD: usize = 20;
+/// From this number of hunks on, the file is indexed once instead of scanned for each.
+const MANY: usize = 16;
+
+/// The result for one hunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HunkPlacement {
+    /// It makes these changes.
+    Here(MatchPass, LineEdits),
+    /// It is already applied, from this line on.
+    Already(usize),
+}
+
+/// Assigns a place in `text` to each of `hunks`, or returns the reason for each one without a place.
+pub(crate) fn place_hunks(
+    text: &DecodedText<'_>,
+    hunks: &[Hunk],
+) -> Result<Vec<HunkPlacement>, Vec<(usize, PlacementMiss)>> {
+    let mut misses = Vec::new();
+    let mut founds = Vec::new();
+    if hunks.len() >= MANY {
+        text.index();
+    }
+    for (index, hunk) in hunks.iter().enumerate() {
+        match find_hunk(text, hunk, hunks.len() == 1) {
+            // A search that was cut short proves nothing.
+            _ if text.budget().is_exhausted() => return Err(vec![(index, PlacementMiss::BudgetExhausted)]),
+            Ok(found) => founds.push(found),
+            Err(miss) => misses.push((index, miss)),
+        }
+        if misses.len() >= TOLD {
+            break;
+        }
+    }
+    if !misses.is_empty() {
+        return Err(misses);
+    }
+    narrow(hunks, &mut founds);
+    choose(text, hunks, &mut founds);
+    text.budget().spend(text.len());
+    let mut manner = FileStyle::from_text(text, hunks);
+    for (hunk, found) in hunks.iter().zip(&founds) {
+        if let HunkSearchResult::Fits(fits) = found
+            && let [fit] = fits.as_slice()
+        {
+            manner.learn_from_hunk(text, hunk, fit);
+        }
+    }
+    misses.extend(contradictions(text, hunks, &founds));
+    let mut placed = Vec::new();
+    let mut cores: Vec<(usize, usize)> = Vec::new();
+    for (index, (hunk, found)) in hunks.iter().zip(founds).enumerate() {
+        match settle(text, hunk, found, &manner) {
+            Ok((here, core)) => {
+                let collides = |other: &(usize, usize)| {
+                    core.is_some_and(|(start, end)| start < other.1 && other.0 < end)
+                };
+                let twice = core.is_some_and(|core| cores.contains(&core))
+                    && hunks[..index].iter().any(|other| other.lines == hunk.lines);
+                if twice || cores.iter().any(collides) {
+                    misses.push((index, PlacementMiss::OverlapsHunk(core.map_or(0, |core| core.0))));
+                }
+                cores.extend(core);
+                placed.push(here);
+            }
+            Err(miss) => misses.push((index, miss)),
+        }
+    }
+    if misses.is_empty() { Ok(placed) } else { Err(misses) }
+}
+
+/// Returns hunks that are out of order and do not match exactly, or that are out of order with an applied hunk. Also
+/// returns hunks whose context includes a line that another hunk removes.
+fn contradictions(
+    text: &DecodedText<'_>,
+    hunks: &[Hunk],
+    founds: &[HunkSearchResult],
+) -> Vec<(usize, PlacementMiss)> {
+    let single = |found: &HunkSearchResult| match found {
+        HunkSearchResult::Fits(fits) if fits.len() == 1 => Some(fits[0].clone()),
+        _ => None,
+    };
+    let fits: Vec<(usize, HunkCandidate)> =
+        founds.iter().enumerate().filter_map(|(at, found)| Some((at, single(found)?))).collect();
+    let mut takers: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (index, fit) in &fits {
+        for at in dropped(&hunks[*index], fit) {
+            takers.entry(at).or_default().push(*index);
+        }
+    }
+    let mut misses = Vec::new();
+    let (mut last, mut done) = (0, 0);
+    let later = done_below(founds);
+    let mut numbered = None;
+    let mut places = fits.iter().peekable();
+    for (index, found) in founds.iter().enumerate() {
+        if let HunkSearchResult::Already(at) = found {
+            done = done.max(*at);
+        }
+        let Some((_, fit)) = places.next_if(|(at, _)| *at == index) else { continue };
+        let before = fit.first_line() < last && fit.pass > MatchPass::Trailing
+            || fit.first_line() < done
+            || fit.first_line() > later[index]
+            || numbered.is_some_and(|above| is_misnumbered(hunks, above, (index, fit)));
+        last = last.max(fit.first_line());
+        if numbered.is_none_or(|(_, above)| above.first_line() < fit.first_line()) {
+            numbered = Some((index, fit));
+        }
+        match lost(text, hunks, &takers, (index, fit)) {
+            Some(at) => misses.push((index, PlacementMiss::OverlapsHunk(at))),
+            None if before => misses.push((index, PlacementMiss::OutOfOrder(fit.first_line()))),
+            None => {}
+        }
+    }
+    misses
+}
+
+/// Returns true if two hunks lie in another order than their line numbers say, and one of them is not exact.
+fn is_misnumbered(
+    hunks: &[Hunk],
+    (one, above): (usize, &HunkCandidate),
+    (other, fit): (usize, &HunkCandidate),
+) -> bool {
+    let said = hunks[one].at.zip(hunks[other].at).is_some_and(|(one, other)| one < other);
+    said && fit.first_line() < above.first_line() && above.pass.max(fit.pass) > MatchPass::Exact
+}
+
+/// Returns for each hunk the first line at which a later hunk is already applied.
+fn done_below(founds: &[HunkSearchResult]) -> Vec<usize> {
+    let mut first = usize::MAX;
+    let below = founds.iter().rev().map(|found| {
+        let here = first;
+        if let HunkSearchResult::Already(at) = found {
+            first = first.min(*at);
+        }
+        here
+    });
+    let mut below: Vec<usize> = below.collect();
+    below.reverse();
+    below
+}
+
+/// Returns a context line of the hunk at `index` that matches inexactly and that another of its `takers` removes.
+fn lost(
+    text: &DecodedText<'_>,
+    hunks: &[Hunk],
+    takers: &HashMap<usize, Vec<usize>>,
+    (index, fit): (usize, &HunkCandidate),
+) -> Option<usize> {
+    let olds = hunks[index].old_lines().zip(&fit.at).zip(kept(&hunks[index]));
+    olds.into_iter().find_map(|((line, at), kept)| {
+        let at = at.filter(|at| kept && line != text.line(*at))?;
+        // It may be written as another hunk leaves it. But then it proves nothing about the file's indentation.
+        let leaves =
+            |other: usize| adds_line(&hunks[other], line) && indentation(line) == indentation(text.line(at));
+        let mut takers = takers.get(&at).into_iter().flatten();
+        takers.any(|other| *other != index && !leaves(*other)).then_some(at)
+    })
+}
+
+/// Returns for each old line of a hunk whether it is context.
+fn kept(hunk: &Hunk) -> impl Iterator<Item = bool> {
+    hunk.lines
+        .iter()
+        .filter(|line| !matches!(line, HunkLine::Add(_)))
+        .map(|line| matches!(line, HunkLine::Keep(_)))
+}
+
+/// Returns the lines of the file that a hunk removes.
+fn dropped(hunk: &Hunk, fit: &HunkCandidate) -> Vec<usize> {
+    kept(hunk).zip(&fit.at).filter(|(kept, _)| !kept).filter_map(|(_, at)| *at).collect()
+}
+
+fn adds_line(hunk: &Hunk, line: &str) -> bool {
+    hunk.lines.iter().any(|added| matches!(added, HunkLine::Add(text) if text == line))
+}
+
+type ChangedRange = (usize, usize);
+
+fn settle(
+    text: &DecodedText<'_>,
+    hunk: &Hunk,
+    found: HunkSearchResult,
+    manner: &FileStyle,
+) -> Result<(HunkPlacement, Option<ChangedRange>), PlacementMiss> {
+    match found {
+        HunkSearchResult::Already(at) => Ok((HunkPlacement::Already(at), None)),
+        HunkSearchResult::Adds(at) => {
+            let adds = hunk.new_lines().map(|line| (at, line.to_owned())).collect();
+            Ok((
+                HunkPlacement::Here(MatchPass::Exact, LineEdits { adds, ..LineEdits::default() }),
+                Some((at, at)),
+            ))
+        }
+        HunkSearchResult::Fits(fits) => match fits.as_slice() {
+            [fit] => {
+                let landing = LineEdits::from_candidate(text, hunk, fit, manner);
+                let landing = landing.map_err(|doubt| PlacementMiss::Doubtful(fit.first_line(), doubt))?;
+                Ok((HunkPlacement::Here(fit.pass, landing), Some(fit.changed_range(hunk))))
+            }
+            fits if fits.iter().all(|fit| fit.first_line() == fits[0].first_line()) => {
+                let doubt = "its lines can be taken for those there in more than one way".to_owned();
+                Err(PlacementMiss::Doubtful(fits.first().map_or(0, HunkCandidate::first_line), doubt))
+            }
+            fits => Err(PlacementMiss::Ambiguous(fits.iter().map(HunkCandidate::first_line).collect())),
+        },
+    }
+}
+
+/// Reduces hunks with several remaining places to the one that the header decides for. Hunks whose old lines another
+/// hunk shares are left to their order.
+fn choose(text: &DecodedText<'_>, hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
+    let mut seen: HashMap<Vec<&str>, usize> = HashMap::new();
+    for hunk in hunks {
+        *seen.entry(hunk.old_lines().collect()).or_default() += 1;
+    }
+    let (mut chose, mut from) = (false, 0);
+    for (index, (hunk, found)) in hunks.iter().zip(founds.iter_mut()).enumerate() {
+        let HunkSearchResult::Fits(fits) = found else { continue };
+        let alone = seen.get(&hunk.old_lines().collect::<Vec<_>>()) == Some(&1);
+        let top = || choose_file_start(hunk, fits).filter(|_| index == 0);
+        if let Some(fit) = top().or_else(|| choose_nearest(text, hunk, fits, from)).filter(|_| alone) {
+            *fits = vec![fit];
+            chose = true;
+        }
+        if let [fit] = fits.as_slice() {
+            from = fit.changed_range(hunk).1;
+        }
+    }
+    if chose {
+        narrow(hunks, founds);
+    }
+}
+
+/// Keeps for each hunk the places that lie between the places of its neighbours.
+fn narrow(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
+    let core = |at: usize, fit: &HunkCandidate| fit.changed_range(&hunks[at]);
+    // Computes the first possible place of each hunk from above and the last from below. If they coincide, there is no
+    // other.
+    let bounds = |founds: &[HunkSearchResult]| -> Option<Vec<(HunkCandidate, HunkCandidate)>> {
+        let mut lowest = Vec::new();
+        let mut from = 0;
+        for (at, found) in founds.iter().enumerate() {
+            let HunkSearchResult::Fits(fits) = found else {
+                lowest.push(None);
+                continue;
+            };
+            let fit = fits.iter().filter(|fit| core(at, fit).0 >= from).min_by_key(|fit| fit.first_line())?;
+            from = core(at, fit).1;
+            lowest.push(Some(fit.clone()));
+        }
+        let mut both = Vec::new();
+        let mut until = usize::MAX;
+        for (at, found) in founds.iter().enumerate().rev() {
+            let (HunkSearchResult::Fits(fits), Some(low)) = (found, &lowest[at]) else { continue };
+            let fit =
+                fits.iter().filter(|fit| core(at, fit).1 <= until).max_by_key(|fit| fit.first_line())?;
+            until = core(at, fit).0;
+            both.push((low.clone(), fit.clone()));
+        }
+        both.reverse();
+        Some(both)
+    };
+    let Some(bounds) = bounds(founds) else { return };
+    let open = founds
+        .iter_mut()
+        .filter_map(|found| if let HunkSearchResult::Fits(fits) = found { Some(fits) } else { None });
+    for (fits, (low, high)) in open.zip(bounds) {
+        fits.retain(|fit| low.first_line() <= fit.first_line() && fit.first_line() <= high.first_line());
+    }
+}

@@ -1,0 +1,313 @@
+//! Turns a matched place into removed and added lines, or the reason why the change is unclear.
+
+use std::collections::HashSet;
+
+use super::candidate::{HunkCandidate, MatchPass};
+use super::file_style::{FileStyle, StyleTransfer};
+use super::header_scope::is_outside_header;
+use super::line_compare::{indentation, is_blank, line_similarity};
+use crate::decoded_text::DecodedText;
+use crate::edit::{Hunk, HunkLine};
+
+/// Lines of at least this similarity are two versions of one line.
+const REWORDED: f64 = 0.5;
+
+/// The changes of a hunk to a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct LineEdits {
+    /// The lines to remove.
+    pub(crate) drops: Vec<usize>,
+    /// The lines to add, each before the line of that number.
+    pub(crate) adds: Vec<(usize, String)>,
+    /// True if the place is not below the hunk's header.
+    pub(crate) unheaded: bool,
+}
+
+/// The reason why a place is not certain enough.
+pub(crate) type DoubtReason = String;
+
+impl LineEdits {
+    /// Computes the changes of `hunk` at `fit`.
+    pub(crate) fn from_candidate(
+        text: &DecodedText<'_>,
+        hunk: &Hunk,
+        fit: &HunkCandidate,
+        manner: &FileStyle,
+    ) -> Result<Self, DoubtReason> {
+        if let Some(doubt) = fit.doubt {
+            return Err(doubt.to_owned());
+        }
+        if fit.pass == MatchPass::Blanks && hunk.line == 0 && !is_even(hunk, fit) {
+            return Err("the empty lines among what changes are not those of the file".to_owned());
+        }
+        let old: Vec<&str> = hunk.old_lines().collect();
+        let spelling = StyleTransfer::new(text, hunk, fit, manner)?;
+        let mut landing = Self { unheaded: is_outside_header(text, hunk, fit), ..Self::default() };
+        let mut seen = 0;
+        let mut index = 0;
+        // ends: each round takes lines
+        while index < hunk.lines.len() {
+            match &hunk.lines[index] {
+                HunkLine::Keep(_) => (seen, index) = (seen + 1, index + 1),
+                HunkLine::Drop(line) => {
+                    match fit.at[seen] {
+                        Some(at) => landing.drop(text, hunk, fit, (seen, at), index)?,
+                        None if is_blank(line) => {}
+                        None => return Err(format!("line `{}`, which is to go, is not there", line.trim())),
+                    }
+                    (seen, index) = (seen + 1, index + 1);
+                }
+                HunkLine::Add(_) => {
+                    let run: Vec<&str> = hunk.lines[index..]
+                        .iter()
+                        .map_while(
+                            |line| if let HunkLine::Add(text) = line { Some(text.as_str()) } else { None },
+                        )
+                        .collect();
+                    let at = insertion(text, hunk, fit, seen, index, &run)?;
+                    let paired = paired(hunk, index, seen);
+                    for (nth, line) in run.iter().enumerate() {
+                        let paired = paired.get(nth).and_then(|of| Some((old[*of], text.line(fit.at[*of]?))));
+                        landing.adds.push((at, spelling.restyle_line(line, paired)?));
+                    }
+                    index += run.len();
+                }
+            }
+        }
+        if fit.pass == MatchPass::Blanks && landing.leaves_a_gap(text) {
+            return Err("two empty lines would be left where one was, and the patch names neither".to_owned());
+        }
+        match landing.misled(text, hunk, fit) {
+            Some(line) => Err(format!("nobody can tell how deep `{}` is to be indented", line.trim())),
+            None => Ok(landing),
+        }
+    }
+
+    /// Returns an added line whose indentation changes by one blank without proof. As given it has an indentation that
+    /// the file uses, and the new one does not. Or only removed lines prove the change, and the file uses both.
+    fn misled<'a>(&self, text: &DecodedText<'_>, hunk: &'a Hunk, fit: &HunkCandidate) -> Option<&'a str> {
+        let given = hunk.lines.iter().filter_map(|line| match line {
+            HunkLine::Add(text) => Some(text.as_str()),
+            HunkLine::Keep(_) | HunkLine::Drop(_) => None,
+        });
+        let moved: Vec<(&str, &str)> = given
+            .zip(&self.adds)
+            .map(|(given, (_, made))| (given, made.as_str()))
+            .filter(|(given, made)| !is_blank(given) && is_one_blank(indentation(given), indentation(made)))
+            .collect();
+        let (first, _) = moved.first()?;
+        let depths: HashSet<&str> = text.iter().filter(|line| !is_blank(line)).map(indentation).collect();
+        let known = |line: &str| depths.contains(indentation(line));
+        let refuted = moved.iter().find(|(given, made)| known(given) && !known(made));
+        let proven = moved.iter().any(|(given, made)| !known(given) && known(made));
+        match refuted {
+            Some((line, _)) => Some(line),
+            None if is_contrary(text, hunk, fit) || is_level(text, hunk, fit) && !proven => Some(first),
+            None => None,
+        }
+    }
+
+    /// Returns true if lines between two empty lines are removed and none are added there.
+    fn leaves_a_gap(&self, text: &DecodedText<'_>) -> bool {
+        let goes = |at: usize| self.drops.binary_search(&at).is_ok();
+        let blank = |at: usize| at < text.len() && is_blank(text.line(at));
+        self.drops.iter().any(|start| {
+            let begins = start.checked_sub(1).is_some_and(|before| !goes(before) && blank(before));
+            if !begins {
+                return false;
+            }
+            let end = (*start..).find(|at| !goes(*at)).unwrap_or(*start);
+            blank(end) && !self.adds.iter().any(|(at, _)| start <= at && *at <= end)
+        })
+    }
+
+    /// Removes the line at `at`, which matches old line number `seen`.
+    fn drop(
+        &mut self,
+        text: &DecodedText<'_>,
+        hunk: &Hunk,
+        fit: &HunkCandidate,
+        (seen, at): (usize, usize),
+        index: usize,
+    ) -> Result<(), DoubtReason> {
+        let follows_drop = index > 0 && {
+            let before = hunk.lines[..index].iter().rev().find(|line| !matches!(line, HunkLine::Add(_)));
+            matches!(before, Some(HunkLine::Drop(_)))
+        };
+        if follows_drop
+            && let Some(before) = fit.at[..seen].iter().rev().flatten().next()
+            && at > before + 1
+        {
+            let what = text.line(before + 1);
+            return Err(match is_blank(what) {
+                true => format!(
+                    "there is an empty line after line {} that the patch does not say anything about",
+                    before + 1
+                ),
+                false => {
+                    format!("line {} (`{}`) stands between lines that are to go", before + 2, what.trim())
+                }
+            });
+        }
+        self.drops.push(at);
+        Ok(())
+    }
+}
+
+/// Returns true if two indentations differ by one space.
+fn is_one_blank(one: &str, other: &str) -> bool {
+    one.strip_suffix(' ') == Some(other) || other.strip_suffix(' ') == Some(one)
+}
+
+/// Returns true if a non-empty removed line has the same indentation in the patch and in the file. Then added lines
+/// would too.
+fn is_contrary(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+    let goes = |line: &HunkLine| matches!(line, HunkLine::Drop(_));
+    depths(text, hunk, fit).any(|(line, ours, theirs)| goes(line) && ours == theirs)
+}
+
+/// Returns true if all non-empty context lines have the same indentation in the file and in the patch.
+fn is_level(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+    let mut kept = depths(text, hunk, fit).filter(|(line, ..)| matches!(line, HunkLine::Keep(_)));
+    kept.all(|(_, ours, theirs)| ours == theirs)
+}
+
+/// Returns the non-empty old lines of a hunk, with their indentation in the patch and in the file.
+fn depths<'a>(
+    text: &'a DecodedText<'_>,
+    hunk: &'a Hunk,
+    fit: &'a HunkCandidate,
+) -> impl Iterator<Item = (&'a HunkLine, &'a str, &'a str)> {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_)));
+    olds.zip(&fit.at).filter_map(|(line, at)| match line {
+        HunkLine::Keep(ours) | HunkLine::Drop(ours) if !is_blank(ours) => {
+            Some((line, indentation(ours), indentation(text.line((*at)?))))
+        }
+        HunkLine::Keep(_) | HunkLine::Drop(_) | HunkLine::Add(_) => None,
+    })
+}
+
+/// Returns true if no empty line that only the file or only the patch has stands among the changes. For two texts the
+/// removed lines are our own guess, so the fate of such an empty line is unclear. The exception are lines that are only
+/// reworded, each at its place.
+fn is_even(hunk: &Hunk, fit: &HunkCandidate) -> bool {
+    let changes = |line: &HunkLine| !matches!(line, HunkLine::Keep(_));
+    let olds = |lines: &[HunkLine]| lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).count();
+    let (Some(first), Some(last)) =
+        (hunk.lines.iter().position(changes), hunk.lines.iter().rposition(changes))
+    else {
+        return true;
+    };
+    let from = olds(&hunk.lines[..first]).saturating_sub(1);
+    let until = (olds(&hunk.lines[..=last]) + 1).min(fit.at.len());
+    let beside = |pair: &[Option<usize>]| pair[0].is_some() && pair[1] == pair[0].map(|at| at + 1);
+    fit.at[from..until].windows(2).all(beside) || is_reworded(hunk, fit, beside)
+}
+
+/// Returns true if each change removes as many lines as it adds, each similar to its replacement. Adjacent removed
+/// lines must be adjacent in the file too, as `beside` decides.
+fn is_reworded(hunk: &Hunk, fit: &HunkCandidate, beside: impl Fn(&[Option<usize>]) -> bool) -> bool {
+    let mut seen = 0;
+    hunk.lines
+        .chunk_by(|one, next| matches!(one, HunkLine::Keep(_)) == matches!(next, HunkLine::Keep(_)))
+        .all(|run| {
+            let goes: Vec<&str> = texts(run, |line| matches!(line, HunkLine::Drop(_)));
+            let comes: Vec<&str> = texts(run, |line| matches!(line, HunkLine::Add(_)));
+            let old = run.len() - comes.len();
+            let at = &fit.at[seen..seen + old];
+            seen += old;
+            let alike = goes.iter().zip(&comes).all(|(goes, comes)| line_similarity(goes, comes) >= REWORDED);
+            goes.is_empty() && comes.is_empty()
+                || goes.len() == comes.len() && alike && at.windows(2).all(&beside)
+        })
+}
+
+/// Returns the text of those of `lines` that satisfy `is`.
+fn texts(lines: &[HunkLine], is: impl Fn(&HunkLine) -> bool) -> Vec<&str> {
+    let those = lines.iter().filter(|line| is(line));
+    those.map(|(HunkLine::Keep(text) | HunkLine::Drop(text) | HunkLine::Add(text))| text.as_str()).collect()
+}
+
+/// Returns for each line of the run of added lines at `index` the old line that it replaces.
+fn paired(hunk: &Hunk, index: usize, seen: usize) -> Vec<usize> {
+    let dropped =
+        hunk.lines[..index].iter().rev().take_while(|line| matches!(line, HunkLine::Drop(_))).count();
+    if dropped > 0 {
+        return (seen - dropped..seen).collect();
+    }
+    let run = hunk.lines[index..].iter().take_while(|line| matches!(line, HunkLine::Add(_))).count();
+    let after = hunk.lines[index + run..].iter().take_while(|line| matches!(line, HunkLine::Drop(_))).count();
+    (seen..seen + after).collect()
+}
+
+/// Returns the line of the file before which the run of added lines goes that follows `seen` old lines.
+fn insertion(
+    text: &DecodedText<'_>,
+    hunk: &Hunk,
+    fit: &HunkCandidate,
+    seen: usize,
+    index: usize,
+    run: &[&str],
+) -> Result<usize, DoubtReason> {
+    let before_drops = index > 0 && matches!(hunk.lines[index - 1], HunkLine::Drop(_));
+    let after_drops = matches!(hunk.lines.get(index + run.len()), Some(HunkLine::Drop(_)));
+    let before = fit.at[..seen].last().copied().flatten();
+    let after = fit.at.get(seen).copied().flatten();
+    if before_drops && let Some(before) = before {
+        return Ok(before + 1);
+    }
+    if after_drops && let Some(after) = after {
+        return match before {
+            Some(before) if before + 1 < after => between(text, before, after, run),
+            _ => Ok(after),
+        };
+    }
+    match (before, after) {
+        (Some(before), Some(after)) if after == before + 1 => Ok(after),
+        (Some(before), Some(after)) => between(text, before, after, run),
+        (Some(before), None) if seen == fit.at.len() => Ok(before + 1),
+        (None, Some(after)) if seen == 0 => Ok(after),
+        (Some(before), None) => match fit.at[seen..].iter().flatten().next() {
+            Some(after) if *after == before + 1 => Ok(*after),
+            // Missing empty lines do not count, if nothing else is in between.
+            _ if fit.pass == MatchPass::Blanks && before + 1 == text.len() => Ok(before + 1),
+            Some(after) if fit.pass == MatchPass::Blanks => between(text, before, *after, run),
+            _ => Err(format!("the line that should follow line {} is not there", before + 1)),
+        },
+        (None, Some(after)) => match fit.at[..seen].iter().flatten().next_back() {
+            Some(before) if before + 1 == after => Ok(after),
+            None if fit.pass == MatchPass::Blanks => Ok(after),
+            Some(before) if fit.pass == MatchPass::Blanks => between(text, *before, after, run),
+            _ => Err(format!("the line that should stand before line {} is not there", after + 1)),
+        },
+        // An extra empty line at the end does not count.
+        (None, None) if fit.pass == MatchPass::Blanks && seen == fit.at.len() => Ok(fit.end_line()),
+        (None, None) => Err("no line next to what is to be added is there".to_owned()),
+    }
+}
+
+/// Returns the insertion line between `before` and `after`, if only empty lines are there. The spacing between blocks
+/// stays as it was.
+fn between(text: &DecodedText<'_>, before: usize, after: usize, run: &[&str]) -> Result<usize, DoubtReason> {
+    let stranger = (before + 1..after).find(|at| !is_blank(text.line(*at)));
+    if let Some(at) = stranger {
+        let line = text.line(at).trim();
+        return Err(format!(
+            "line {} (`{line}`) stands where something is to be added, and the patch does not know it",
+            at + 1
+        ));
+    }
+    let gap = after - before - 1;
+    let leads = run.iter().take_while(|line| is_blank(line)).count();
+    let trails = run.iter().rev().take_while(|line| is_blank(line)).count();
+    // Of several empty lines, some may belong above the added lines and some below.
+    let bears = |own: usize| own > 0 && (gap == 1 || own == gap);
+    match (leads, trails) {
+        (_, 0) if bears(leads) => Ok(before + 1),
+        (0, _) if bears(trails) => Ok(after),
+        _ => Err(format!(
+            "there is an empty line after line {}, and the patch does not say on which side of it to add",
+            before + 1
+        )),
+    }
+}

@@ -1,0 +1,83 @@
+//! Finds places where the old lines of a hunk stand one after another, ignoring empty lines.
+
+use std::collections::HashSet;
+
+use super::candidate::{HunkCandidate, MatchPass, charge_candidate};
+use super::line_compare::{fold_line, is_blank};
+use crate::decoded_text::DecodedText;
+use crate::edit::{Hunk, HunkLine};
+
+/// Returns every place where the non-empty old lines of `hunk` stand in sequence. Empty lines may be missing or extra
+/// on either side.
+pub(crate) fn find_ignoring_empty(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
+    let pattern: Vec<&str> = hunk.old_lines().collect();
+    let wanted: Vec<usize> = (0..pattern.len()).filter(|at| !is_blank(pattern[*at])).collect();
+    let there = text.index().nonblank_lines();
+    let Some(rare) = (0..wanted.len()).max_by_key(|at| pattern[wanted[*at]].trim().len()) else {
+        return Vec::new();
+    };
+    let mut fits = Vec::new();
+    for place in text.index().lines_like(pattern[wanted[rare]]) {
+        let start = there.binary_search(place).ok().and_then(|anchor| anchor.checked_sub(rare));
+        let Some(window) = start.map(|start| &there[start..]).filter(|window| window.len() >= wanted.len())
+        else {
+            continue;
+        };
+        let same = |(wanted, there): &(&usize, &usize)| {
+            fold_line(pattern[**wanted]) == fold_line(text.line(**there))
+        };
+        let count = wanted.iter().zip(window).take_while(same).count();
+        if !text.budget().spend(4 * count + 1) {
+            break;
+        }
+        if count == wanted.len() && charge_candidate(text, pattern.len()) {
+            let at = with_blanks(text, &pattern, &wanted, window);
+            let doubt = uneven(text, hunk, &at)
+                .then_some("the empty lines that are to go are not as many in the file");
+            fits.push(HunkCandidate { pass: MatchPass::Blanks, at, doubt });
+        }
+    }
+    fits
+}
+
+/// Returns true if the hunk removes empty lines and the file has more or fewer of them there.
+fn uneven(text: &DecodedText<'_>, hunk: &Hunk, at: &[Option<usize>]) -> bool {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_)));
+    let goes: Vec<bool> = olds.map(|line| matches!(line, HunkLine::Drop(text) if is_blank(text))).collect();
+    let there: HashSet<usize> = at.iter().flatten().copied().collect();
+    let extra = |place: usize| place < text.len() && is_blank(text.line(place)) && !there.contains(&place);
+    goes.iter()
+        .zip(at)
+        .any(|(goes, at)| *goes && at.is_none_or(|at| extra(at + 1) || at.checked_sub(1).is_some_and(extra)))
+}
+
+/// Returns the position of each line of `pattern`, given that those at `wanted` are at `there`. Empty lines match empty
+/// lines between the same neighbours.
+fn with_blanks(
+    text: &DecodedText<'_>,
+    pattern: &[&str],
+    wanted: &[usize],
+    there: &[usize],
+) -> Vec<Option<usize>> {
+    let mut at = vec![None; pattern.len()];
+    for (wanted, there) in wanted.iter().zip(there) {
+        at[*wanted] = Some(*there);
+    }
+    // Empty lines before the first match are taken from the end backwards.
+    let (mut line, mut place) = (wanted[0], there[0]);
+    // ends: the line comes nearer to the first
+    while line > 0 && place > 0 && is_blank(text.line(place - 1)) {
+        (line, place) = (line - 1, place - 1);
+        at[line] = Some(place);
+    }
+    for line in wanted[0] + 1..pattern.len() {
+        if at[line].is_none()
+            && let Some(before) = at[line - 1]
+            && before + 1 < text.len()
+            && is_blank(text.line(before + 1))
+        {
+            at[line] = Some(before + 1);
+        }
+    }
+    at
+}

@@ -1,0 +1,124 @@
+//! The state of one file while a patch is planned: original content, new content, and the effects of the patch so far.
+
+use crate::edit::{EditAction, FileEdit, UpdateTarget};
+use crate::fault::PatchFault;
+use crate::file_tree::{FileLookup, FoundFile, SymbolicLink};
+use crate::matching::MatchPass;
+use crate::plan::{ChangeOrigin, FileChange, FileContent};
+use crate::replace_file::encode_like;
+
+/// A file while a patch is planned.
+pub(crate) struct PlannedFile {
+    pub(crate) path: String,
+    /// The name in a diff, if it differs from the path.
+    pub(crate) name: Option<String>,
+    pub(crate) link: Option<SymbolicLink>,
+    pub(crate) from: Option<String>,
+    pub(crate) moved: bool,
+    pub(crate) origin: Option<ChangeOrigin>,
+    pub(crate) found: Option<FoundFile>,
+    pub(crate) now: Option<FileContent>,
+    pub(crate) landed: Vec<(usize, MatchPass)>,
+    /// True if the patch only reads the file.
+    pub(crate) bystander: bool,
+    /// True if the original file is moved away or deleted.
+    pub(crate) left: bool,
+    /// The error to report if another file takes this path while the original stays.
+    pub(crate) in_the_way: Option<PatchFault>,
+}
+
+impl PlannedFile {
+    /// Creates the state of the file at `spot`, which the patch calls `path` and has only read so far.
+    pub(crate) fn new(
+        path: &str,
+        spot: FileLookup,
+        name: Option<String>,
+        link: Option<SymbolicLink>,
+    ) -> Self {
+        let content =
+            |held: &FoundFile| FileContent { bytes: held.bytes.clone(), executable: held.executable };
+        Self {
+            path: path.to_owned(),
+            name,
+            link,
+            from: None,
+            moved: false,
+            origin: None,
+            now: spot.file.as_ref().map(content),
+            found: spot.file,
+            landed: Vec::new(),
+            bystander: true,
+            left: false,
+            in_the_way: None,
+        }
+    }
+
+    pub(crate) fn is_already_applied(&self) -> bool {
+        !self.bystander && self.is_as_found()
+    }
+
+    fn is_as_found(&self) -> bool {
+        match (&self.found, &self.now) {
+            (None, None) => true,
+            (Some(held), Some(now)) => held.executable == now.executable && held.bytes == now.bytes,
+            _ => false,
+        }
+    }
+
+    /// Returns an error if `action` would discard an earlier edit of the same patch.
+    pub(crate) fn check_conflict(&self, action: &EditAction) -> Result<(), String> {
+        let Some(now) = self.now.as_ref().filter(|_| !self.bystander) else { return Ok(()) };
+        let (what, hint) = match action {
+            EditAction::Write { content, .. } | EditAction::Create { content, .. }
+                if encode_like(content, &now.bytes).as_ref() != Ok(&now.bytes) =>
+            {
+                ("written as a whole", "say once what is to be in it")
+            }
+            EditAction::Delete { .. } if self.found.is_some() || self.from.is_some() => {
+                ("deleted", "do one of them")
+            }
+            EditAction::Update { target: UpdateTarget::Same, .. } | EditAction::Replace { .. }
+                if self.is_replaced() =>
+            {
+                let what = "is changed after another file was put in its place";
+                return Err(format!("{what}; change that one where it was, or this one under another name"));
+            }
+            EditAction::Write { .. }
+            | EditAction::Create { .. }
+            | EditAction::Delete { .. }
+            | EditAction::Update { .. }
+            | EditAction::Replace { .. } => return Ok(()),
+        };
+        Err(format!("is {what} after another part of the patch has changed it; {hint}"))
+    }
+
+    /// Returns an error if replacing this file by `new` would discard an earlier edit of the same patch.
+    pub(crate) fn check_replaceable(&self, edit: &FileEdit, new: &FileContent) -> Result<(), PatchFault> {
+        let said = !self.bystander && self.now.as_ref().is_some_and(|now| now != new);
+        let arrived = !self.bystander && self.now.is_some() && self.from.is_some();
+        if !said && !arrived {
+            return Ok(());
+        }
+        let what = "is where another file is put after another part of the patch has changed it";
+        Err(PatchFault::for_path(edit, &self.path, format!("{what}; say once what is to be in it")))
+    }
+
+    /// Returns true if another file has taken this path.
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.from.is_some() && self.found.is_some()
+    }
+
+    pub(crate) fn original_content(&self) -> Option<FileContent> {
+        self.found.as_ref().map(|held| FileContent { bytes: held.bytes.clone(), executable: held.executable })
+    }
+
+    pub(crate) fn into_change(self) -> Option<FileChange> {
+        if self.is_as_found() {
+            return None;
+        }
+        let Self { path, name, link, from, moved, origin, found: held, now: after, landed, .. } = self;
+        let found = held.as_ref().map(|held| held.stamp);
+        let before = held.map(|held| FileContent { bytes: held.bytes, executable: held.executable });
+        Some(FileChange { path, from, moved, before, after, landed, found, name, link, origin })
+    }
+}

@@ -1,0 +1,72 @@
+//! Finds dangerous writes after `cd`: a relative name may then be a persistent system or configuration path.
+
+use crate::command_analysis::{file_name, literal_text, word_text};
+use crate::known::{CommandRisk, LASTING, classify_command, is_persistent_path};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
+
+/// Maximum number of directories examined.
+const PLACES: usize = 16;
+
+/// Lists the directories that the commands of a line change to, each relative to the previous one.
+pub(crate) fn directories_changed_to<'a>(commands: impl Iterator<Item = &'a ScriptCommand>) -> Vec<String> {
+    let mut places: Vec<String> = Vec::new();
+    let goes = |command: &&ScriptCommand| {
+        literal_text(&command.words[0]).is_some_and(|name| matches!(name, "cd" | "pushd"))
+    };
+    for command in commands.filter(goes).take(PLACES) {
+        let mut operands = command.words[1..].iter().map(word_text).filter(|word| !word.starts_with('-'));
+        let place = operands.next().unwrap_or("~").trim_matches('"');
+        let from = places.last().map_or(".", String::as_str);
+        places.push(join(from, place));
+    }
+    // Below the start directory only files of git are persistent.
+    places.retain(|place| {
+        place.starts_with(['/', '~', '$', '`']) || place.contains("..") || place.contains(".git")
+    });
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+/// Returns the danger of the paths that `command` writes if it runs in one of `places`.
+pub(crate) fn find_danger(command: &ScriptCommand, places: &[String]) -> Option<&'static str> {
+    places.iter().find_map(|place| {
+        let lasts = |redirect: &ScriptRedirect| match redirect {
+            ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => {
+                is_persistent_path(&join(place, word_text(to)))
+            }
+            ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => false,
+        };
+        let operand = |word: &str| if word.starts_with('-') { word.to_owned() } else { join(place, word) };
+        let words: Vec<String> = command.words[1..].iter().map(|word| operand(word_text(word))).collect();
+        let argv: Vec<&str> = std::iter::once(file_name(word_text(&command.words[0])))
+            .chain(words.iter().map(String::as_str))
+            .collect();
+        let writes = classify_command(&argv) == CommandRisk::Dangerous(LASTING);
+        (writes || command.redirects.iter().any(lasts)).then_some(LASTING)
+    })
+}
+
+/// Returns the danger of the output path of `command` after variables are replaced by the values that the line sets.
+pub(crate) fn danger_by_variable(
+    command: &ScriptCommand,
+    assigned: &[(String, ScriptWord)],
+) -> Option<&'static str> {
+    let lasts = |redirect: &ScriptRedirect| match redirect {
+        ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => {
+            let set = |(name, value): &(String, ScriptWord)| {
+                let named = word_text(to).replace(&format!("${{{name}}}"), word_text(value));
+                is_persistent_path(&named.replace(&format!("${name}"), word_text(value)))
+            };
+            assigned.iter().any(set)
+        }
+        ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => false,
+    };
+    command.redirects.iter().any(lasts).then_some(LASTING)
+}
+
+/// Joins `path` to the directory `place`.
+fn join(place: &str, path: &str) -> String {
+    let path = path.trim_matches('"');
+    if path.starts_with(['/', '~', '$', '`']) { path.to_owned() } else { format!("{place}/{path}") }
+}

@@ -1,0 +1,525 @@
+//! Analyses a command line: lists every command that it may run, with its risk and the rules about it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::combined_dangers;
+use crate::dataflow::{self, SINKS};
+use crate::known::{
+    CommandRisk, classify_command, classify_words, dangerous_variable, first_altering_word, inner_commands,
+    is_interpreter,
+};
+use crate::rules::{MatchedRule, PolicyRule, RuleDecision, RuleSet, RuleSubject};
+use crate::shell::{ScriptAnalysis, ScriptCommand, ScriptRedirect, ScriptWord, UndecidedPart, analyse_argv};
+use crate::xargs_pipeline::ReadOnlyStarts;
+use crate::{ApprovalCase, CommandLine, MachineLookup, ResolvedProgram};
+
+/// A script above this size in bytes, here-document texts excluded, counts as too long to review.
+const LONG: usize = 16 << 10;
+
+/// Programs that only start the command in their arguments: only that command needs judging.
+const TRANSPARENT: &[&str] = &["gtimeout", "ionice", "nice", "stdbuf", "timeout", "xargs"];
+
+/// The analysis of one command line.
+#[derive(Debug, Clone)]
+pub struct CommandAnalysis {
+    /// Every command that the line may run.
+    pub parts: Vec<ClassifiedCommand>,
+    /// Parts of the script that the analysis could not decide.
+    pub undecided: Vec<UndecidedPart>,
+    /// Variables set for later commands, each with the reason why setting it is dangerous, if it is.
+    pub sets: Vec<(String, ScriptWord, Option<&'static str>)>,
+    /// Functions and aliases that the line defines.
+    pub defines: Vec<String>,
+    /// The script is too long for a person to review.
+    pub long: bool,
+}
+
+/// One command that the line may run.
+#[derive(Debug, Clone)]
+pub struct ClassifiedCommand {
+    /// The command.
+    pub command: ScriptCommand,
+    /// The risk of the command.
+    pub known: CommandRisk,
+    /// The command only starts another command of the list.
+    pub wraps: bool,
+    /// The rules about the command, strictest first.
+    pub rules: Vec<AppliedRule>,
+    /// The program that the name resolves to, once it was looked up.
+    pub program: Option<ResolvedProgram>,
+}
+
+/// A rule that applies to a command.
+#[derive(Debug, Clone)]
+pub struct AppliedRule {
+    /// The rule.
+    pub rule: PolicyRule,
+    /// The rule certainly matches. An unknown word can make a match only possible.
+    pub certain: bool,
+    /// The command gives a path, and the rule names only the last component of that path.
+    by_name: bool,
+}
+
+/// Returns true if every command of `line` is known to only read and print.
+///
+/// ```
+/// use toolgate_policy::{CommandLine, is_read_only_command};
+///
+/// let line = |script: &str| CommandLine {
+///     argv: ["bash", "-lc", script].map(str::to_owned).to_vec(),
+///     cwd: "/work".into(),
+///     terminal: false,
+/// };
+/// assert!(is_read_only_command(&line("ls && grep -r x src | head")));
+/// assert!(!is_read_only_command(&line("git status > out")) && !is_read_only_command(&line("make")) && !is_read_only_command(&line("$x")));
+/// ```
+pub fn is_read_only_command(line: &CommandLine) -> bool {
+    let account = CommandAnalysis::analyse(line, &RuleSet::default());
+    let certain = account.undecided.is_empty() && account.sets.is_empty() && account.defines.is_empty();
+    certain
+        && !account.long
+        && !account.parts.is_empty()
+        && account.parts.iter().all(|part| !part.may_need_approval())
+}
+
+impl CommandAnalysis {
+    /// Analyses `line` and finds the rules about each command.
+    pub(crate) fn analyse(line: &CommandLine, rules: &RuleSet) -> Self {
+        let analysis = analyse_argv(&line.argv);
+        let dangers = combined_dangers::find_dangers(&analysis);
+        let ScriptAnalysis { commands, undecided, defined, assigned, .. } = analysis;
+        let wraps: Vec<bool> = (0..commands.len()).map(|at| is_wrapper(&commands, at)).collect();
+        let length: usize = line.argv.iter().map(String::len).sum();
+        let long = length - texts(&commands).min(length) > LONG;
+        let starts = ReadOnlyStarts::new(&commands, &wraps);
+        let parts = commands.into_iter().zip(wraps).enumerate();
+        let mut parts: Vec<ClassifiedCommand> = parts
+            .map(|(at, (command, wraps))| {
+                ClassifiedCommand::classify(command, wraps, starts.is_read_only(at), rules)
+            })
+            .collect();
+        for (part, danger) in parts.iter_mut().zip(dangers) {
+            if !matches!(part.known, CommandRisk::Dangerous(_)) {
+                part.known = danger.unwrap_or(part.known);
+            }
+        }
+        // After a `cd`, `..` may be the root directory, and a relative script name may mean another file.
+        if parts.iter().any(ClassifiedCommand::moves) {
+            parts
+                .iter_mut()
+                .filter(|part| part.name().is_some_and(is_interpreter))
+                .for_each(ClassifiedCommand::mistrust);
+            let climbing =
+                parts.iter_mut().filter(|part| part.known == CommandRisk::ReadOnly && part.climbs());
+            climbing.for_each(|part| part.known = CommandRisk::Ordinary);
+        }
+        let sets = assigned.into_iter().map(|(name, value)| {
+            let why = dangerous_variable(&name);
+            (name, value, why)
+        });
+        Self { parts, undecided, sets: sets.collect(), defines: defined, long }
+    }
+
+    /// Resolves each command name to a program. An untrusted program is never read-only.
+    pub(crate) fn resolve_programs(&mut self, machine: &dyn MachineLookup, cwd: &Path) {
+        let moves = self.parts.iter().any(ClassifiedCommand::moves);
+        // Caches lookups by name: a lookup is the expensive step.
+        let mut found = HashMap::new();
+        let mut look = |name: &str| {
+            let program = found.entry(name.to_owned()).or_insert_with(|| machine.program(name, cwd, moves));
+            Option::<ResolvedProgram>::clone(program)
+        };
+        for part in &mut self.parts {
+            part.bind(&mut look, moves);
+        }
+    }
+
+    /// Returns true if every program was looked up.
+    pub(crate) fn programs_resolved(&self) -> bool {
+        self.parts.iter().all(|part| part.command.built_in || part.program.is_some())
+    }
+
+    /// Lists the approval cases of the line, each with the command that raises it. `confined` selects the sandboxed
+    /// cases.
+    pub(crate) fn approval_cases(&self, confined: bool) -> Vec<(ApprovalCase, Option<&ClassifiedCommand>)> {
+        let (reads, runs) = match confined {
+            true => (ApprovalCase::Reads, ApprovalCase::Runs),
+            false => (ApprovalCase::ReadsUnconfined, ApprovalCase::RunsUnconfined),
+        };
+        let mut matters = Vec::new();
+        for part in &self.parts {
+            let matter = match part.decision() {
+                Some(RuleDecision::Forbid) => ApprovalCase::Forbidden,
+                Some(RuleDecision::Ask) => ApprovalCase::MustAsk,
+                Some(RuleDecision::Allow) => ApprovalCase::Allowed,
+                None => match part.known {
+                    CommandRisk::Dangerous(_) => ApprovalCase::Dangerous,
+                    CommandRisk::Risky(_) if !confined => ApprovalCase::Dangerous,
+                    CommandRisk::ReadOnly => reads,
+                    CommandRisk::Ordinary | CommandRisk::Risky(_) => runs,
+                },
+            };
+            matters.push((matter, Some(part)));
+            // A rule about a command does not cover its output files.
+            if part.written_files().next().is_some() {
+                matters.push((runs, Some(part)));
+            }
+        }
+        if self.long || self.undecided.iter().any(|doubt| doubt.unread) {
+            matters.push((ApprovalCase::Dangerous, None));
+        }
+        if self.sets.iter().any(|(_, _, why)| why.is_some()) {
+            matters.push((ApprovalCase::Dangerous, None));
+        }
+        if !(self.undecided.is_empty() && self.sets.is_empty() && self.defines.is_empty()) {
+            matters.push((runs, None));
+        }
+        matters
+    }
+
+    /// Returns true if the user's rules let the whole line run without the sandbox.
+    pub(crate) fn may_leave_sandbox(&self) -> bool {
+        let certain = self.undecided.is_empty() && self.sets.is_empty() && self.defines.is_empty();
+        let leaves = |part: &ClassifiedCommand| {
+            // A rule about a command does not cover its output files.
+            part.allowed_by().is_some_and(|said| said.rule.unsandboxed)
+                && part.written_files().next().is_none()
+        };
+        // Outside the sandbox a read-only program could read secrets, so only harmless shell built-ins may go along.
+        let harmless = |part: &ClassifiedCommand| {
+            let says = matches!(part.name(), Some("echo" | "true" | "false" | ":" | "test" | "["));
+            let starts = part.wraps && part.command.through.is_empty();
+            (part.command.built_in && says || starts)
+                && part.known == CommandRisk::ReadOnly
+                && part.rules.is_empty()
+        };
+        let plain = self.parts.iter().all(|part| part.command.redirects.is_empty() && !part.command.fed);
+        certain
+            && plain
+            && !self.long
+            && self.parts.iter().any(leaves)
+            && self.parts.iter().all(|part| leaves(part) || harmless(part))
+    }
+}
+
+impl ClassifiedCommand {
+    fn classify(command: ScriptCommand, wraps: bool, starts: bool, all: &RuleSet) -> Self {
+        let known = weigh(&command, wraps, starts);
+        let matches = all.rules_for_command(&command.words, command.more);
+        let said = |certain: bool| {
+            move |matched: MatchedRule<'_>| AppliedRule {
+                rule: matched.rule.clone(),
+                certain,
+                by_name: matched.by_name,
+            }
+        };
+        let mut rules: Vec<AppliedRule> = matches.certain.into_iter().map(said(true)).collect();
+        rules.extend(matches.possible.into_iter().map(said(false)));
+        rules.extend(without_options(&command, all));
+        for rule in likely(&command, all) {
+            if !rules.iter().any(|said| said.rule == *rule) {
+                rules.push(AppliedRule { rule: rule.clone(), certain: false, by_name: false });
+            }
+        }
+        rules.sort_by_key(|said| std::cmp::Reverse((said.rule.decision, said.certain)));
+        Self { command, known, wraps, rules, program: None }
+    }
+
+    /// Returns the command name, if it is known.
+    pub fn name(&self) -> Option<&str> {
+        literal_text(&self.command.words[0])
+    }
+
+    /// Returns all words, if every one is known.
+    pub fn argv(&self) -> Option<Vec<&str>> {
+        let words: Option<Vec<&str>> = self.command.words.iter().map(literal_text).collect();
+        words.filter(|_| !self.command.more)
+    }
+
+    /// Returns true if the command may change the working directory of other commands.
+    fn moves(&self) -> bool {
+        let elsewhere = |word: &ScriptWord| {
+            literal_text(word).is_none_or(|word| {
+                word.starts_with("-C") || word.starts_with("--chdir") || word.contains("execdir")
+            })
+        };
+        matches!(self.name(), None | Some("cd" | "pushd" | "popd"))
+            || (self.wraps || self.name() == Some("find")) && self.command.words.iter().any(elsewhere)
+    }
+
+    /// Downgrades allow-rules that name a file to uncertain matches.
+    fn mistrust(&mut self) {
+        let names =
+            |rule: &PolicyRule| matches!(&rule.on, RuleSubject::Command { pattern, .. } if pattern.len() > 1);
+        let allows = |said: &&mut AppliedRule| said.rule.decision == RuleDecision::Allow && names(&said.rule);
+        self.rules.iter_mut().filter(allows).for_each(|said| said.certain = false);
+    }
+
+    /// Returns true if the command may search a parent of its working directory.
+    fn climbs(&self) -> bool {
+        let above = |word: &ScriptWord| word_text(word).split('/').any(|part| part == "..");
+        matches!(self.name().map(file_name), Some("diff" | "grep" | "rg"))
+            && self.command.words.iter().any(above)
+    }
+
+    /// Returns true if the command may need approval under some policy.
+    pub(crate) fn may_need_approval(&self) -> bool {
+        self.known != CommandRisk::ReadOnly || self.written_files().next().is_some()
+    }
+
+    /// Lists the files that receive the command's output.
+    pub fn written_files(&self) -> impl Iterator<Item = &ScriptWord> {
+        let redirects = self.command.redirects.iter().filter_map(|redirect| match redirect {
+            ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => {
+                Some(to)
+            }
+            ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => None,
+        });
+        redirects.filter(|to| !literal_text(to).is_some_and(|to| SINKS.contains(&to)))
+    }
+
+    /// Returns the decision of the rules, if there is one.
+    pub fn decision(&self) -> Option<RuleDecision> {
+        let strictest = self.rules.iter().find_map(|said| match (said.rule.decision, said.certain) {
+            (RuleDecision::Forbid, true) => Some(RuleDecision::Forbid),
+            // The rule's author wants to know about a possible match.
+            (RuleDecision::Forbid, false) | (RuleDecision::Ask, _) => Some(RuleDecision::Ask),
+            (RuleDecision::Allow, _) => None,
+        });
+        strictest.or_else(|| self.allowed_by().map(|_| RuleDecision::Allow))
+    }
+
+    /// Returns the allow-rule that covers the command. It covers only a command with known words, no variables, a
+    /// trusted program, and no danger that the rule does not name.
+    pub fn allowed_by(&self) -> Option<&AppliedRule> {
+        if !self.rules.iter().any(|said| said.rule.decision == RuleDecision::Allow) {
+            return None;
+        }
+        let argv = self.argv()?;
+        // A rule about words covers neither variables nor the source and destination of data.
+        if !self.command.variables.is_empty() || dataflow::find_danger(&self.command).is_some() {
+            return None;
+        }
+        let mut allowing =
+            self.rules.iter().filter(|said| said.certain && said.rule.decision == RuleDecision::Allow);
+        allowing.find(|said| {
+            let lies_right = match (&self.program, said.by_name) {
+                _ if self.command.built_in => true,
+                (Some(program), _) => program.trusted,
+                (None, by_name) => !by_name,
+            };
+            let harmless = !matches!(self.known, CommandRisk::Dangerous(_)) || said.names_the_danger(&argv);
+            lies_right && harmless && said.beyond(&argv).is_none()
+        })
+    }
+
+    /// Returns the allow-rule that matches the first words, and the word that it does not cover: an option that changes
+    /// the program that runs, or the output path.
+    pub fn uncovered_word(&self) -> Option<(&PolicyRule, &str)> {
+        let argv = self.argv()?;
+        self.rules.iter().find_map(|said| Some((&said.rule, said.beyond(&argv)?)))
+    }
+
+    fn bind(&mut self, look: &mut dyn FnMut(&str) -> Option<ResolvedProgram>, moves: bool) {
+        if self.command.built_in {
+            return;
+        }
+        // After a `cd` the target of a relative path is unknown.
+        let relative = |name: &&str| name.contains('/') && !name.starts_with('/');
+        let name = self.name().filter(|name| !(moves && relative(name)));
+        self.program = name.and_then(look);
+        let trusted = self.program.as_ref().is_some_and(|program| program.trusted);
+        if self.known == CommandRisk::ReadOnly && !trusted {
+            self.known = CommandRisk::Ordinary;
+        }
+        // A missing program cannot be the one that a rule means.
+        self.program.get_or_insert_with(|| ResolvedProgram { path: "".into(), trusted: false });
+    }
+}
+
+impl AppliedRule {
+    /// Returns the word of `argv` that the rule does not cover although it matches the first words: an option that
+    /// changes the program that runs, or the output path.
+    fn beyond<'a>(&self, argv: &[&'a str]) -> Option<&'a str> {
+        match &self.rule.on {
+            RuleSubject::Command { pattern, exact: false } if self.rule.decision == RuleDecision::Allow => {
+                first_altering_word(argv, pattern.len())
+            }
+            RuleSubject::Command { .. }
+            | RuleSubject::Path { .. }
+            | RuleSubject::Tool { .. }
+            | RuleSubject::Host { .. } => None,
+        }
+    }
+
+    /// Returns true if the rule's own pattern contains the words that make `argv` dangerous.
+    fn names_the_danger(&self, argv: &[&str]) -> bool {
+        let RuleSubject::Command { pattern, .. } = &self.rule.on else { return false };
+        let named = classify_command(&argv[..pattern.len().min(argv.len())]);
+        matches!(named, CommandRisk::Dangerous(_)) && named == classify_command(argv)
+    }
+}
+
+pub(crate) fn literal_text(word: &ScriptWord) -> Option<&str> {
+    match word {
+        ScriptWord::Literal(text) => Some(text),
+        ScriptWord::Unknown(_) => None,
+    }
+}
+
+/// Git options before the sub-command that take the next word as their value.
+pub(crate) const GIT_VALUED: &[&str] = &[
+    "-C",
+    "-c",
+    "--attr-source",
+    "--config-env",
+    "--exec-path",
+    "--git-dir",
+    "--namespace",
+    "--super-prefix",
+    "--work-tree",
+];
+
+/// Matches ask- and forbid-rules against the command without the options before its sub-command, and `git-x` as
+/// `git x`. A rule against `git push` also means `git -C . push`. Only git's value-taking options are known.
+fn without_options(command: &ScriptCommand, rules: &RuleSet) -> Vec<AppliedRule> {
+    let Some(name) = literal_text(&command.words[0]).map(file_name) else { return Vec::new() };
+    let git = name == "git" || name.starts_with("git-");
+    let mut rest = &command.words[1..];
+    // ends: each round takes a word
+    while let [option, after @ ..] = rest
+        && word_text(option).starts_with('-')
+    {
+        let takes =
+            if git { GIT_VALUED.contains(&word_text(option)) } else { !word_text(option).contains('=') };
+        rest = if takes { after.get(1..).unwrap_or_default() } else { after };
+    }
+    let sub_command = name.strip_prefix("git-").map(str::to_owned);
+    if rest.len() + 1 == command.words.len() && sub_command.is_none() {
+        return Vec::new();
+    }
+    let program = if git { "git" } else { name };
+    let words: Vec<ScriptWord> = std::iter::once(program.to_owned())
+        .chain(sub_command)
+        .map(ScriptWord::Literal)
+        .chain(rest.iter().cloned())
+        .collect();
+    let found = rules.rules_for_command(&words, command.more);
+    let strict = |matched: &MatchedRule<'_>| matched.rule.decision != RuleDecision::Allow;
+    let said = |certain: bool| {
+        move |matched: MatchedRule<'_>| AppliedRule { rule: matched.rule.clone(), certain, by_name: false }
+    };
+    let certain = found.certain.into_iter().filter(strict).map(said(git));
+    certain.chain(found.possible.into_iter().filter(strict).map(said(false))).collect()
+}
+
+/// Finds rules that may be about the command, or about a command that it starts.
+fn likely<'a>(command: &ScriptCommand, rules: &'a RuleSet) -> Vec<&'a PolicyRule> {
+    if rules.is_empty() {
+        return Vec::new();
+    }
+    let words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();
+    let word = |word: Option<&str>| match word {
+        Some(word) => ScriptWord::Literal(word.to_owned()),
+        None => ScriptWord::Unknown(String::new()),
+    };
+    let started = inner_commands(&words);
+    let started = started.into_iter().map(|argv| argv.into_iter().map(word).collect::<Vec<ScriptWord>>());
+    let mut found = rules.likely_rules(&command.words);
+    found.extend(started.flat_map(|argv| rules.likely_rules(&argv)));
+    found
+}
+
+/// Returns the literal text of a word, or its source text if it is unknown.
+pub(crate) fn word_text(word: &ScriptWord) -> &str {
+    match word {
+        ScriptWord::Literal(text) | ScriptWord::Unknown(text) => text,
+    }
+}
+
+/// Returns the last component of a path.
+pub(crate) fn file_name(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// Returns true if the command at `at` only starts the next one.
+fn is_wrapper(commands: &[ScriptCommand], at: usize) -> bool {
+    let wrapper = &commands[at];
+    let Some(name) = literal_text(&wrapper.words[0]).map(file_name) else { return false };
+    let first = wrapper.words.get(1).map(word_text).unwrap_or_default();
+    let plain = match name {
+        "ash" | "bash" | "dash" | "ksh" | "sh" | "zsh" => matches!(first, "-c" | "-lc" | "-cl"),
+        // The options of these programs change the variables, the directory or the `PATH` of the started command.
+        "builtin" | "command" | "env" | "exec" => !first.starts_with('-'),
+        _ => TRANSPARENT.contains(&name),
+    };
+    plain
+        && commands.get(at + 1).is_some_and(|inner| {
+            let by = inner.through.strip_prefix(wrapper.through.as_slice());
+            matches!(by, Some([by]) if by.split(' ').next() == Some(name))
+        })
+}
+
+/// Returns the total size of the here-document texts in bytes.
+fn texts(commands: &[ScriptCommand]) -> usize {
+    let mut texts: Vec<&str> = Vec::new();
+    for redirect in commands.iter().flat_map(|command| &command.redirects) {
+        if let ScriptRedirect::Text(ScriptWord::Literal(text) | ScriptWord::Unknown(text)) = redirect
+            && !texts.contains(&text.as_str())
+        {
+            texts.push(text);
+        }
+    }
+    texts.into_iter().map(str::len).sum()
+}
+
+/// Returns the risk of a single command if it is dangerous even in the sandbox.
+pub(crate) fn danger_of(command: &ScriptCommand) -> Option<CommandRisk> {
+    Some(weigh(command, false, false)).filter(|known| matches!(known, CommandRisk::Dangerous(_)))
+}
+
+/// Classifies a command by its words, its variables, and the source and destination of its data.
+/// With `starts`, words added by `xargs` or `find` do not change the result.
+fn weigh(command: &ScriptCommand, wraps: bool, starts: bool) -> CommandRisk {
+    let mut words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();
+    words.extend(command.more.then_some(None));
+    let known = classify_words(&words);
+    let written: Vec<&str> = command.words.iter().map(|word| word_text(word).trim_matches('"')).collect();
+    let dangers = [
+        [Some(known), words.contains(&None).then(|| crate::known::classify_command(&written))]
+            .into_iter()
+            .flatten()
+            .find(|known| matches!(known, CommandRisk::Dangerous(_))),
+        command.variables.iter().find_map(|(name, _)| dangerous_variable(name)).map(CommandRisk::Dangerous),
+        dataflow::find_danger(command).map(CommandRisk::Dangerous),
+    ];
+    if let Some(danger) = dangers.into_iter().flatten().next() {
+        return danger;
+    }
+    // The source text of an unknown word such as `~` is enough here.
+    if words.contains(&None)
+        && let risk @ CommandRisk::Risky(_) = crate::known::classify_command(&written)
+    {
+        return risk;
+    }
+    let known = if wraps || starts { CommandRisk::ReadOnly } else { known };
+    let writes = command.redirects.iter().any(|redirect| match redirect {
+        ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => {
+            !literal_text(to).is_some_and(|to| SINKS.contains(&to))
+        }
+        ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => false,
+    });
+    let expands = words.contains(&None) && !starts;
+    // Input must be a readable file or a known text.
+    let astray = command.redirects.iter().any(|redirect| match redirect {
+        ScriptRedirect::Read(from) => !literal_text(from).is_some_and(crate::known::may_be_read),
+        ScriptRedirect::Text(text) => literal_text(text).is_none(),
+        ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => false,
+    });
+    match known {
+        CommandRisk::Risky(_) => known,
+        _ if writes || expands || astray || !command.variables.is_empty() => CommandRisk::Ordinary,
+        _ => known,
+    }
+}

@@ -1,0 +1,190 @@
+//! Summarizes the files, programs and hosts of a call for a question.
+//!
+//! The summary is a hint and may be incomplete: a command can do anything with its arguments. [`Gate`](crate::Gate)
+//! decides what is allowed, and the sandbox enforces it.
+
+mod file_operands;
+mod remote_hosts;
+
+use std::path::Path;
+
+use crate::known::program_name;
+use crate::shell::{PatchCommand, ScriptRedirect, ScriptWord};
+use crate::{ApprovalQuestion, ClassifiedCommand, CommandAnalysis, CommandRisk, Effect, resolve_path};
+
+/// Sources and destinations of data that are not files.
+const SINKS: &[&str] = &[
+    "/dev/null",
+    "/dev/stdin",
+    "/dev/stdout",
+    "/dev/stderr",
+    "/dev/tty",
+    "/dev/fd/",
+    "/dev/tcp/",
+    "/dev/udp/",
+];
+
+/// The apparent effects of a call, without duplicates, in the order of their mention. Unknown parts are shown as ‹…›.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EffectSummary {
+    /// Files and directories that the call would read.
+    pub reads: Vec<String>,
+    /// Files and directories that the call would create, change or remove.
+    pub writes: Vec<String>,
+    /// Programs that the call would start.
+    pub starts: Vec<String>,
+    /// Hosts that the call would connect to.
+    pub reaches: Vec<String>,
+}
+
+impl EffectSummary {
+    /// Summarizes a command started in `cwd`. Paths below `cwd` are relative to it.
+    ///
+    /// ```
+    /// # use toolgate_policy::{DenyRead, Gate, Intent, ReadScope, ReadRoot, SandboxPolicy, Verdict};
+    /// # let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
+    /// # let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite);
+    /// # let argv = ["bash", "-c", "rm -rf ../old && curl https://example.org >page"].map(str::to_owned);
+    /// # let Verdict::Ask(question) = gate.decide("shell", &Intent::run(argv.to_vec(), "/w".as_ref())) else { panic!() };
+    /// // A question about `bash -c 'rm -rf ../old && curl https://example.org >page'` in `/w`:
+    /// let touches = question.effect_summary();
+    /// assert_eq!(touches.starts, ["bash (not found)", "rm (not found)", "curl (not found)"]);
+    /// assert_eq!(touches.writes, ["/old", "page"]);
+    /// assert_eq!(touches.reaches, ["example.org"]);
+    /// ```
+    pub fn of_command(account: &CommandAnalysis, cwd: &Path) -> Self {
+        let mut out = Self::default();
+        let moves = account.parts.iter().any(|part| matches!(part.name(), Some("cd" | "pushd" | "popd")));
+        // After a `cd` the target of a path is unknown, so it is shown as written.
+        let place = PathBase { cwd: (!moves).then_some(cwd) };
+        for part in &account.parts {
+            out.add(part, &place);
+        }
+        for (_, value, _) in &account.sets {
+            out.reaches.extend(remote_hosts::host_in_word(value));
+        }
+        out.once()
+    }
+
+    fn add(&mut self, part: &ClassifiedCommand, place: &PathBase<'_>) {
+        if !part.command.built_in {
+            self.starts.push(program(part));
+        }
+        for redirect in &part.command.redirects {
+            match redirect {
+                ScriptRedirect::Read(from) => self.reads.extend(place.display_path(from)),
+                ScriptRedirect::Write(to) | ScriptRedirect::Append(to) => {
+                    self.writes.extend(place.display_path(to))
+                }
+                ScriptRedirect::ReadWrite(both) => {
+                    self.reads.extend(place.display_path(both));
+                    self.writes.extend(place.display_path(both));
+                }
+                ScriptRedirect::Text(_) => {}
+            }
+            self.reaches.extend(remote_hosts::host_in_redirect(redirect));
+        }
+        // The arguments of a wrapper belong to the command that it starts.
+        let Some(name) = part.name().filter(|_| !part.wraps) else { return };
+        let words = &part.command.words[1..];
+        let used = file_operands::files_used_by(program_name(name), words);
+        self.reads.extend(used.reads.into_iter().filter_map(|word| place.display_path(&word)));
+        self.writes.extend(used.writes.into_iter().filter_map(|word| place.display_path(&word)));
+        // A read-only command may print a URL without connecting to it.
+        if part.known == CommandRisk::ReadOnly {
+            return;
+        }
+        self.reaches.extend(remote_hosts::hosts_named_by(program_name(name), words));
+        let variables = part.command.variables.iter().map(|(_, value)| value);
+        self.reaches.extend(variables.filter_map(remote_hosts::host_in_word));
+    }
+
+    /// Removes duplicates.
+    fn once(mut self) -> Self {
+        for list in [&mut self.reads, &mut self.writes, &mut self.starts, &mut self.reaches] {
+            let mut seen = std::collections::HashSet::new();
+            list.retain(|thing| seen.insert(thing.clone()));
+        }
+        self
+    }
+}
+
+impl ApprovalQuestion {
+    /// Summarizes the effects of the call as far as they are known: a hint for the person who is asked.
+    pub fn effect_summary(&self) -> EffectSummary {
+        let mut out = EffectSummary::default();
+        let effects = &self.intent.effects;
+        let cwd = effects.iter().find_map(|effect| match effect {
+            Effect::Exec(line) => Some(line.cwd.as_path()),
+            _ => None,
+        });
+        if let (Some(account), Some(cwd)) = (&self.account, cwd) {
+            out = EffectSummary::of_command(account, cwd);
+        }
+        for effect in effects {
+            match effect {
+                // The working directory says nothing about the files that a command reads.
+                Effect::Read(path) if Some(path.as_path()) == cwd => {}
+                Effect::Read(path) => out.reads.push(path.display().to_string()),
+                Effect::Write(path) => out.writes.push(path.display().to_string()),
+                Effect::Network(target) => out.reaches.push(target.clone()),
+                Effect::Exec(line) => {
+                    out.writes.extend(crate::shell::find_patch(&line.argv).iter().flat_map(patched));
+                }
+                Effect::Type(_) | Effect::Foreign(_) | Effect::Remember(_) => {}
+            }
+        }
+        out.once()
+    }
+}
+
+/// Returns the files that a patch says it changes.
+fn patched(patch: &PatchCommand) -> Vec<String> {
+    const NAMES: &[&str] = &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    let named =
+        |line: &str| NAMES.iter().find_map(|name| line.strip_prefix(name)).map(|name| name.trim().to_owned());
+    patch.text.lines().filter_map(named).map(|name| ScriptWord::Literal(name).to_string()).collect()
+}
+
+/// The base directory of relative paths, if it is known.
+struct PathBase<'a> {
+    cwd: Option<&'a Path>,
+}
+
+impl PathBase<'_> {
+    /// Formats a path for a person; `None` for sinks and URLs.
+    fn display_path(&self, word: &ScriptWord) -> Option<String> {
+        let ScriptWord::Literal(text) = word else { return Some(word.to_string()) };
+        if text.is_empty()
+            || text == "-"
+            || SINKS.iter().any(|sink| text.starts_with(sink))
+            || text.contains("://")
+        {
+            return None;
+        }
+        let path = self.cwd.and_then(|cwd| Some((cwd, resolve_path(cwd, text).ok()?)));
+        let text = match path {
+            Some((cwd, path)) => match path.strip_prefix(cwd) {
+                Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
+                Ok(below) => below.display().to_string(),
+                Err(_) => path.display().to_string(),
+            },
+            None => text.clone(),
+        };
+        Some(ScriptWord::Literal(text).to_string())
+    }
+}
+
+/// Returns the program that a command starts: its path if it was looked up, otherwise its name.
+fn program(part: &ClassifiedCommand) -> String {
+    let name = part.command.words[0].to_string();
+    match &part.program {
+        Some(program) if program.path.as_os_str().is_empty() => format!("{name} (not found)"),
+        Some(program) if program.trusted => program.path.display().to_string(),
+        Some(program) => format!("{} (anybody could have put it there)", program.path.display()),
+        None => name,
+    }
+}
+
+#[cfg(test)]
+mod tests;

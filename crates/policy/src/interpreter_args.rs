@@ -1,0 +1,133 @@
+//! Finds the program that an interpreter runs, by its arguments: a text, a file, or its standard input.
+
+use crate::command_analysis::word_text;
+use crate::shell::ScriptWord;
+
+/// Interpreters with the options of a shell.
+pub(crate) const SHELLS: &[&str] =
+    &["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "yash", "zsh"];
+/// Options of other interpreters whose value, the next word, is not a program.
+const VALUED: &[&str] = &["-C", "-I", "-O", "-W", "-X", "-r", "--import", "--require"];
+/// Options of other interpreters that take a program text; one-letter options may be combined with others.
+const TEXTS: &[&str] = &["-c", "-e", "-E", "--eval", "--print", "-Command", "--command", "eval"];
+/// Option letters whose value is the rest of the word.
+const ATTACHED: &[char] = &['C', 'F', 'I', 'M', 'W', 'X', 'i', 'm', 'r', 'x'];
+
+/// The source of the program that an interpreter runs.
+pub(crate) enum ScriptSource<'a> {
+    /// Standard input.
+    Input,
+    /// This text.
+    Text(&'a ScriptWord),
+    /// This file.
+    File(&'a ScriptWord),
+}
+
+impl<'a> ScriptSource<'a> {
+    /// Finds the program source of the interpreter `name` with these arguments.
+    pub(crate) fn from_args(name: &str, words: &'a [ScriptWord]) -> Self {
+        if SHELLS.contains(&name) {
+            of_shell(words)
+        } else if name.ends_with("awk") {
+            of_awk(words)
+        } else {
+            of_other(name, words)
+        }
+    }
+}
+
+fn of_shell(rest: &[ScriptWord]) -> ScriptSource<'_> {
+    let mut words = rest.iter();
+    let mut texts = false;
+    // ends: each round takes a word
+    while let Some(word) = words.next() {
+        let written = word_text(word);
+        let Some(letters) = written.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty()) else {
+            if written == "-" {
+                continue;
+            }
+            return if texts { ScriptSource::Text(word) } else { ScriptSource::File(word) };
+        };
+        if let Some(long) = letters.strip_prefix('-') {
+            if long.starts_with("command=") {
+                return ScriptSource::Text(word);
+            }
+            texts |= long == "command";
+            if matches!(long, "rcfile" | "init-file") {
+                words.next();
+            }
+            continue;
+        }
+        texts |= written.starts_with('-') && letters.contains('c');
+        if letters.contains('s') && !texts {
+            return ScriptSource::Input;
+        }
+        if letters.ends_with(['o', 'O']) {
+            words.next();
+        }
+    }
+    ScriptSource::Input
+}
+
+/// The program of `awk` is its first operand, unless an option names a file.
+fn of_awk(rest: &[ScriptWord]) -> ScriptSource<'_> {
+    let mut words = rest.iter();
+    // ends: each round takes a word
+    while let Some(word) = words.next() {
+        match word_text(word) {
+            "-f" | "--file" => {
+                let file = words.next().filter(|file| word_text(file) != "-");
+                return file.map_or(ScriptSource::Input, ScriptSource::File);
+            }
+            "-e" | "--source" => return words.next().map_or(ScriptSource::Input, ScriptSource::Text),
+            "-F" | "-v" | "-i" | "-l" => drop(words.next()),
+            "--" => return words.next().map_or(ScriptSource::Input, ScriptSource::Text),
+            written if written.starts_with('-') && written.len() > 1 => {}
+            _ => return ScriptSource::Text(word),
+        }
+    }
+    ScriptSource::Input
+}
+
+fn of_other<'a>(name: &str, rest: &'a [ScriptWord]) -> ScriptSource<'a> {
+    let prints = name.starts_with("node") || name.starts_with("bun");
+    let mut words = rest.iter();
+    // ends: each round takes a word
+    while let Some(word) = words.next() {
+        let written = word_text(word);
+        let next_is_text = match written {
+            // For some interpreters `-E` is a flag, for others it takes a text.
+            "-E" => words.as_slice().first().is_some_and(|next| !word_text(next).starts_with('-')),
+            "-p" => prints,
+            "-r" => name.starts_with("php"),
+            _ => TEXTS.contains(&written) || ends_in_text(name, written),
+        };
+        if next_is_text {
+            return words.next().map_or(ScriptSource::Input, ScriptSource::Text);
+        }
+        let attached = |option: &str| written.strip_prefix(option).is_some_and(|text| text.starts_with('='));
+        match written {
+            "-" => return ScriptSource::Input,
+            "-m" => return words.next().map_or(ScriptSource::Input, ScriptSource::File),
+            _ if VALUED.contains(&written) => drop(words.next()),
+            _ if ["-c", "-e"].iter().any(|option| written.starts_with(option)) => {
+                return ScriptSource::Text(word);
+            }
+            _ if ["--eval", "--print", "--command"].iter().any(|option| attached(option)) => {
+                return ScriptSource::Text(word);
+            }
+            _ if written.starts_with('-') => {}
+            _ => return ScriptSource::File(word),
+        }
+    }
+    ScriptSource::Input
+}
+
+/// Returns true if the last of combined option letters takes a text: `-Bc`, `-lne`.
+fn ends_in_text(name: &str, written: &str) -> bool {
+    let letters = written.strip_prefix('-').and_then(|rest| rest.strip_suffix(['c', 'e', 'E']));
+    let of_python = |letter: char| name.starts_with("py") && "Iix".contains(letter);
+    let flags =
+        |letter: char| letter.is_ascii_alphanumeric() && (!ATTACHED.contains(&letter) || of_python(letter));
+    letters.is_some_and(|letters| !letters.is_empty() && letters.chars().all(flags))
+}

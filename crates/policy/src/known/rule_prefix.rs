@@ -1,0 +1,164 @@
+//! Finds the first words of a command that a saved rule may consist of.
+
+use super::{CommandRisk, classify_command, lists, program_name, reading};
+
+/// Programs that run text as a program, also with a version number after the name.
+const INTERPRETERS: &str = "
+    sh bash rbash dash ash zsh ksh mksh pdksh oksh yash fish csh tcsh elvish nu xonsh pwsh powershell cmd busybox
+    toybox python pypy ipython bpython jython micropython perl raku ruby irb jruby node nodejs deno bun tsx ts-node
+    php lua luajit R Rscript julia tclsh wish expect guile racket sbcl clisp ecl scheme chicken csi emacs clojure
+    clj bb ghci runghc runhaskell ocaml utop erl escript elixir iex scala groovy groovysh kotlin jshell swift
+    osascript awk gawk mawk nawk gdb lldb sqlite psql mysql mariadb mongo mongosh redis-cli ed ex vi vim nvim m4
+    octave nix-shell java javaw jjs jwebserver rhino nashorn d8 qjs quickjs txiki tjs coffee esno babel-node vite-node swc-node bunx
+    graaljs graalpy pypy python-config ptpython bython hy coconut sage maxima gp gnuplot dc bc octave-cli matlab scilab
+    swipl gprolog prolog gforth forth pike rexx regina newlisp picolisp chez chezscheme petite mit-scheme gosh kawa
+    janet fennel crystal nim rdmd tcc cling root factor mono csharp csi fsharpi fsi wine wine64 wasmtime wasmer wasm3
+    bpftrace stap dtrace ghc kotlinc scala-cli amm duckdb clickhouse clickhouse-client clickhouse-local cqlsh sqlcmd sqlplus isql usql
+    pgcli mycli litecli influx php-cgi phpdbg hhvm nush murex oil osh ysh rc es scsh posh zx ipython jupyter";
+
+/// Programs that run their arguments, or for which a rule would allow too much.
+const NEVER: &str = "
+    env sudo doas pkexec su runuser xargs gxargs parallel find fd fdfind timeout gtimeout nice ionice chrt taskset
+    nohup setsid time exec command builtin eval source . trap alias stdbuf watch strace ltrace entr flock script
+    caffeinate fakeroot eatmydata noglob nocorrect docker podman nerdctl docker-compose kubectl oc helm ssh scp sftp
+    mosh rsync unshare nsenter chroot setpriv bwrap firejail systemd-run capsh nc ncat netcat socat telnet curl wget
+    rm dd chmod chown kill pkill killall shred sed perf valgrind rr tmux screen at batch crontab cmake gcc g++ cc
+    c++ clang clang++ ld tar zip less more man ansible ansible-playbook vagrant gcloud az aws tee make gmake ninja
+    npx bunx pnpx uvx pipx corepack git cargo npm pnpm yarn go gh rustup uv poetry pipenv pdm hatch bundle dotnet
+    apply_patch applypatch just task rake invoke fab tox nox mix bazel buck nix direnv mise asdf rtx op doppler dotenv cross-env
+    concurrently nodemon ssh-agent dbus-run-session xvfb-run export declare typeset local readonly set unset hash
+    enable read mapfile coproc function pry open xdg-open
+    javac jar jarsigner jdb jcmd jlink jpackage appletviewer rmic groff nroff troff grops gropdf eqn pic tbl tex latex
+    pdftex pdflatex xetex xelatex luatex lualatex context latexmk gs ghostscript ps2pdf dvips convert magick mogrify
+    composite montage display animate import conjure stream identify gm ffmpeg ffprobe sox openssl certtool gpg gpg2
+    rustc rustdoc swiftc scalac gfortran f77 f95 as nasm yasm objcopy objdump strip ar dpkg rpm apt-key dnf yum zypper apk
+    pacman snap flatpak cp mv ln install rsync truncate split csplit patch ssh-keygen ssh-add meson ant sbt scons waf lein
+    cabal stack ghcup dune opam zig conda mamba helm skaffold tilt packer vault consul nomad mosquitto_sub lftp aria2c
+    yt-dlp rclone restic borg logrotate run-parts at systemd-analyze busctl dbus-send gdbus xdotool wmctrl ltrace
+    pm2 forever supervisorctl foreman overmind honcho lerna nx turbo rush gulp grunt webpack vite rollup parcel esbuild
+    storybook cypress wrangler vercel netlify firebase heroku fly serverless sls cdk sam pulumi ansible-galaxy
+    pre-commit husky lint-staged act skopeo buildah minikube kind k3d argocd flux gpgv gpgconf watchexec watchman
+    cscope ctags etags indent sponge pv dialog whiptail fzf sk peco pandoc asciidoctor sphinx-build mkdocs hugo jekyll
+    protoc flatc thrift swig bison yacc flex lex ragel gperf cython mypyc nuitka pyinstaller zipapp pip-compile
+    ld.gold lld mold wild gold emcc em++ clang-cl nvcc icc ifort dmd ldc2 gdc gnat gprbuild fpc ocamlopt ocamlc uniq xxd";
+
+/// Programs with one purpose, apart from the options listed in `altering`. For other programs a rule names every word.
+const ALONE: &str = "
+    mkdir touch rmdir pytest py.test eslint prettier ruff black isort flake8 mypy pyright pylint bandit tsc vue-tsc
+    jest vitest mocha ava phpunit pest rspec rubocop standardrb brakeman golangci-lint staticcheck gofmt goimports revive
+    rustfmt clang-format clang-tidy cppcheck shellcheck shfmt yamllint markdownlint markdownlint-cli2 actionlint hadolint
+    stylelint biome oxlint xo standard tslint ctest swiftlint ktlint detekt phpstan psalm php-cs-fixer credo dialyzer
+    hlint ormolu fourmolu cmake-format taplo dprint typos codespell vale sqlfluff buf tflint ansible-lint helm-docs";
+
+/// Programs identified by a sub-command, with the accepted or the excluded sub-commands.
+const BY_SUB_COMMAND: &[(&str, SubcommandRule)] = &[
+    (
+        "git",
+        SubcommandRule::AnyBut(
+            "config submodule bisect rebase difftool mergetool filter-branch credential daemon",
+        ),
+    ),
+    ("cargo", SubcommandRule::AnyBut("config install watch")),
+    ("npm pnpm yarn", SubcommandRule::AnyBut("run run-script exec x dlx explore config set create init")),
+    ("go", SubcommandRule::AnyBut("run tool generate env")),
+    ("bun deno", SubcommandRule::Only("test install add build check lint fmt")),
+    ("uv poetry pipenv pdm hatch bundle", SubcommandRule::AnyBut("run exec tool shell config x")),
+    ("rustup mix dotnet bazel", SubcommandRule::AnyBut("run exec script eval")),
+    (
+        "pip pip3 gem composer mvn mvnw gradle gradlew brew apt apt-get terraform systemctl",
+        SubcommandRule::AnyBut("exec config"),
+    ),
+    ("make gmake ninja just task rake tox nox invoke", SubcommandRule::AnyBut("")),
+];
+
+/// The sub-commands that identify a command.
+enum SubcommandRule {
+    AnyBut(&'static str),
+    Only(&'static str),
+}
+
+/// Programs and first words after which a second word identifies the command.
+const BY_TWO: &[(&str, &str)] = &[
+    ("npm pnpm yarn", "run run-script"),
+    ("gh", "pr issue repo release run workflow search label gist"),
+    ("bazel", "run"),
+    ("go", "run"),
+];
+
+/// Programs, and an optional first word, after which another command follows.
+const RUNNERS: &[(&str, &str)] =
+    &[("npx bunx pnpx uvx", ""), ("uv poetry pipenv pdm hatch", "run"), ("bundle pnpm yarn", "exec")];
+
+/// Maximum number of nested runners.
+const RUNNERS_DEEP: usize = 2;
+
+/// Returns the first words of `argv` that identify the command, for a rule that a person may save: `cargo test`,
+/// `npm run build`, `ls`. Returns `None` if such a rule would allow everything, or if the command is dangerous.
+///
+/// ```
+/// use toolgate_policy::rule_prefix;
+/// assert_eq!(rule_prefix(&["cargo", "test", "--all"]).unwrap(), ["cargo", "test"]);
+/// assert_eq!(rule_prefix(&["python3", "x.py"]), None);
+/// ```
+pub fn rule_prefix(argv: &[&str]) -> Option<Vec<String>> {
+    if matches!(classify_command(argv), CommandRisk::Dangerous(_) | CommandRisk::Risky(_)) {
+        return None;
+    }
+    let taken = words_taken(argv, RUNNERS_DEEP)?;
+    Some(argv[..taken].iter().map(|word| (*word).to_owned()).collect())
+}
+
+/// Returns true if the program `name` runs its input: a shell, a language, a debugger or a database prompt.
+pub fn is_interpreter(name: &str) -> bool {
+    let name = program_name(name);
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    let bare = name.trim_end_matches(|end: char| end.is_ascii_digit() || matches!(end, '.' | '-'));
+    lists(INTERPRETERS, name) || lists(INTERPRETERS, bare)
+}
+
+/// Returns the number of words of `argv` that identify it, with at most `deep` runners before the command.
+fn words_taken(argv: &[&str], deep: usize) -> Option<usize> {
+    let (program, words) = argv.split_first()?;
+    let name = program_name(program);
+    let first = words.first().copied().filter(|word| is_plain(word));
+    let has = |table: &'static str| lists(table, name);
+    if let Some((_, lead)) =
+        RUNNERS.iter().find(|(names, lead)| has(names) && (lead.is_empty() || first == Some(*lead)))
+    {
+        let skip = 1 + usize::from(!lead.is_empty());
+        let inner = argv.get(skip..).filter(|inner| inner.first().is_some_and(|word| is_plain(word)))?;
+        return Some(skip + words_taken(inner, deep.checked_sub(1)?)?);
+    }
+    if BY_TWO.iter().any(|(names, firsts)| has(names) && first.is_some_and(|first| lists(firsts, first))) {
+        return words.get(1).filter(|word| is_plain(word)).map(|_| 3);
+    }
+    if let Some((_, takes)) = BY_SUB_COMMAND.iter().find(|(names, _)| has(names)) {
+        let says = match takes {
+            SubcommandRule::AnyBut(list) => !lists(list, first?),
+            SubcommandRule::Only(list) => lists(list, first?),
+        };
+        return says.then_some(2);
+    }
+    let alone = has(ALONE) || reading::lists_program(name);
+    (alone && !is_never(name)).then_some(1)
+}
+
+/// Returns true if a rule must never consist of the program `name` alone.
+fn is_never(name: &str) -> bool {
+    lists(NEVER, name) || is_interpreter(name) || !is_plain(name)
+}
+
+/// Returns true if the program `name` is unknown: a rule for it should name all words of the command.
+pub(crate) fn is_unknown_program(name: &str) -> bool {
+    let by_words = BY_SUB_COMMAND.iter().any(|(names, _)| lists(names, name))
+        || BY_TWO.iter().any(|(names, _)| lists(names, name))
+        || RUNNERS.iter().any(|(names, _)| lists(names, name));
+    !by_words && !is_never(name) && !lists(ALONE, name) && !reading::lists_program(name)
+}
+
+/// Returns true if `word` is a name: not an option, an assignment or free text.
+fn is_plain(word: &str) -> bool {
+    let begins = word
+        .starts_with(|first: char| first.is_ascii_alphanumeric() || matches!(first, '_' | '.' | '@' | '['));
+    begins && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-.:/@[".contains(letter))
+}

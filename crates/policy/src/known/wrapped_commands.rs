@@ -1,0 +1,204 @@
+//! Finds the commands that a wrapper runs.
+
+use super::danger_matcher::{INSIDE, after_subcommand};
+use super::{MaybeWord, lists, program_name};
+
+/// Programs that run their remaining arguments, their options that take the next word, and the number of operands
+/// before the command.
+const WRAPPERS: &[(&str, &str, usize)] = &[
+    ("env", "-u -C -P -a --unset --chdir --argv0", 0),
+    ("timeout gtimeout", "-k -s --kill-after --signal", 1),
+    ("nice", "-n --adjustment", 0),
+    ("ionice", "-c -n --class --classdata", 0),
+    ("chrt taskset", "-p", 1),
+    (
+        "nohup setsid time exec command builtin noglob nocorrect busybox toybox eatmydata fakeroot",
+        "-a -f -o",
+        0,
+    ),
+    (
+        "npx bunx pnpx uvx unbuffer chronic linux32 linux64 ssh-agent dbus-run-session xvfb-run tini
+         catchsegv proxychains proxychains4 torsocks",
+        "-p --package -s",
+        0,
+    ),
+    ("faketime", "", 1),
+    ("stdbuf", "-i -o -e --input --output --error", 0),
+    (
+        "xargs gxargs",
+        "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-lines --max-chars",
+        0,
+    ),
+    ("parallel", "-j -a -I --jobs --arg-file", 0),
+    ("watch", "-n --interval", 0),
+    ("strace ltrace", "-e -o -p -s -a -E -u -P -b -O -S -X", 0),
+    ("entr", "", 0),
+    ("flock", "-w -E --timeout --wait --conflict-exit-code", 1),
+    ("caffeinate", "-t -w", 0),
+];
+
+/// Programs whose syntax is not parsed here: any word may begin a command, and any text may be one.
+const ANYWHERE: &str = "
+    aa-exec asdf aws-vault choom concurrently coreutils cross-env daemonize dbus-launch direnv doppler dotenv envdir expect
+    gdb hyperfine i386 mise numactl perf prlimit proot rlwrap run-parts runcon screen setarch softlimit tmux tsocks
+    conda cpulimit dpkg-architecture dumb-init fakechroot ifne logsave mamba micromamba nix nix-shell nocache pee pyenv
+    rbenv rustup systemd-cat systemd-inhibit torify uname26 valgrind x86_64 fish csh tcsh pwsh nu elvish xonsh";
+
+/// Programs, and the sub-commands after which another command follows.
+const RUNNERS: &[(&str, &str)] = &[
+    ("uv pipx pipenv poetry pdm hatch rye", "run"),
+    ("uv", "tool run"),
+    ("bundle npm pnpm yarn", "exec"),
+    ("npm bun", "x"),
+    ("pnpm yarn", "dlx"),
+];
+
+/// Returns the commands that `argv` runs, each with its program first, up to a limit.
+pub(super) fn commands_run_by<'a>(argv: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+    match argv.split_first() {
+        Some((Some(program), words)) => commands_in_args(program_name(program), words),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the commands in the arguments of the program `name`.
+pub(super) fn commands_in_args<'a>(name: &str, words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+    if lists("find fd fdfind", name) {
+        return executed(words);
+    }
+    if lists(ANYWHERE, name) {
+        return anywhere(words);
+    }
+    if name.starts_with("python") {
+        let options = words.len() - behind_options(words, "-W -X -m", name).len();
+        let module = words[..options].iter().position(|word| *word == Some("-m"));
+        return module.map_or_else(Vec::new, |at| non_empty(&words[at + 1..]));
+    }
+    if name == "git" {
+        // The command runs git in several repositories.
+        let rest =
+            after_subcommand("for-each-repo", words).map(|rest| behind_options(rest, "--config", name));
+        return rest.map_or_else(Vec::new, |rest| vec![[&[Some("git")], rest].concat()]);
+    }
+    let behind = |(names, subs): &(&'static str, &'static str)| {
+        let found = subs.split(' ').try_fold(words, |rest, sub| after_subcommand(sub, rest));
+        found
+            .filter(|_| lists(names, name))
+            .map(|rest| behind_options(rest, "--with --from -p --package", name))
+    };
+    let calls = words.iter().flatten().any(|word| lists("-c --call", word));
+    if let Some(rest) = RUNNERS.iter().find_map(behind) {
+        let texts = if calls { texts(words) } else { Vec::new() };
+        return [non_empty(rest), texts].concat();
+    }
+    let Some((_, with_value, before)) = WRAPPERS.iter().find(|(names, ..)| lists(names, name)) else {
+        return Vec::new();
+    };
+    if name == "command" && matches!(words.first(), Some(Some("-v" | "-V" | "-pv" | "-pV"))) {
+        return Vec::new();
+    }
+    if name == "env"
+        && let Some(split) = split_string(words)
+    {
+        return split;
+    }
+    let rest = behind_options(words, with_value, name);
+    let has_texts = lists("parallel watch", name) || name == "npx" && calls;
+    let texts = if has_texts { texts(words) } else { Vec::new() };
+    [non_empty(rest.get(*before..).unwrap_or_default()), texts].concat()
+}
+
+/// Splits the text of `env -S` at whitespace and quotes, and returns a command for each start position. Returns `None`
+/// without that option.
+fn split_string<'a>(words: &[MaybeWord<'a>]) -> Option<Vec<Vec<MaybeWord<'a>>>> {
+    let (at, attached) = words.iter().enumerate().find_map(|(at, word)| {
+        let word = (*word)?;
+        if let Some((name, text)) = word.split_once('=').filter(|(name, _)| name.starts_with("--s")) {
+            return "--split-string".starts_with(name).then_some((at, text));
+        }
+        let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        let text = letters.and_then(|letters| letters.split_once('S')).map(|(_, text)| text);
+        text.or_else(|| (word.len() > 2 && "--split-string".starts_with(word)).then_some(""))
+            .map(|text| (at, text))
+    })?;
+    let (text, rest) = match attached {
+        "" => (words.get(at + 1).copied().flatten()?, words.get(at + 2..).unwrap_or_default()),
+        _ => (attached, &words[at + 1..]),
+    };
+    let parts =
+        text.split_whitespace().flat_map(|part| part.split("\\_")).map(|part| part.trim_matches(['"', '\'']));
+    let split: Vec<MaybeWord<'a>> = parts.map(Some).chain(rest.iter().copied()).collect();
+    let mut found: Vec<_> = (0..split.len().min(INSIDE / 2)).map(|at| split[at..].to_vec()).collect();
+    // The text may begin with variables and more options.
+    found.push(std::iter::once(Some("env")).chain(split).collect());
+    Some(found)
+}
+
+fn non_empty<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+    if words.is_empty() { Vec::new() } else { vec![words.to_vec()] }
+}
+
+/// Returns the words after the options of the program `name`; `with_value` lists the options that take the next word.
+fn behind_options<'w, 'a>(
+    words: &'w [MaybeWord<'a>],
+    with_value: &'static str,
+    name: &str,
+) -> &'w [MaybeWord<'a>] {
+    let mut at = 0;
+    // ends: each round passes a word
+    while let Some(Some(word)) = words.get(at) {
+        let is_set = name == "env" && word.contains('=');
+        let is_option = word.starts_with('-') && word.len() > 1;
+        if !is_set && !is_option {
+            break;
+        }
+        at += if lists(with_value, word) { 2 } else { 1 };
+    }
+    words.get(at..).unwrap_or_default()
+}
+
+/// Returns a command for each word that may be a program, and the commands in texts.
+fn anywhere<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+    let is_program = |word: MaybeWord<'_>| {
+        word.is_some_and(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '/'))
+    };
+    let begins = (0..words.len()).filter(|at| is_program(words[*at]));
+    let mut found: Vec<_> = begins.take(INSIDE / 2).map(|at| words[at..].to_vec()).collect();
+    found.extend(texts(words));
+    found
+}
+
+/// Returns, for words with several parts, a command for each start position after a split at whitespace.
+fn texts<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+    let several =
+        words.iter().copied().flatten().map(|text| text.split_whitespace().map(Some).collect::<Vec<_>>());
+    let begins = several
+        .filter(|text| text.len() > 1)
+        .flat_map(|text| (0..text.len().min(INSIDE / 2)).map(|at| text[at..].to_vec()).collect::<Vec<_>>());
+    begins.take(INSIDE / 2).collect()
+}
+
+/// Returns the commands after `-exec` and similar options.
+fn executed<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+    let starts = "-exec -execdir -ok -okdir -x -X --exec --exec-batch";
+    let ends = |word: &MaybeWord<'_>| matches!(word, Some(";"));
+    let command = |at: usize| {
+        let (name, first) = match words[at]?.split_once('=') {
+            Some((name, first)) => (name, Some(Some(first))),
+            None => (words[at]?, None),
+        };
+        let rest = words[at + 1..].split(ends).next().unwrap_or_default();
+        lists(starts, name).then(|| first.into_iter().chain(rest.iter().copied()).collect())
+    };
+    (0..words.len()).filter_map(command).take(INSIDE + 1).collect()
+}
+
+/// Returns the variables that `env` sets.
+pub(super) fn variables_set_by_env<'w, 'a>(argv: &'w [MaybeWord<'a>]) -> impl Iterator<Item = &'a str> + 'w {
+    let is_env = matches!(argv.first(), Some(Some(program)) if program_name(program) == "env");
+    let words = argv
+        .iter()
+        .skip(1)
+        .take_while(move |word| is_env && word.is_some_and(|w| w.contains('=') || w.starts_with('-')));
+    words.filter_map(|word| word.and_then(|word| word.split_once('=')).map(|(name, _)| name))
+}

@@ -1,0 +1,82 @@
+//! Loose matching: finds ask- and forbid-rules that a command may violate although its words differ from the pattern.
+
+use super::{PolicyRule, RuleDecision, RuleSet, RuleSubject};
+use crate::command_analysis::GIT_VALUED;
+use crate::shell::ScriptWord;
+
+/// Programs whose operands are all targets, in any order.
+const TARGETS: &[&str] =
+    &["gmake", "gradle", "gradlew", "just", "make", "mvn", "mvnw", "ninja", "rake", "task"];
+/// Synonyms of `npm run`.
+const RUN: &[&str] = &["run", "run-script", "rum", "urn"];
+
+/// Returns the ask- and forbid-rules that the command `words` may be about. The program must have the same name in any
+/// directory. The other words must occur in order, with only options, their values and assignments between them.
+pub(super) fn likely_rules<'a>(rules: &'a RuleSet, words: &[ScriptWord]) -> Vec<&'a PolicyRule> {
+    let Some((ScriptWord::Literal(program), rest)) = words.split_first() else { return Vec::new() };
+    let program = last_part(program);
+    let is_likely = |rule: &&PolicyRule| match &rule.on {
+        RuleSubject::Command { pattern, exact } if rule.decision != RuleDecision::Allow => {
+            let Some((names, after)) = pattern.split_first() else { return false };
+            let named = names.iter().any(|name| last_part(name) == program);
+            named
+                && stand_in_order(program, after, rest).is_some_and(|left| !exact || left.iter().all(between))
+        }
+        RuleSubject::Command { .. }
+        | RuleSubject::Path { .. }
+        | RuleSubject::Tool { .. }
+        | RuleSubject::Host { .. } => false,
+    };
+    rules.rules.iter().filter(is_likely).collect()
+}
+
+/// Returns the words after the last word of `pattern`, if its words occur in order.
+fn stand_in_order<'w>(
+    program: &str,
+    pattern: &[Vec<String>],
+    words: &'w [ScriptWord],
+) -> Option<&'w [ScriptWord]> {
+    let mut rest = words;
+    for names in pattern {
+        let mut option = false;
+        // ends: each round takes a word
+        loop {
+            let (first, after) = rest.split_first()?;
+            rest = after;
+            match first {
+                ScriptWord::Literal(word) if is_one_of(program, names, word) => break,
+                // The unknown word may be the value of an option, or all remaining words of the pattern.
+                ScriptWord::Unknown(_) if !option && !between(first) || after.is_empty() => {
+                    return Some(after);
+                }
+                _ if !option && !between(first) && !TARGETS.contains(&program) => return None,
+                _ => option = takes_more(program, first),
+            }
+        }
+    }
+    Some(rest)
+}
+
+fn is_one_of(program: &str, names: &[String], word: &str) -> bool {
+    let npm = matches!(program, "npm" | "pnpm") && RUN.contains(&word);
+    names.iter().any(|name| name == word || npm && RUN.contains(&name.as_str()))
+}
+
+/// Returns true if a word does not identify the command: an option, an assignment, or a separator of `parallel`.
+fn between(word: &ScriptWord) -> bool {
+    let (ScriptWord::Literal(text) | ScriptWord::Unknown(text)) = word;
+    text.starts_with(['-', '+']) || text.contains('=') || text.starts_with(":::")
+}
+
+/// Returns true if the next word may be the value of this one; only for git this is certain.
+fn takes_more(program: &str, word: &ScriptWord) -> bool {
+    let (ScriptWord::Literal(text) | ScriptWord::Unknown(text)) = word;
+    if program == "git" {
+        return GIT_VALUED.contains(&text.as_str());
+    }
+    text.starts_with('-') && !text.contains('=') && text != "--"
+}
+
+fn last_part(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}

@@ -1,0 +1,120 @@
+//! Parses expansions that begin with `$`, except the inside of `${…}`.
+
+use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser};
+use crate::shell::syntax_tree::{NestedScript, ShellDialect, WordSpread};
+use crate::shell::word_parser::{UnknownPart, WordBuilder};
+
+impl ScriptParser<'_> {
+    /// Parses the expansion at the next `$`.
+    pub(crate) fn parse_dollar(&mut self, build: &mut WordBuilder, quoted: bool) -> ParseResult<()> {
+        let start = self.at;
+        self.bump();
+        let spread = if quoted { WordSpread::One } else { WordSpread::Any };
+        match self.peek() {
+            Some('(') if self.peek_second() == Some('(') => {
+                self.bump();
+                self.bump();
+                self.one_level_deeper(|reader| reader.parse_arithmetic(false))?;
+                build.add_unknown(UnknownPart::Number, spread);
+            }
+            Some('(') => {
+                self.bump();
+                let script = self.parse_substitution()?;
+                self.found.inner.push(NestedScript { script, fed: false });
+                build.add_unknown(UnknownPart::Other, spread);
+            }
+            Some('{') => {
+                self.bump();
+                let (part, many) = self.one_level_deeper(|reader| reader.parse_parameter(quoted))?;
+                build.add_unknown(part, if many { WordSpread::Any } else { spread });
+            }
+            Some('[') => return Err(ParseStop("arithmetic in brackets")),
+            Some('\'') if !quoted => {
+                self.doubt_unless_bash(start);
+                self.bump();
+                self.ansi(build)?;
+            }
+            Some('"') if !quoted => {
+                self.doubt_unless_bash(start);
+                self.bump();
+                // The text may be translated.
+                build.add_unknown(UnknownPart::Other, WordSpread::One);
+                self.parse_double_quoted(build)?;
+            }
+            Some(next) if next == '_' || next.is_ascii_alphabetic() => {
+                let name = self.read_identifier().unwrap_or_default();
+                if self.dialect == ShellDialect::Foreign && matches!(self.peek(), Some('[' | ':')) {
+                    self.add_doubt(start, "zsh reads this differently");
+                }
+                build.add_unknown(UnknownPart::Variable(name), spread);
+            }
+            Some(next) => match special_parameter(next) {
+                Some(part) => {
+                    self.bump();
+                    build.add_unknown(part, if next == '@' { WordSpread::Any } else { spread });
+                }
+                None => self.bare(build),
+            },
+            None => self.bare(build),
+        }
+        Ok(())
+    }
+
+    /// Adds a `$` that begins no expansion.
+    fn bare(&mut self, build: &mut WordBuilder) {
+        build.bare_dollar = true;
+        build.push('$');
+    }
+
+    /// Parses `$'…'` after the quote. An unsupported escape makes the word unknown.
+    fn ansi(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
+        build.begun = true;
+        // ends: each round steps on
+        loop {
+            match self.bump_raw() {
+                None => return Err(ParseStop("a quote that does not end")),
+                Some('\'') => return Ok(()),
+                Some('\\') => match self.bump_raw() {
+                    Some('n') => build.push('\n'),
+                    Some('t') => build.push('\t'),
+                    Some('r') => build.push('\r'),
+                    Some('e' | 'E') => build.push('\u{1b}'),
+                    Some(next @ ('\\' | '\'' | '"' | '?')) => build.push(next),
+                    Some('x') => self.code(build, 2, 16),
+                    Some('u') => self.code(build, 4, 16),
+                    Some('U') => self.code(build, 8, 16),
+                    Some('0'..='7') => {
+                        self.at -= 1;
+                        self.code(build, 3, 8);
+                    }
+                    Some(_) => build.add_unknown(UnknownPart::Other, WordSpread::One),
+                    None => return Err(ParseStop("a quote that does not end")),
+                },
+                Some(next) => build.push(next),
+            }
+        }
+    }
+
+    /// Parses a character code of `count` digits. Fewer digits, or a non-printable character, make the word unknown.
+    fn code(&mut self, build: &mut WordBuilder, count: usize, radix: u32) {
+        let digits = self.text.get(self.at..self.at + count).unwrap_or_default();
+        let code = u32::from_str_radix(digits, radix).ok().and_then(char::from_u32);
+        let plain = code.filter(|c| *c == ' ' || c.is_ascii_graphic());
+        match plain.filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+            Some(letter) => {
+                self.at += count;
+                build.push(letter);
+            }
+            None => build.add_unknown(UnknownPart::Other, WordSpread::One),
+        }
+    }
+}
+
+/// Classifies a one-character parameter.
+pub(crate) fn special_parameter(name: char) -> Option<UnknownPart> {
+    match name {
+        '#' | '?' | '$' | '!' => Some(UnknownPart::Number),
+        '@' | '*' | '-' | '0'..='9' => Some(UnknownPart::Other),
+        _ => None,
+    }
+}

@@ -1,0 +1,151 @@
+//! Finds fork bombs: recursive functions, and endless loops that wait for nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy};
+use crate::shell::{ScriptCommand, ScriptWord, UnboundedGrowth};
+
+/// Commands that slow down or end a loop.
+const WAITS: &[&str] =
+    &["sleep", "usleep", "wait", "read", "inotifywait", "break", "exit", "return", "exec", "fg"];
+
+/// Relations between the commands of a script, by index.
+#[derive(Debug, Default)]
+pub(crate) struct CommandRelations {
+    /// Commands that the shell itself looks up, so that the name may mean a function.
+    called: HashSet<usize>,
+    /// Commands that run in the background.
+    aside: HashSet<usize>,
+    /// Commands of a pipeline with several commands.
+    piped: HashSet<usize>,
+    /// Bodies of loops with a constant condition.
+    endless: Vec<Range<usize>>,
+}
+
+impl CommandRelations {
+    /// Records how the next listed command is reached.
+    pub(crate) fn record(&mut self, at: usize, call: &CommandCall, place: &CommandContext) {
+        let bypasses = place.through.last().is_some_and(|by| matches!(by.as_str(), "command" | "builtin"));
+        if call.by == StartedBy::Shell && !bypasses {
+            self.called.insert(at);
+        }
+        if place.aside {
+            self.aside.insert(at);
+        }
+        if place.piped {
+            self.piped.insert(at);
+        }
+    }
+
+    /// Records the body of a loop with a constant condition.
+    pub(crate) fn mark_endless(&mut self, body: Range<usize>) {
+        if !body.is_empty() {
+            self.endless.push(body);
+        }
+    }
+}
+
+impl CommandCollector {
+    /// Finds the commands that make the script grow.
+    pub(crate) fn find_growth(&mut self) {
+        let mut grows = self.recursion();
+        for body in &self.course.endless {
+            let body = body.start..body.end.min(self.out.commands.len());
+            let waits = |at: usize| !self.course.aside.contains(&at) && named(&self.out.commands[at], WAITS);
+            if body.clone().any(waits) {
+                continue;
+            }
+            grows.extend(
+                body.clone()
+                    .filter(|at| self.course.aside.contains(at))
+                    .map(|at| (at, UnboundedGrowth::Processes)),
+            );
+            let writes = |at: &usize| self.out.commands[*at].writes_a_file();
+            grows.extend(body.filter(writes).map(|at| (at, UnboundedGrowth::Output)));
+        }
+        self.out.grows = grows;
+    }
+
+    /// Returns the function calls that lead back to their own function.
+    fn recursion(&self) -> Vec<(usize, UnboundedGrowth)> {
+        let mut callees: HashMap<&str, HashSet<&str>> = HashMap::new();
+        for (name, body) in &self.functions {
+            let called = self.calls(body).filter_map(|at| self.function(at));
+            callees.entry(name).or_default().extend(called);
+        }
+        let mut grows = Vec::new();
+        for (name, body) in &self.functions {
+            let leads_back = leading_to(name, &callees);
+            let is_back = |at: &usize| self.function(*at).is_some_and(|callee| leads_back.contains(callee));
+            let back: Vec<usize> = self.calls(body).filter(is_back).collect();
+            let aside = back.iter().any(|at| self.course.aside.contains(at));
+            let forks = back.iter().filter(|at| self.course.piped.contains(at)).count() > 1;
+            let how = if aside || forks { UnboundedGrowth::Processes } else { UnboundedGrowth::Recursion };
+            grows.extend(back.into_iter().map(|at| (at, how)));
+        }
+        grows
+    }
+
+    /// Returns the commands in `body` that the shell may take for a function.
+    fn calls(&self, body: &Range<usize>) -> impl Iterator<Item = usize> {
+        let listed = body.start..body.end.min(self.out.commands.len());
+        listed.filter(|at| self.course.called.contains(at))
+    }
+
+    /// Returns the name of the command at `at`, if it is known.
+    fn function(&self, at: usize) -> Option<&str> {
+        match &self.out.commands[at].words[0] {
+            ScriptWord::Literal(name) => Some(name),
+            ScriptWord::Unknown(_) => None,
+        }
+    }
+}
+
+/// Returns the functions that call `target` directly or indirectly, including `target` itself.
+fn leading_to<'a>(target: &'a str, callees: &HashMap<&'a str, HashSet<&'a str>>) -> HashSet<&'a str> {
+    let mut found = HashSet::from([target]);
+    // ends: each round but the last finds another one
+    loop {
+        let calls = |called: &HashSet<&str>| called.iter().any(|name| found.contains(name));
+        let more: Vec<&str> = callees
+            .iter()
+            .filter(|(name, called)| !found.contains(*name) && calls(called))
+            .map(|(name, _)| *name)
+            .collect();
+        if more.is_empty() {
+            return found;
+        }
+        found.extend(more);
+    }
+}
+
+/// Returns true if the command is one of `names`.
+fn named(command: &ScriptCommand, names: &[&str]) -> bool {
+    matches!(&command.words[0], ScriptWord::Literal(name) if names.contains(&name.as_str()))
+}
+
+/// Returns true if the condition of a loop, given as source text, is constant.
+pub(crate) fn is_constant_condition(word: &str, condition: &str) -> bool {
+    let condition = condition.trim().trim_end_matches(';').trim();
+    let plain: String = condition.split_whitespace().collect::<Vec<_>>().join(" ");
+    let always = matches!(
+        plain.as_str(),
+        "true" | ":" | "/bin/true" | "/usr/bin/true" | "! false" | "((1))" | "(( 1 ))" | "(true)" | "(:)"
+    ) || is_constant_test(&plain);
+    let never =
+        matches!(plain.as_str(), "false" | "/bin/false" | "/usr/bin/false" | "! true" | "! :" | "((0))");
+    if word == "until" { never } else { always }
+}
+
+/// Returns true for `[ 1 ]`, `[[ 1 == 1 ]]` or `test 1`: a test of constants.
+fn is_constant_test(plain: &str) -> bool {
+    let inside = plain.strip_prefix("[[ ").and_then(|rest| rest.strip_suffix(" ]]"));
+    let inside = inside.or_else(|| plain.strip_prefix("[ ").and_then(|rest| rest.strip_suffix(" ]")));
+    let inside = inside.or_else(|| plain.strip_prefix("test "));
+    inside.is_some_and(|inside| match inside.split(' ').collect::<Vec<_>>()[..] {
+        [one] => !one.is_empty() && one.bytes().all(|byte| byte.is_ascii_alphanumeric()),
+        [left, "=" | "==" | "-eq", right] => left == right && !left.contains('$'),
+        _ => false,
+    })
+}

@@ -1,0 +1,188 @@
+//! Handles wrappers that change the command they start: they add arguments, or pass it to a shell.
+
+use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy};
+use crate::shell::shell_invocation;
+use crate::shell::syntax_tree::{ParsedWord, ShellDialect, WordSpread};
+use crate::shell::wrapper_options::{OptionTable, ScannedOptions, parse_options};
+use crate::shell::wrappers::collect_from;
+
+const XARGS: OptionTable = OptionTable {
+    flags: "0oprtx",
+    valued: "aEdILnPs",
+    attached: "eil",
+    long: &["null", "open-tty", "interactive", "no-run-if-empty", "verbose", "exit"],
+    long_valued: &["arg-file", "delimiter", "max-args", "max-chars", "max-procs"],
+    long_attached: &["eof", "replace", "max-lines"],
+};
+
+pub(crate) fn xargs(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+    let args = &call.words[1..];
+    let parsed = parse_options(args, &XARGS)?;
+    let mut replaced = None;
+    for (name, value) in parsed.options_in_order() {
+        match (name, value) {
+            ("I", Some(value)) => replaced = Some(value.known_text()?.to_owned()),
+            ("i" | "replace", value) => {
+                replaced = Some(value.map_or(Some("{}"), ParsedWord::known_text)?.to_owned());
+            }
+            // Before the replacement option these are ignored; after it they may take precedence.
+            ("L" | "n" | "l" | "max-lines" | "max-args", _) if replaced.is_some() => return None,
+            _ => {}
+        }
+    }
+    let mut words: Vec<ParsedWord> = args[parsed.rest..].to_vec();
+    if words.is_empty() && !call.more {
+        words.push(ParsedWord::literal("echo"));
+    }
+    let more = call.more || replaced.is_none();
+    if let Some(mark) = replaced.filter(|mark| !mark.is_empty()) {
+        words = words.iter().map(|word| replace_placeholder(word, &mark)).collect();
+    }
+    if words.is_empty() {
+        return None;
+    }
+    let mut place = place.inside_wrapper("xargs");
+    // The input of `xargs` is not the input of the command.
+    place.fed = false;
+    walk.collect_call(&CommandCall { words, more, by: StartedBy::Program }, &place);
+    Some(())
+}
+
+/// Returns the word with the placeholder `mark` replaced by an unknown value.
+pub(crate) fn replace_placeholder(word: &ParsedWord, mark: &str) -> ParsedWord {
+    match word.known_text() {
+        Some(text) if !text.contains(mark) => word.clone(),
+        known => {
+            let mut term = ParsedWord::unknown(word.text(), word.spread);
+            if let Some((before, _)) = known.and_then(|text| text.split_once(mark)) {
+                term.prefix = before.to_owned();
+            }
+            term
+        }
+    }
+}
+
+const WATCH: OptionTable = OptionTable {
+    flags: "bcegptwx",
+    valued: "nq",
+    attached: "d",
+    long: &["beep", "color", "errexit", "chgexit", "precise", "no-title", "no-wrap", "exec"],
+    long_valued: &["interval", "equexit"],
+    long_attached: &["differences"],
+};
+
+pub(crate) fn watch(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+    let args = &call.words[1..];
+    let parsed = parse_options(args, &WATCH)?;
+    if parsed.has("x") || parsed.has("exec") {
+        return collect_from(walk, "watch", call, parsed.rest, place);
+    }
+    let words: Option<Vec<&str>> = args[parsed.rest..].iter().map(ParsedWord::known_text).collect();
+    if call.more {
+        return None;
+    }
+    shell_invocation::collect_started_shell(walk, &words?.join(" "), "watch", ShellDialect::Plain, place);
+    Some(())
+}
+
+const FLOCK: OptionTable = OptionTable {
+    flags: "sxeunoF",
+    valued: "wE",
+    attached: "",
+    long: &["shared", "exclusive", "unlock", "nonblock", "nb", "close", "no-fork", "verbose"],
+    long_valued: &["timeout", "wait", "conflict-exit-code"],
+    long_attached: &[],
+};
+
+pub(crate) fn flock(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+    let args = &call.words[1..];
+    let parsed = parse_options(args, &FLOCK)?;
+    let file = args.get(parsed.rest);
+    if file.is_some_and(|file| !file.spread_is_one()) {
+        return None;
+    }
+    match args.get(parsed.rest + 1).map(ParsedWord::known_text) {
+        Some(None) => None,
+        Some(Some("-c" | "--command")) => {
+            let [script] = &args[parsed.rest + 2..] else { return None };
+            let text = script.known_text().filter(|_| !call.more)?;
+            shell_invocation::collect_started_shell(walk, text, "flock", ShellDialect::Foreign, place);
+            Some(())
+        }
+        Some(Some(word)) if word.starts_with('-') => None,
+        None | Some(Some(_)) => collect_from(walk, "flock", call, parsed.rest + 1, place),
+    }
+}
+
+const SCRIPT: OptionTable = OptionTable {
+    flags: "aefq",
+    valued: "cEIOBTmo",
+    attached: "t",
+    long: &["append", "return", "flush", "force", "quiet"],
+    long_valued: &[
+        "command",
+        "echo",
+        "log-in",
+        "log-out",
+        "log-io",
+        "log-timing",
+        "logging-format",
+        "output-limit",
+    ],
+    long_attached: &["timing"],
+};
+
+/// Handles `script`, whose options may follow its operand.
+pub(crate) fn script(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+    let commands = permuted(&call.words[1..], &SCRIPT, 1)?;
+    let text = commands.filter(|_| !call.more)?;
+    shell_invocation::collect_started_shell(walk, &text, "script", ShellDialect::Foreign, place);
+    Some(())
+}
+
+const SU: OptionTable = OptionTable {
+    flags: "mplfP",
+    valued: "cgGw",
+    attached: "",
+    long: &["preserve-environment", "login", "fast", "pty"],
+    long_valued: &["command", "session-command", "group", "supp-group", "whitelist-environment"],
+    long_attached: &[],
+};
+
+/// Handles `su`, which runs a text in another user's shell.
+pub(crate) fn su(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+    let args: Vec<ParsedWord> =
+        call.words[1..].iter().filter(|arg| arg.known_text() != Some("-")).cloned().collect();
+    let text = permuted(&args, &SU, 1)?.filter(|_| !call.more)?;
+    shell_invocation::collect_started_shell(walk, &text, "su", ShellDialect::Foreign, place);
+    Some(())
+}
+
+/// Returns the single text after `-c`, where options and at most `operands` operands may be mixed.
+fn permuted(args: &[ParsedWord], options: &OptionTable, operands: usize) -> Option<Option<String>> {
+    let mut texts: Vec<String> = Vec::new();
+    let mut at = 0;
+    let mut seen = 0;
+    let take = |parsed: &ScannedOptions, texts: &mut Vec<String>| -> Option<()> {
+        for name in ["c", "command", "session-command"] {
+            for text in parsed.values(name) {
+                texts.push(text.known_text()?.to_owned());
+            }
+        }
+        Some(())
+    };
+    // ends: each round takes options and an operand
+    loop {
+        let parsed = parse_options(&args[at..], options)?;
+        take(&parsed, &mut texts)?;
+        at += parsed.rest;
+        let dashes = at > 0 && args[at - 1].known_text() == Some("--");
+        let Some(operand) = args.get(at) else { break };
+        seen += 1;
+        at += 1;
+        if dashes || seen > operands || operand.spread != WordSpread::One {
+            return None;
+        }
+    }
+    (texts.len() <= 1).then(|| texts.pop())
+}

@@ -1,0 +1,181 @@
+//! Analyses built-ins that take variable names: some evaluate a subscript in the name, which may run a command.
+
+use crate::shell::ScriptWord;
+use crate::shell::command_collector::CommandCollector;
+use crate::shell::script_parser::ScriptParser;
+use crate::shell::syntax_tree::{ParsedWord, ShellDialect, ValueKind, VariableFact};
+use crate::shell::wrapper_options::{OptionTable, parse_options};
+
+/// Returns true for a name without a subscript.
+fn is_name(text: &str) -> bool {
+    let first = text.chars().next().is_some_and(|c| c == '_' || c.is_ascii_alphabetic());
+    first && text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+}
+
+/// Records an assignment of an unknown value to each of these names.
+fn set_names(walk: &mut CommandCollector, names: &[ParsedWord], by: &str) -> bool {
+    names.iter().all(|term| {
+        let Some(name) = term.known_text().filter(|name| is_name(name)) else { return false };
+        walk.assign(name, &ScriptWord::Unknown(by.to_owned()), ValueKind::Any);
+        true
+    })
+}
+
+/// Handles `declare`, `export` and similar. Their assignments were recorded during parsing.
+pub(crate) fn declare(walk: &mut CommandCollector, name: &str, args: &[ParsedWord]) -> bool {
+    let mut options = true;
+    // Bash prints an exported function and parses it again.
+    let has =
+        |letter: char| args.iter().any(|arg| arg.prefix.starts_with('-') && arg.prefix.contains(letter));
+    if has('f') && (name == "export" || has('x')) {
+        return false;
+    }
+    // Outside a function `local` fails and sets nothing.
+    if name == "local" && walk.inside == 0 {
+        return false;
+    }
+    let is_array = has('a') || has('A');
+    let stays = name == "readonly" || has('r');
+    if stays {
+        walk.note_possible_error();
+    }
+    args.iter().all(|arg| {
+        let Some(word) = arg.known_text() else {
+            return arg.assigns && assigns_safely(walk, arg.text(), is_array);
+        };
+        if options && word.len() > 1 && word.starts_with(['-', '+']) {
+            options = word != "--";
+            // `-i` evaluates the assigned value, and `-n` assigns to another name.
+            return word == "--" || word[1..].chars().all(|letter| "aAfFgIlprtux".contains(letter));
+        }
+        options = false;
+        if is_array && let Some(name) = word.split('=').next() {
+            walk.note_array(name);
+        }
+        if !arg.assigns && is_name(word) {
+            // The variable is empty or unchanged.
+            let kind = if stays { ValueKind::Any } else { ValueKind::Number };
+            walk.set_variable_conditionally(word, &ScriptWord::Literal(String::new()), kind);
+        }
+        // A quoted word is an assignment too.
+        match word.split_once('=') {
+            // The value would be read as array elements.
+            Some((_, value)) if value.starts_with('(') => false,
+            Some((name, value)) if !arg.assigns && is_name(name) => {
+                let value = ScriptWord::Literal(value.to_owned());
+                walk.assign(name, &value, ValueKind::Any);
+                true
+            }
+            _ => arg.assigns || is_name(word),
+        }
+    })
+}
+
+/// Returns true if assigning an unknown value runs nothing. For an array, a value in parentheses is expanded again.
+fn assigns_safely(walk: &mut CommandCollector, text: &str, is_array: bool) -> bool {
+    let Some((name, value)) = text.split_once('=') else { return false };
+    let name = name.trim_end_matches('+');
+    // The elements are written out.
+    let is_list = value.starts_with('(');
+    if is_list || is_array {
+        walk.note_array(name);
+    } else {
+        walk.note_declared(name);
+    }
+    let is_plain =
+        value.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-'));
+    is_list || is_plain || !is_array
+}
+
+pub(crate) fn getopts(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+    let [letters, name, ..] = args else { return true };
+    letters.known_text().is_some_and(|letters| !letters.starts_with('-'))
+        && set_names(walk, std::slice::from_ref(name), "getopts")
+}
+
+/// Handles `let`: each word is arithmetic.
+pub(crate) fn let_arithmetic(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+    args.iter().all(|arg| {
+        let Some(word) = arg.known_text() else { return false };
+        let text = format!("{word}))");
+        let mut reader = ScriptParser::new(&text, ShellDialect::Bash, 0);
+        let fine = reader.parse_arithmetic(false).is_ok() && reader.at == text.len();
+        for fact in std::mem::take(&mut reader.found.facts) {
+            match fact {
+                VariableFact::Set(name, value, kind) => walk.assign(&name, &value, kind),
+                VariableFact::Use(name, kind) => walk.require_kind(&name, kind),
+                VariableFact::Perhaps | VariableFact::End => {}
+                VariableFact::Fails => walk.note_possible_error(),
+            }
+        }
+        fine
+    })
+}
+
+pub(crate) fn mapfile(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+    let options = OptionTable { flags: "t", valued: "dnOsu", ..OptionTable::NONE };
+    let Some(parsed) = parse_options(args, &options) else { return false };
+    let names = &args[parsed.rest..];
+    names.iter().filter_map(ParsedWord::known_text).for_each(|name| walk.note_array(name));
+    names.len() <= 1 && set_names(walk, names, "mapfile")
+}
+
+pub(crate) fn read(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+    let options = OptionTable { flags: "rs", valued: "adnNptu", ..OptionTable::NONE };
+    let Some(parsed) = parse_options(args, &options) else { return false };
+    let array: Vec<ParsedWord> = parsed.values("a").cloned().collect();
+    array.iter().filter_map(ParsedWord::known_text).for_each(|name| walk.note_array(name));
+    set_names(walk, &array, "read") && set_names(walk, &args[parsed.rest..], "read")
+}
+
+pub(crate) fn unset(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+    args.iter().all(|arg| match arg.known_text() {
+        Some("-f" | "-v" | "--") => true,
+        Some(name) if is_name(name) => {
+            // A variable of a calling function may become visible.
+            walk.set_variable_conditionally(name, &ScriptWord::Literal(String::new()), ValueKind::Number);
+            true
+        }
+        _ => false,
+    })
+}
+
+/// Handles `printf`, which sets a variable for `-v` and for `%n`.
+pub(crate) fn printf(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+    let mut args = args;
+    if let [option, name, rest @ ..] = args
+        && option.known_text() == Some("-v")
+    {
+        if !set_names(walk, std::slice::from_ref(name), "printf") {
+            return false;
+        }
+        args = rest;
+    }
+    let dashes = args.first().and_then(ParsedWord::known_text) == Some("--");
+    if dashes {
+        args = &args[1..];
+    }
+    let Some(format) = args.first() else { return true };
+    match format.known_text() {
+        Some(format) => (dashes || !format.starts_with('-')) && (args.len() == 1 || !counts(format)),
+        None => {
+            (dashes || format.is_operand() || begins_apart(format))
+                && (args.len() == 1 && format.spread_is_one())
+        }
+    }
+}
+
+/// Returns true if the format begins with a literal that begins no option.
+fn begins_apart(format: &ParsedWord) -> bool {
+    !format.prefix.is_empty() && !format.prefix.starts_with('-')
+}
+
+/// Returns true if a format may contain `%n`.
+fn counts(format: &str) -> bool {
+    format.split('%').skip(1).any(|rest| {
+        let rest = rest.trim_start_matches(|c: char| {
+            !c.is_ascii_alphabetic() || matches!(c, 'h' | 'j' | 'l' | 'L' | 't' | 'z')
+        });
+        rest.starts_with('n')
+    })
+}

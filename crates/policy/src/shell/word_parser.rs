@@ -1,0 +1,336 @@
+//! Parses words: resolves quotes and escapes like bash, and marks expansions as unknown.
+
+use crate::shell::ScriptWord;
+use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser, is_word_end};
+use crate::shell::syntax_tree::{
+    NestedScript, ParsedWord, ShellDialect, StepConnector, SyntaxNode, ValueKind, WordSpread, kind_of,
+};
+
+/// A word under construction.
+#[derive(Debug)]
+pub(crate) struct WordBuilder {
+    /// The literal text before the first unknown part.
+    value: String,
+    known: bool,
+    spread: WordSpread,
+    names: Option<Vec<String>>,
+    /// The number of unknown parts, and the number of numeric ones among them.
+    unknown: usize,
+    numbers: usize,
+    /// Something was read, possibly only a pair of quotes.
+    pub(crate) begun: bool,
+    /// Something follows the first unknown part.
+    tail: bool,
+    /// The position of the first unquoted open brace.
+    brace: Option<usize>,
+    /// The word contains a `$` that begins no expansion.
+    pub(crate) bare_dollar: bool,
+}
+
+/// The kind of an unknown part.
+#[derive(Debug)]
+pub(crate) enum UnknownPart {
+    /// The value of this variable.
+    Variable(String),
+    Number,
+    /// File names, or a home directory.
+    Path,
+    Other,
+}
+
+impl Default for WordBuilder {
+    fn default() -> Self {
+        Self {
+            value: String::new(),
+            known: true,
+            spread: WordSpread::One,
+            names: Some(Vec::new()),
+            unknown: 0,
+            numbers: 0,
+            begun: false,
+            tail: false,
+            brace: None,
+            bare_dollar: false,
+        }
+    }
+}
+
+impl WordBuilder {
+    pub(crate) fn push(&mut self, next: char) {
+        self.begun = true;
+        if self.known {
+            self.value.push(next);
+        } else {
+            self.tail = true;
+        }
+    }
+
+    /// Adds an unknown part that may become `spread` words.
+    pub(crate) fn add_unknown(&mut self, part: UnknownPart, spread: WordSpread) {
+        self.begun = true;
+        self.tail |= !self.known;
+        self.known = false;
+        self.unknown += 1;
+        match part {
+            UnknownPart::Variable(name) => {
+                if let Some(names) = &mut self.names {
+                    names.push(name);
+                }
+            }
+            UnknownPart::Number => self.numbers += 1,
+            UnknownPart::Path | UnknownPart::Other => self.names = None,
+        }
+        self.spread = match (self.spread, spread) {
+            (WordSpread::Any, _) | (_, WordSpread::Any) => WordSpread::Any,
+            (WordSpread::Names, _) | (_, WordSpread::Names) => WordSpread::Names,
+            (WordSpread::One, WordSpread::One) => WordSpread::One,
+        };
+    }
+
+    /// Returns the text, if all of it is known.
+    pub(crate) fn known_text(&self) -> Option<&str> {
+        self.known.then_some(self.value.as_str())
+    }
+
+    /// Finishes the word with the source text `raw`.
+    pub(crate) fn finish(mut self, raw: &str) -> ParsedWord {
+        let listed = raw.contains(',') || raw.contains("..");
+        let mut kind = ValueKind::Any;
+        if let Some(at) = self.brace.filter(|_| listed) {
+            self.value.truncate(at);
+            self.add_unknown(UnknownPart::Other, WordSpread::Names);
+            if is_number_range(raw) {
+                kind = ValueKind::Number;
+            }
+        } else if self.known {
+            return ParsedWord::literal(&self.value);
+        } else if self.numbers == 1 && self.unknown == 1 && !self.tail && self.value.is_empty() {
+            kind = ValueKind::Number;
+        }
+        ParsedWord {
+            word: ScriptWord::Unknown(raw.to_owned()),
+            prefix: self.value,
+            spread: self.spread,
+            kind,
+            names: self.names,
+            assigns: false,
+        }
+    }
+}
+
+/// Returns true for `{1..9}`.
+fn is_number_range(raw: &str) -> bool {
+    let inside = raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    inside.and_then(|inside| inside.split_once("..")).is_some_and(|(from, to)| {
+        !from.is_empty()
+            && !to.is_empty()
+            && kind_of(from) == ValueKind::Number
+            && kind_of(to) == ValueKind::Number
+    })
+}
+
+impl ScriptParser<'_> {
+    /// Parses a word, if one begins here.
+    pub(crate) fn parse_word(&mut self) -> ParseResult<Option<ParsedWord>> {
+        self.peek();
+        let start = self.at;
+        let mut build = WordBuilder::default();
+        // ends: each round steps on
+        while let Some(next) = self.peek() {
+            match next {
+                '<' | '>' if self.peek_second() == Some('(') => self.process(&mut build)?,
+                _ if is_word_end(next) => break,
+                _ => self.piece(next, &mut build)?,
+            }
+        }
+        let raw = &self.text[start..self.at];
+        if !self.pending.is_empty() && raw.contains('\n') {
+            return Err(ParseStop("a here-document begins in the middle of a word"));
+        }
+        if !build.begun {
+            return Ok(None);
+        }
+        if build.brace.is_some() && build.bare_dollar {
+            self.add_doubt(start, "braces may make an expansion of this");
+        }
+        Ok(Some(build.finish(raw)))
+    }
+
+    /// Parses one part of a word that begins with `next`.
+    fn piece(&mut self, next: char, build: &mut WordBuilder) -> ParseResult<()> {
+        match next {
+            '\'' => {
+                self.bump();
+                self.parse_single_quoted(build)
+            }
+            '"' => {
+                self.bump();
+                self.parse_double_quoted(build)
+            }
+            '$' => self.parse_dollar(build, false),
+            '`' => self.parse_backtick(build, false),
+            '\\' => {
+                self.bump();
+                let escaped = self.bump_raw().ok_or(ParseStop("it ends with a backslash"))?;
+                build.push(escaped);
+                Ok(())
+            }
+            _ => {
+                self.parse_unquoted(next, build);
+                Ok(())
+            }
+        }
+    }
+
+    /// Parses an unquoted character.
+    fn parse_unquoted(&mut self, next: char, build: &mut WordBuilder) {
+        let at = self.at;
+        self.bump();
+        let after_start = !build.begun || build.known_text().is_some_and(|value| value.ends_with(['=', ':']));
+        match next {
+            '*' | '?' => build.add_unknown(UnknownPart::Path, WordSpread::Names),
+            // A single bracket is the command of that name.
+            '[' if build.begun || !self.at_word_end() => {
+                build.add_unknown(UnknownPart::Path, WordSpread::Names)
+            }
+            '~' if after_start || build.known_text().is_none() => {
+                build.add_unknown(UnknownPart::Path, WordSpread::One)
+            }
+            '=' if !build.begun && self.dialect == ShellDialect::Foreign => {
+                self.add_doubt(at, "zsh replaces this by the path of a program");
+                build.push(next);
+            }
+            '{' => {
+                build.brace = build.brace.or(Some(build.value.len()));
+                build.push(next);
+            }
+            _ => {
+                if next.is_control() || (!next.is_ascii() && !next.is_alphanumeric()) {
+                    self.add_doubt(at, "an unusual character without quotes");
+                }
+                build.push(next);
+            }
+        }
+    }
+
+    /// Parses text in single quotes, after the opening quote.
+    pub(crate) fn parse_single_quoted(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
+        build.begun = true;
+        // ends: each round steps on
+        loop {
+            match self.bump_raw() {
+                None => return Err(ParseStop("a quote that does not end")),
+                Some('\'') => return Ok(()),
+                Some(next) => build.push(next),
+            }
+        }
+    }
+
+    /// Parses text in double quotes, after the opening quote.
+    pub(crate) fn parse_double_quoted(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
+        build.begun = true;
+        // ends: each round steps on
+        loop {
+            match self.peek() {
+                None => return Err(ParseStop("a quote that does not end")),
+                Some('"') => {
+                    self.bump();
+                    return Ok(());
+                }
+                Some('$') => self.parse_dollar(build, true)?,
+                Some('`') => self.parse_backtick(build, true)?,
+                Some('\\') => {
+                    self.bump();
+                    match self.bump_raw() {
+                        Some(next @ ('$' | '`' | '"' | '\\')) => build.push(next),
+                        Some(next) => {
+                            build.push('\\');
+                            build.push(next);
+                        }
+                        None => return Err(ParseStop("a quote that does not end")),
+                    }
+                }
+                Some(next) => {
+                    self.bump();
+                    build.push(next);
+                }
+            }
+        }
+    }
+
+    /// Parses `<(…)` or `>(…)`.
+    fn process(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
+        let start = self.at;
+        let fed = self.bump() == Some('>');
+        self.bump();
+        self.doubt_unless_bash(start);
+        let script = self.parse_substitution()?;
+        self.found.inner.push(NestedScript { script, fed });
+        build.add_unknown(UnknownPart::Path, WordSpread::One);
+        Ok(())
+    }
+
+    /// Parses the script of `$(…)` after the opening parenthesis, including the closing one.
+    pub(crate) fn parse_substitution(&mut self) -> ParseResult<crate::shell::syntax_tree::ScriptTree> {
+        let outer = (std::mem::take(&mut self.found), std::mem::take(&mut self.pending));
+        let bodies = std::mem::take(&mut self.bodies);
+        let start = self.at;
+        let script = self.one_level_deeper(|reader| {
+            let mut script = reader.parse_list(&[])?;
+            let bodies = std::mem::take(&mut reader.bodies);
+            let alone = match script.0.as_slice() {
+                [only] => matches!(only.node, SyntaxNode::Simple(_)),
+                [only, aside] => {
+                    matches!(only.node, SyntaxNode::Simple(_)) && aside.join == StepConnector::Aside
+                }
+                _ => false,
+            };
+            // Bash 5.2 regenerates the script before it runs it, and may drop separators.
+            if !bodies.is_empty() && !alone {
+                reader.add_doubt(start, "a here-document among other commands in a substitution");
+            }
+            crate::shell::grammar::fill_heredocs(&mut script, &mut bodies.into_iter());
+            if !reader.pending.is_empty() {
+                return Err(ParseStop("a here-document that begins after its substitution"));
+            }
+            if reader.eat(')') { Ok(script) } else { Err(ParseStop("a substitution that does not end")) }
+        })?;
+        (self.found, self.pending) = outer;
+        self.bodies = bodies;
+        Ok(script)
+    }
+
+    /// Parses a substitution in backticks.
+    pub(crate) fn parse_backtick(&mut self, build: &mut WordBuilder, quoted: bool) -> ParseResult<()> {
+        self.bump();
+        let mut script = String::new();
+        // ends: each round steps on
+        loop {
+            match self.bump_raw() {
+                None => return Err(ParseStop("backticks that do not end")),
+                Some('`') => break,
+                Some('"') if quoted => return Err(ParseStop("quotes in backticks in quotes")),
+                Some('\\') => match self.bump_raw() {
+                    Some(next @ ('$' | '`' | '\\')) => script.push(next),
+                    Some('\n') | None => return Err(ParseStop("a continued line in backticks")),
+                    Some(next) => script.extend(['\\', next]),
+                },
+                Some(next) => script.push(next),
+            }
+        }
+        let script = self.sub_script(&script)?;
+        self.found.inner.push(NestedScript { script, fed: false });
+        build.add_unknown(UnknownPart::Other, if quoted { WordSpread::One } else { WordSpread::Any });
+        Ok(())
+    }
+
+    /// Parses `text` as a separate script.
+    fn sub_script(&mut self, text: &str) -> ParseResult<crate::shell::syntax_tree::ScriptTree> {
+        self.one_level_deeper(|outer| {
+            let mut reader = ScriptParser::new(text, outer.dialect, outer.depth);
+            let script = reader.parse_script()?;
+            outer.doubts.append(&mut reader.doubts);
+            Ok(script)
+        })
+    }
+}

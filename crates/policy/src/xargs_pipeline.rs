@@ -1,0 +1,125 @@
+//! Decides which commands started by `xargs` or `find -exec` are read-only, although unknown arguments are added.
+
+use crate::command_analysis::{file_name, literal_text, word_text};
+use crate::known::{
+    find_only_runs_commands, is_read_only_with_any_args, may_name_special_files, prints_file_names,
+    xargs_only_runs_command,
+};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
+
+/// Placeholders for an added argument.
+const MARKS: &[&str] = &["{}", "%"];
+
+/// Shells that can be given a script as an argument.
+const SHELLS: &[&str] = &["bash", "sh", "zsh"];
+
+/// Marks the commands of a line that only read, or only start read-only commands, for any added arguments.
+pub(crate) struct ReadOnlyStarts(Vec<bool>);
+
+impl ReadOnlyStarts {
+    /// Examines `commands`; `wraps` marks those that only start another command.
+    pub(crate) fn new(commands: &[ScriptCommand], wraps: &[bool]) -> Self {
+        // The added arguments come from the output of other commands. That output must consist of file names, none of
+        // them special.
+        let astray = commands.iter().zip(wraps).any(|(command, wraps)| {
+            let reads = !*wraps || is(command, "xargs");
+            let words = command.words.iter().filter(|_| reads).skip(1);
+            words.chain(fed(command)).any(|word| may_name_special_files(word_text(word)))
+        });
+        let by = |name: &str| commands.iter().filter(|command| is(command, name)).count();
+        let started = |command: &ScriptCommand| command.through.last().is_some_and(|by| by == "find -exec");
+        // The output of a started command may be anything, so another command must not take arguments from it.
+        let again = by("xargs") > 1 || by("xargs") == 1 && commands.iter().any(started);
+        let feeds =
+            |(command, wraps): (&ScriptCommand, &bool)| is_started_by(command) || feeds(command, *wraps);
+        let astray = astray || again || !commands.iter().zip(wraps).all(feeds);
+        let reads = |at: usize| !astray && (is_started(commands, at) || is_find(&commands[at]));
+        Self((0..commands.len()).map(reads).collect())
+    }
+
+    /// Returns true if the command at `at` is read-only.
+    pub(crate) fn is_read_only(&self, at: usize) -> bool {
+        self.0[at]
+    }
+}
+
+fn is_started_by(command: &ScriptCommand) -> bool {
+    command.through.last().is_some_and(|by| by == "xargs" || by == "find -exec")
+}
+
+/// Returns true if `command` prints only file names, and takes its own arguments only from file names.
+fn feeds(command: &ScriptCommand, wraps: bool) -> bool {
+    if is(command, "xargs") {
+        return takes_names(command);
+    }
+    if wraps && SHELLS.iter().any(|shell| is(command, shell)) {
+        return true;
+    }
+    let words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();
+    prints_file_names(&words, command.fed)
+}
+
+/// Returns true if `xargs` reads its arguments from another command or a literal text, not from a file.
+fn takes_names(xargs: &ScriptCommand) -> bool {
+    let quotes = |text: &str| text.contains(['\\', '"', '\'']);
+    let known = |word: &ScriptWord| literal_text(word).is_some_and(|text| !quotes(text));
+    let is_text = |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Text(text) if known(text));
+    let texts = fed(xargs).count();
+    texts == xargs.redirects.iter().filter(|redirect| is_text(redirect)).count() && (xargs.fed || texts > 0)
+}
+
+/// Lists the input that the line itself redirects to the command.
+fn fed(command: &ScriptCommand) -> impl Iterator<Item = &ScriptWord> {
+    command.redirects.iter().filter_map(|redirect| match redirect {
+        ScriptRedirect::Read(word) | ScriptRedirect::Text(word) => Some(word),
+        ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => None,
+    })
+}
+
+fn is(command: &ScriptCommand, name: &str) -> bool {
+    literal_text(&command.words[0]).is_some_and(|word| file_name(word) == name)
+}
+
+/// Returns true for a `find` that only prints and starts commands; those commands are listed separately.
+fn is_find(command: &ScriptCommand) -> bool {
+    let words: Vec<Option<&str>> = command.words.iter().skip(1).map(literal_text).collect();
+    is(command, "find") && !command.more && words.contains(&Some("-exec")) && find_only_runs_commands(&words)
+}
+
+/// Returns true if the command at `at` is started with added arguments, and is read-only for all of them.
+fn is_started(commands: &[ScriptCommand], at: usize) -> bool {
+    let command = &commands[at];
+    let words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();
+    let marked = |word: &ScriptWord| literal_text(word).is_some() || is_marked(word_text(word));
+    if !command.words.iter().all(marked) || (!command.more && !words.contains(&None)) {
+        return false;
+    }
+    let by_starter = match command.through.last().map(String::as_str) {
+        Some("xargs") => is_plain_xargs(commands, at),
+        Some("find -exec") => true,
+        _ => false,
+    };
+    let added = command.more.then_some(None);
+    by_starter && is_read_only_with_any_args(&words.into_iter().chain(added).collect::<Vec<_>>())
+}
+
+/// Returns true if `text` is a placeholder, perhaps among ordinary letters, without shell expansions.
+fn is_marked(text: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || " :_-=,".contains(letter);
+    MARKS.iter().any(|mark| text.contains(mark) && text.replace(mark, "").chars().all(is_plain))
+}
+
+/// Returns true if the `xargs` that starts the command at `at` has no other effect.
+fn is_plain_xargs(commands: &[ScriptCommand], at: usize) -> bool {
+    let command = &commands[at];
+    let Some((_, outside)) = command.through.split_last() else { return false };
+    let starts = |one: &&ScriptCommand| is(one, "xargs") && one.through == outside;
+    let Some(xargs) = commands[..at].iter().rev().find(starts) else { return false };
+    let words: Vec<Option<&str>> = xargs.words.iter().skip(1).map(literal_text).collect();
+    let same = |(one, other): (&ScriptWord, &ScriptWord)| word_text(one) == word_text(other);
+    let begins = xargs.words.len().saturating_sub(command.words.len());
+    let named = begins > 0 && xargs.words[begins..].iter().zip(&command.words).all(same);
+    // Without a command, `xargs` runs `echo`.
+    let options = if named { &words[..begins - 1] } else { &words[..] };
+    !xargs.more && xargs_only_runs_command(options)
+}

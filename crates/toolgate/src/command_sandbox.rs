@@ -1,0 +1,145 @@
+//! Runs single commands, confined like those of tools: for programs that need the sandbox without the tools.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use exec::fs::{ConfinedFs, FsError};
+use exec::process::{ConfinementReport, PtySize, SpawnFault, Stdio};
+use exec::run_to_end::{OneShotCommand, OneShotFault, OneShotOutput};
+use exec::sandbox::Scratch;
+use exec::session::{Lifetime, ProcessSession, Pump, SessionOrigin, SessionTable};
+use exec::shell::ShellCommands;
+use policy::{Denial, Gate, Intent, Permit, ReviewDecision, ReviewOutcome, Verdict};
+
+use crate::{BuildFault, ToolgateBuilder};
+
+/// A sandbox for commands. Dropping it ends them.
+pub struct CommandSandbox {
+    gate: Gate,
+    directory: PathBuf,
+    sessions: SessionTable,
+    shells: ShellCommands,
+    _scratch: Option<Arc<Scratch>>,
+}
+
+/// A running command, and the pump that drives it.
+pub type ConfinedCommand = (Arc<ProcessSession>, Pump);
+
+/// The reason why a command was not run.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxFault {
+    /// The policy forbids it.
+    #[error(transparent)]
+    Denied(#[from] Denial),
+    /// Its directory cannot be entered.
+    #[error(transparent)]
+    Directory(#[from] FsError),
+    /// It could not be started or confined.
+    #[error(transparent)]
+    Spawn(#[from] SpawnFault),
+    /// It was started and did not finish by itself.
+    #[error(transparent)]
+    Errand(#[from] OneShotFault),
+}
+
+impl ToolgateBuilder {
+    /// Builds the sandbox alone, without tools.
+    pub fn build_sandbox(mut self) -> Result<CommandSandbox, BuildFault> {
+        let commands = std::mem::take(&mut self.means).build();
+        // Rules are for models; here the caller chooses the commands.
+        self.asking = crate::approvals::ApprovalSetup::default();
+        let crate::builder::ResolvedPolicy { gate, place, scratch } = self.resolve_policy()?;
+        if let Some(scratch) = &scratch {
+            commands.sessions.spawner().lend_scratch(scratch);
+        }
+        let tools::CommandRunner { sessions, shells } = commands;
+        Ok(CommandSandbox { gate, directory: place.cwd, sessions, shells, _scratch: scratch })
+    }
+}
+
+impl CommandSandbox {
+    /// Returns the directory, e.g. `/tmp`, that commands have a private version of, if `path` lies in it.
+    pub(crate) fn private_dir_of(&self, path: &Path) -> Option<&Path> {
+        self.gate.read_scope().replaced_place(path)
+    }
+
+    fn permit(&self, argv: &[String]) -> Result<Permit, Denial> {
+        match self.gate.decide("sandbox", &Intent::run(argv.to_vec(), &self.directory)) {
+            Verdict::Allow(permit) => Ok(permit),
+            Verdict::Forbid(denial) => Err(denial),
+            // The caller chose the command, so its approval is implied.
+            Verdict::Ask(question) => match self.gate.settle(*question, &ReviewDecision::Approved) {
+                ReviewOutcome::Allow(permit) => Ok(permit),
+                ReviewOutcome::Denied { .. } | ReviewOutcome::Stop => {
+                    Err(Denial::NotStatedRun { argv: argv.to_vec() })
+                }
+            },
+        }
+    }
+
+    /// Runs `argv` with the given standard input, output and error.
+    pub async fn run(&self, argv: Vec<String>, stdio: [OwnedFd; 3]) -> Result<ConfinedCommand, SandboxFault> {
+        self.start(argv, Stdio::Given(Arc::new(stdio))).await
+    }
+
+    /// Runs `argv` in a terminal of its own.
+    pub async fn run_in_terminal(
+        &self,
+        argv: Vec<String>,
+        rows: u16,
+        cols: u16,
+    ) -> Result<ConfinedCommand, SandboxFault> {
+        self.start(argv, Stdio::Terminal(PtySize { rows, cols })).await
+    }
+
+    async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<ConfinedCommand, SandboxFault> {
+        let permit = self.permit(&argv)?;
+        let directory = ConfinedFs::new(&permit).lookup(&self.directory)?;
+        let about = SessionOrigin {
+            command: argv.join(" "),
+            workdir: directory.path().to_owned(),
+            owner: "sandbox".to_owned(),
+            lifetime: Lifetime::Session,
+            terminal: matches!(stdio, Stdio::Terminal(_)),
+        };
+        let command = self.shells.command_as_is(argv, directory, stdio);
+        Ok(self.sessions.start(command, about, &permit).await?)
+    }
+
+    /// Returns the enforcement for `argv`.
+    pub async fn enforcement(&self, argv: &[String]) -> Result<policy::Enforcement, SandboxFault> {
+        let permit = self.permit(argv)?;
+        Ok(self.sessions.spawner().enforcement(&permit).await?)
+    }
+
+    /// Runs `argv` to its end with `env` and `input`; `most` limits its time and output.
+    pub async fn run_to_end(
+        &self,
+        argv: &[String],
+        env: &BTreeMap<OsString, OsString>,
+        input: &[u8],
+        most: (Duration, u64),
+    ) -> Result<OneShotOutput, SandboxFault> {
+        let permit = self.permit(argv)?;
+        let (at_most, output) = most;
+        let errand = OneShotCommand { argv, env, directory: &self.directory, input, at_most, output };
+        Ok(errand.run(self.sessions.spawner(), &permit).await?)
+    }
+
+    /// Explains how `argv` would be confined.
+    pub async fn explain(&self, argv: &[String]) -> Result<ConfinementReport, SandboxFault> {
+        let permit = self.permit(argv)?;
+        Ok(self.sessions.spawner().explain(&permit).await?)
+    }
+
+    /// Probes what this machine supports, tier by tier, and returns advice on missing support.
+    pub async fn probe() -> Result<(Vec<exec::sandbox::MachineSupport>, Option<String>), io::Error> {
+        let spawner = exec::process::Spawner::default();
+        exec::sandbox::probe(&spawner).await.map_err(io::Error::other)
+    }
+}

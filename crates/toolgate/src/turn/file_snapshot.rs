@@ -1,0 +1,225 @@
+//! Snapshot of the files and symlinks below a directory, with their contents as far as time and memory limits permit.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use exec::fs::{
+    ConfinedFs, FileHandle, FileKind, FileStat, IgnoreFiles, WalkControl, WalkEntry, WalkOptions,
+};
+
+/// A longer file is mentioned and not shown.
+const LONGEST: u64 = 1 << 20;
+/// Maximum bytes of file contents in memory.
+const MOST_BYTES: usize = 128 << 20;
+/// Maximum number of files; each takes about 300 bytes.
+const MOST_FILES: usize = 200_000;
+/// Number of scanning threads.
+const THREADS: usize = 4;
+/// Time limit for reading contents in the first scan. Of the other files only the fact of a change will be known.
+const READING: Duration = Duration::from_millis(200);
+/// Time limit of a scan.
+const LOOKING: Duration = Duration::from_secs(1);
+
+/// Files as of the last scan.
+#[derive(Debug, Default)]
+pub(super) struct FileSnapshot {
+    /// Keyed by path bytes: comparing paths by component, as `Path` does, took half of the scan time.
+    files: HashMap<OsString, SnapshotEntry>,
+    /// Number of scans.
+    looks: u32,
+    pub(super) reach: ScanCoverage,
+}
+
+/// Coverage of the last scan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum ScanCoverage {
+    #[default]
+    Everything,
+    /// A time or size limit was reached.
+    Part,
+}
+
+#[derive(Debug)]
+struct SnapshotEntry {
+    file: SnapshotFile,
+    /// The last scan that found it. An unchanged file costs a scan nothing but this store.
+    met: AtomicU32,
+}
+
+/// A file or a symlink.
+#[derive(Debug, Clone)]
+pub(super) struct SnapshotFile {
+    pub(super) stat: FileStat,
+    /// Its content, unless it is too long or unreadable; the target of a symlink.
+    pub(super) bytes: Option<Arc<[u8]>>,
+}
+
+/// A file that may have changed since the last scan.
+#[derive(Debug, Clone)]
+pub(super) struct ChangedFile {
+    pub(super) path: OsString,
+    pub(super) before: Option<SnapshotFile>,
+    pub(super) after: Option<SnapshotFile>,
+}
+
+impl ChangedFile {
+    pub(super) fn path(&self) -> &Path {
+        Path::new(&self.path)
+    }
+
+    /// Returns whether the file is new or differs from before.
+    pub(super) fn adds_or_changes(&self) -> bool {
+        match (&self.before, &self.after) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(was), Some(is)) => !was.same_as(is),
+        }
+    }
+}
+
+impl SnapshotFile {
+    pub(super) fn is_link(&self) -> bool {
+        self.stat.kind == FileKind::Symlink
+    }
+
+    pub(super) fn same_as(&self, other: &Self) -> bool {
+        let same = self.stat.executable == other.stat.executable && self.stat.kind == other.stat.kind;
+        same && match (&self.bytes, &other.bytes) {
+            (Some(own), Some(others)) => own == others,
+            (Some(_) | None, _) => self.stat == other.stat,
+        }
+    }
+
+    fn size(&self) -> usize {
+        self.bytes.as_ref().map_or(0, |bytes| bytes.len())
+    }
+}
+
+impl FileSnapshot {
+    /// Scans everything below `start`. Returns the changed files, sorted by path.
+    pub(super) fn scan(&mut self, door: &ConfinedFs, start: &FileHandle) -> Vec<ChangedFile> {
+        self.looks += 1;
+        let look = SnapshotScan {
+            seen: self,
+            began: Instant::now(),
+            files: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(self.files.values().map(|known| known.file.size()).sum()),
+            found: Mutex::default(),
+        };
+        let options = WalkOptions { ignore: IgnoreFiles::Respect, max_depth: None, threads: THREADS };
+        let stop = || look.began.elapsed() > LOOKING;
+        let walked = door.walk(start, &options, &stop, || {
+            let mut mine = ScanWorker { look: &look, found: Vec::new() };
+            move |entry: &WalkEntry<'_>| mine.visit(entry)
+        });
+        let found = look.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let is_whole = walked.is_ok_and(|walked| !walked.stopped);
+        self.reach = if is_whole { ScanCoverage::Everything } else { ScanCoverage::Part };
+        self.renew(found.into_iter().flatten())
+    }
+
+    /// Clears the snapshot, because the directory cannot be scanned.
+    pub(super) fn clear(&mut self) -> Vec<ChangedFile> {
+        *self = Self { reach: ScanCoverage::Part, looks: self.looks + 1, files: HashMap::new() };
+        Vec::new()
+    }
+
+    fn renew(&mut self, found: impl Iterator<Item = (OsString, SnapshotFile)>) -> Vec<ChangedFile> {
+        let (look, mut changed) = (self.looks, Vec::new());
+        for (path, file) in found {
+            let known = SnapshotEntry { file: file.clone(), met: AtomicU32::new(look) };
+            // The first scan only records files.
+            if look == 1 {
+                self.files.insert(path, known);
+                continue;
+            }
+            let before = self.files.insert(path.clone(), known).map(|known| known.file);
+            changed.push(ChangedFile { path, before, after: Some(file) });
+        }
+        let gone = self.files.extract_if(|_, known| *known.met.get_mut() != look);
+        changed.extend(gone.map(|(path, known)| ChangedFile { path, before: Some(known.file), after: None }));
+        changed.sort_by(|one, other| one.path().cmp(other.path()));
+        changed
+    }
+}
+
+/// State that all threads of one scan share.
+struct SnapshotScan<'s> {
+    seen: &'s FileSnapshot,
+    began: Instant,
+    files: AtomicUsize,
+    bytes: AtomicUsize,
+    /// New or changed files of each thread.
+    found: Mutex<Vec<Vec<(OsString, SnapshotFile)>>>,
+}
+
+/// The findings of one thread. A lock for every file would make the threads wait for each other.
+struct ScanWorker<'l, 's> {
+    look: &'l SnapshotScan<'s>,
+    found: Vec<(OsString, SnapshotFile)>,
+}
+
+impl ScanWorker<'_, '_> {
+    fn visit(&mut self, entry: &WalkEntry<'_>) -> WalkControl {
+        if !matches!(entry.kind(), FileKind::File | FileKind::Symlink) {
+            return WalkControl::Continue;
+        }
+        if self.look.files.fetch_add(1, Relaxed) >= MOST_FILES {
+            return WalkControl::Stop;
+        }
+        let Ok(stat) = entry.stat() else { return WalkControl::Continue };
+        let path = entry.path().as_os_str();
+        if !self.look.knows(path, &stat) {
+            let file = self.look.read(entry, stat);
+            self.found.push((path.to_owned(), file));
+        }
+        WalkControl::Continue
+    }
+}
+
+impl Drop for ScanWorker<'_, '_> {
+    fn drop(&mut self) {
+        let mut found = self.look.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.push(std::mem::take(&mut self.found));
+    }
+}
+
+impl SnapshotScan<'_> {
+    /// Returns whether the file is known and unchanged.
+    fn knows(&self, path: &OsStr, stat: &FileStat) -> bool {
+        let known = self.seen.files.get(path).filter(|known| known.file.stat == *stat);
+        known.inspect(|known| known.met.store(self.seen.looks, Relaxed)).is_some()
+    }
+
+    /// Reads a file. Returns only its metadata if it comes too late, is too long or cannot be read.
+    fn read(&self, entry: &WalkEntry<'_>, stat: FileStat) -> SnapshotFile {
+        let is_late = self.seen.looks == 1 && self.began.elapsed() > READING;
+        let read = match stat.kind {
+            FileKind::Symlink => {
+                entry.link_target().map(|target| (stat, target.as_os_str().as_bytes().into()))
+            }
+            _ if is_late || stat.size > LONGEST => None,
+            _ => content(entry),
+        };
+        let Some((stat, bytes)) = read else { return SnapshotFile { stat, bytes: None } };
+        let file = SnapshotFile { stat, bytes: Some(bytes) };
+        if self.bytes.fetch_add(file.size(), Relaxed) + file.size() > MOST_BYTES {
+            self.bytes.fetch_sub(file.size(), Relaxed);
+            return SnapshotFile { bytes: None, ..file };
+        }
+        file
+    }
+}
+
+fn content(entry: &WalkEntry<'_>) -> Option<(FileStat, Arc<[u8]>)> {
+    let (file, stat) = entry.open().ok()?;
+    let mut bytes = Vec::with_capacity(usize::try_from(stat.size.min(LONGEST)).unwrap_or(0));
+    file.take(LONGEST + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= LONGEST).then(|| (stat, bytes.into()))
+}

@@ -1,0 +1,29 @@
+//! Reports files that a command wrote next to a workspace in `/tmp`: they seem to be on the host, but are private to
+//! the session.
+
+use std::path::Path;
+use std::time::Duration;
+
+use exec::fs::changed_within;
+use exec::session::ProcessSession;
+
+use super::sandbox_refusals::lacks_private_tmp;
+use crate::private_files::PrivateFiles;
+
+/// The number of files that are named per directory.
+const SHOWN: usize = 4;
+/// Added to the command's running time, because file timestamps are coarse.
+const SLACK: Duration = Duration::from_millis(50);
+
+/// Returns notes on the files that the command of `session` left in private directories above `workspace`.
+pub(crate) fn files_left_in_private_tmp(session: &ProcessSession, workspace: &Path) -> Vec<String> {
+    let Some(reach) = session.reach().filter(|_| !lacks_private_tmp(&session.enforcement())) else {
+        return Vec::new();
+    };
+    let own = workspace.ancestors().skip(1).take_while(|above| reach.replaced_place(above).is_some());
+    let left: Vec<String> = own
+        .flat_map(|above| changed_within(&reach.real_path(above), session.wall_time() + SLACK, SHOWN))
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect();
+    PrivateFiles::among(left.iter().map(String::as_str), &reach).note_lines()
+}

@@ -1,0 +1,284 @@
+//! Reports accesses that the sandbox refused to a command.
+
+use std::path::{Path, PathBuf};
+
+use exec::session::ProcessSession;
+use policy::{Confinement, Denial, Enforcement, EnforcementGap, ReadScope};
+
+use super::git_failures::explain_git_failures;
+use crate::file_access::private_tmp_hint;
+
+/// The number of refusals that are listed.
+const SHOWN: usize = 4;
+/// Bytes at the end of an output that are searched for a guess.
+const LOOKED_AT: usize = 16 << 10;
+
+/// Refused accesses: reported by the kernel, or guessed from the command's output.
+pub(crate) struct SandboxRefusals {
+    pub(crate) told: Vec<Denial>,
+    pub(crate) guessed: Option<Denial>,
+    /// The reason why a file of the host was invisible to the command.
+    pub(crate) unseen: Option<String>,
+    /// Files that git could not change, with advice.
+    pub(crate) git: Vec<String>,
+}
+
+impl SandboxRefusals {
+    /// Collects the refusals of a command that ended with `code`, or is still running.
+    pub(crate) fn for_session(session: &ProcessSession, code: Option<i32>, output: &str) -> Self {
+        let told = session.denials();
+        let confinement = session.confinement();
+        // A successful command was refused nothing that matters, and a known refusal needs no guess.
+        let guesses = told.is_empty() && code.is_some_and(|code| code != 0);
+        let bounds = confinement.zip(session.reach()).filter(|_| guesses);
+        let git = explain_git_failures(session, output);
+        let Some((confinement, reach)) = bounds else {
+            return Self { told, guessed: None, unseen: None, git };
+        };
+        let guessing = DenialGuesser {
+            confinement: &confinement,
+            reach: &reach,
+            workdir: &session.origin().workdir,
+            has_own_places: !lacks_private_tmp(&session.enforcement()),
+        };
+        let guessed = guessing.refused(output);
+        let unseen = if guessed.is_none() { guessing.unseen(output) } else { None };
+        Self { told, guessed, unseen, git }
+    }
+
+    /// Returns one line per refusal.
+    pub(crate) fn note_lines(&self) -> Vec<String> {
+        let mut notes: Vec<String> =
+            self.told.iter().take(SHOWN).map(|denial| format!("Refused by the sandbox: {denial}")).collect();
+        if self.told.len() > SHOWN {
+            notes.push(format!("Refused by the sandbox: {} more", self.told.len() - SHOWN));
+        }
+        notes.extend(
+            self.guessed
+                .iter()
+                .map(|denial| format!("Perhaps refused by the sandbox (a guess from the output): {denial}")),
+        );
+        notes.extend(self.git.iter().cloned());
+        notes.extend(self.unseen.iter().map(|why| format!("Perhaps not seen in the sandbox: {why}")));
+        notes
+    }
+}
+
+/// Returns true if commands see the host's `/tmp`, because there are no private mounts.
+pub(super) fn lacks_private_tmp(enforcement: &Enforcement) -> bool {
+    match enforcement {
+        Enforcement::Full => false,
+        Enforcement::Partial(gaps) => gaps.contains(&EnforcementGap::PrivateTmp),
+        Enforcement::None { .. } => true,
+    }
+}
+
+/// Guesses a refusal from the command's output and the confinement; the last resort. A command that prints such a line
+/// to deceive us only causes a quote of the policy.
+struct DenialGuesser<'a> {
+    confinement: &'a Confinement,
+    reach: &'a ReadScope,
+    workdir: &'a Path,
+    /// True if `/tmp` and `/var/tmp` are private directories of the session.
+    has_own_places: bool,
+}
+
+impl DenialGuesser<'_> {
+    /// Finds a line that reports a read-only file system or a missing permission, and names a path that the policy
+    /// protects from writing or reading.
+    fn refused(&self, output: &str) -> Option<Denial> {
+        let deny = self.reach.deny_read();
+        let closed = |path: &PathBuf| {
+            deny.denying_pattern(path).is_some()
+                || !self.confinement.may_write(path) && !self.is_no_file_of_the_host(path)
+        };
+        let path = self.named(output, &REFUSED, closed)?;
+        Some(match deny.denying_pattern(&path).map(str::to_owned) {
+            Some(rule) => Denial::DenyRead { path, rule },
+            None => self.confinement.write_denial(path),
+        })
+    }
+
+    /// Finds a line that reports a missing file, and names a path in a private directory of the session.
+    fn unseen(&self, output: &str) -> Option<String> {
+        if !self.has_own_places {
+            return None;
+        }
+        let path = self.named(output, &MISSING, |path| self.reach.replaced_place(path).is_some())?;
+        Some(format!("`{}`: {}", path.display(), private_tmp_hint(self.reach, &path)?))
+    }
+
+    /// Returns the last matching path in a line that contains one of `words`.
+    fn named(&self, output: &str, words: &[&str], fits: impl Fn(&PathBuf) -> bool) -> Option<PathBuf> {
+        let from = output.len().saturating_sub(LOOKED_AT);
+        let end = &output[output.ceil_char_boundary(from)..];
+        end.lines().rev().find_map(|line| {
+            let (at, word) = words.iter().find_map(|word| Some((line.find(word)?, word)))?;
+            // The path next to the words is meant, else the last path of the line: the program itself is named first.
+            let next = beside(&line[..at], &line[at + word.len()..])
+                .map(|path| policy::normalize_path(&self.workdir.join(path)));
+            next.filter(&fits).or_else(|| paths(line, self.workdir).filter(&fits).last())
+        })
+    }
+
+    /// Returns true for a device, a kernel file, or a path in a private directory of the session.
+    fn is_no_file_of_the_host(&self, path: &Path) -> bool {
+        let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
+        is_device
+            || path.starts_with("/proc")
+            || self.has_own_places && self.reach.replaced_place(path).is_some()
+    }
+}
+
+/// Messages of systems and languages about a refused change.
+const REFUSED: [&str; 6] =
+    ["Read-only file system", "Permission denied", "Operation not permitted", "EROFS", "EACCES", "EPERM"];
+/// Messages about a missing file.
+const MISSING: [&str; 2] = ["No such file or directory", "ENOENT"];
+
+/// Returns the name right before the words, as `name: ` or in quotes, or right after them in quotes.
+fn beside<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
+    const QUOTES: [char; 4] = ['\'', '"', '‘', '’'];
+    if let Some(name) = before.strip_suffix(": ") {
+        let quoted = name.strip_suffix(QUOTES).and_then(|name| name.rsplit(QUOTES).next());
+        return quoted.or_else(|| name.rsplit(' ').next()).filter(|name| !name.is_empty());
+    }
+    after.strip_prefix(": ")?.strip_prefix(QUOTES)?.split(QUOTES).next().filter(|name| !name.is_empty())
+}
+
+/// Returns the path-like words of a line; relative paths start in the command's working directory.
+fn paths(line: &str, workdir: &Path) -> impl Iterator<Item = PathBuf> {
+    let words = line.split(|letter: char| letter.is_whitespace() || "'\"`‘’“”(),;<>[]".contains(letter));
+    // The program itself is named first, as in `/bin/bash: line 1: …`.
+    let words = words.enumerate().filter(|(at, word)| *at > 0 || !word.ends_with(':')).map(|(_, word)| word);
+    let words = words.map(|word| word.trim_end_matches([':', '.']));
+    let is_path = |word: &&str| word.len() > 1 && word.contains('/') && !word.contains("://");
+    words.filter(is_path).map(|word| policy::normalize_path(&workdir.join(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use policy::{DenyRead, ReadRoot};
+
+    use super::*;
+
+    fn reach(workspace: &str, deny: &[&str]) -> ReadScope {
+        let own = |place: &str| ReadRoot::new(format!("/tmp/s{place}")).with_spelling(place).unlisted();
+        let home = || ["/tmp/home".into()];
+        let roots = vec![
+            ReadRoot::new(workspace),
+            own("/tmp").replacing_host_directory(home()),
+            own("/var/tmp").replacing_host_directory(home()),
+        ];
+        ReadScope::new(roots, DenyRead::new(deny, Some(Path::new("/home/u"))).unwrap())
+    }
+
+    /// Returns the guess from `output` for a command that may write only in `workspace`.
+    fn guessed(output: &str, workspace: &str, deny: &[&str], has_own_places: bool) -> Option<Denial> {
+        let confinement = Confinement {
+            writable: vec![workspace.into()],
+            read_only: vec![format!("{workspace}/Cargo.lock").into()],
+            ..Confinement::default()
+        };
+        let (reach, workdir) = (reach(workspace, deny), Path::new(workspace));
+        DenialGuesser { confinement: &confinement, reach: &reach, workdir, has_own_places }.refused(output)
+    }
+
+    #[test]
+    fn denied_path_is_guessed_from_output() {
+        for (output, path) in [
+            ("touch: cannot touch '/etc/x': Read-only file system\n", Some("/etc/x")),
+            ("bash: line 1: /etc/y: Read-only file system", Some("/etc/y")),
+            ("/bin/bash: line 1: /etc/y: Read-only file system", Some("/etc/y")),
+            ("mv: cannot move '/etc/a' to '/etc/b': Permission denied", Some("/etc/b")),
+            ("error: EACCES: permission denied, open '/home/u/.npm/x'", Some("/home/u/.npm/x")),
+            ("PermissionError: [Errno 13] Permission denied: '/usr/lib/z'", Some("/usr/lib/z")),
+            ("touch: cannot touch '../out/x': Read-only file system", Some("/out/x")),
+            ("touch: cannot touch 'Cargo.lock': Read-only file system", Some("/w/Cargo.lock")),
+            ("/bin/bash: line 1: Cargo.lock: Read-only file system", Some("/w/Cargo.lock")),
+            ("OSError: [Errno 30] Read-only file system: 'Cargo.lock'", Some("/w/Cargo.lock")),
+            ("bash: line 1: other: Read-only file system", None),
+            ("touch: cannot touch 'sub/x': Permission denied", None),
+            ("cp: /w/a: Permission denied", None),
+            ("cp: /tmp/a: Permission denied", None),
+            ("/etc/x was written", None),
+            ("Permission denied", None),
+            ("", None),
+        ] {
+            let expected =
+                path.map(|path| Denial::MayNotWrite { path: path.into(), roots: vec!["/w".into()] });
+            assert_eq!(guessed(output, "/w", &[], true), expected, "{output}");
+        }
+    }
+
+    #[test]
+    fn a_workspace_below_tmp_is_one_like_any_other() {
+        for place in ["/tmp/x/w", "/var/tmp/w"] {
+            for (output, path) in [
+                ("/bin/bash: line 1: Cargo.lock: Read-only file system", Some(format!("{place}/Cargo.lock"))),
+                (
+                    "touch: cannot touch './Cargo.lock': Read-only file system",
+                    Some(format!("{place}/Cargo.lock")),
+                ),
+                ("touch: cannot touch 'a': Permission denied", None),
+                // The home directory is shown to the command as it is.
+                ("touch: cannot touch '/tmp/home/a': Read-only file system", Some("/tmp/home/a".to_owned())),
+                ("touch: cannot touch '/tmp/x/a': Permission denied", None),
+                ("touch: cannot touch '/var/tmp/a': Permission denied", None),
+                ("bash: /dev/tcp/x/1: Permission denied", None),
+            ] {
+                let roots = vec![place.into()];
+                let expected = path.map(|path| Denial::MayNotWrite { path: path.into(), roots });
+                assert_eq!(guessed(output, place, &[], true), expected, "{place}: {output}");
+            }
+        }
+        // Without private mounts, a command is refused access to the host's files there.
+        assert!(guessed("touch: cannot touch '/tmp/a': Permission denied", "/w", &[], false).is_some());
+    }
+
+    #[test]
+    fn what_may_not_be_read_is_told_as_that() {
+        let deny = ["~/.ssh", "**/.env"];
+        for (output, path) in [
+            ("cat: /home/u/.ssh/id_rsa: Permission denied", "/home/u/.ssh/id_rsa"),
+            ("/bin/bash: line 1: .env: Permission denied", "/w/.env"),
+            ("ls: cannot open directory '/home/u/.ssh': Permission denied", "/home/u/.ssh"),
+        ] {
+            let found = guessed(output, "/w", &deny, true);
+            assert!(
+                matches!(&found, Some(Denial::DenyRead { path: found, .. }) if found == Path::new(path)),
+                "{output}: {found:?}"
+            );
+        }
+        assert_eq!(guessed("/bin/bash: line 1: sub: Permission denied", "/w", &deny, true), None);
+    }
+
+    #[test]
+    fn what_the_host_has_in_tmp_is_told_to_be_unseen() {
+        let (confinement, reach) = (Confinement::default(), reach("/tmp/x/w", &[]));
+        let mut guessing = DenialGuesser {
+            confinement: &confinement,
+            reach: &reach,
+            workdir: Path::new("/tmp/x/w"),
+            has_own_places: true,
+        };
+        for (output, place) in [
+            ("cat: /tmp/notes.txt: No such file or directory", Some("/tmp")),
+            (
+                "python3: can't open file '/var/tmp/s.py': [Errno 2] No such file or directory",
+                Some("/var/tmp"),
+            ),
+            ("Error: ENOENT: no such file or directory, open '/tmp/x/package.json'", Some("/tmp")),
+            ("cat: ../notes.txt: No such file or directory", Some("/tmp")),
+            ("cat: notes.txt: No such file or directory", None),
+            ("cat: /etc/notes.txt: No such file or directory", None),
+        ] {
+            let told = guessing.unseen(output);
+            let expected = place.map(|place| format!("`{place}` is private to this session"));
+            assert_eq!(told.is_some(), expected.is_some(), "{output}: {told:?}");
+            assert!(told.unwrap_or_default().contains(&expected.unwrap_or_default()), "{output}");
+        }
+        guessing.has_own_places = false;
+        assert_eq!(guessing.unseen("cat: /tmp/notes.txt: No such file or directory"), None);
+    }
+}

@@ -1,0 +1,144 @@
+//! Decodes one model response, streamed or whole, into events: text deltas, complete calls, usage and the end. It also
+//! accumulates the turn for the conversation history.
+
+mod accumulator;
+mod anthropic;
+mod chat;
+mod responses;
+
+use serde_json::Value;
+use tool::ToolCall;
+
+use crate::{AssistantTurn, CallReader, Dialect, ModelError, TokenUsage, WireFault};
+use accumulator::ResponseAccumulator;
+
+/// An event decoded from a model response.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelStreamEvent {
+    /// The next delta of the model's text.
+    Text(String),
+    /// The next delta of the model's reasoning, or of its summary.
+    Thought(String),
+    /// A complete call.
+    Call(ToolCall),
+    /// A call that cannot be parsed.
+    Fault(WireFault),
+    /// An action that the provider performed itself, e.g. a web search.
+    Hosted {
+        /// The provider's type name, e.g. `web_search_call`.
+        kind: String,
+        /// The provider's item.
+        item: Value,
+    },
+    /// The token usage of the response: at most once, right before the end.
+    Usage(TokenUsage),
+    /// The end of the response: exactly once, as the last event.
+    End(ResponseEnd),
+}
+
+/// The way in which a response ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResponseEnd {
+    /// The model finished its response.
+    Done,
+    /// The provider cut the response short.
+    CutShort {
+        /// The provider's reason, e.g. `max_output_tokens`.
+        why: String,
+    },
+    /// The response failed; the events before may be incomplete.
+    Failed(ModelError),
+}
+
+/// Decodes one response, which arrives as stream events or as a whole.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_wire::{Dialect, ModelStreamEvent, ResponseEnd};
+///
+/// let mut listener = Dialect::Chat.stream_decoder();
+/// let heard = listener.push(&json!({"choices": [{"index": 0, "delta": {"content": "Hel"}}]}));
+/// assert_eq!(heard, [ModelStreamEvent::Text("Hel".to_owned())]);
+/// listener.push(&json!({"choices": [{"index": 0, "delta": {"content": "lo"}, "finish_reason": "stop"}]}));
+/// assert_eq!(listener.finish(), [ModelStreamEvent::End(ResponseEnd::Done)]);
+/// assert_eq!(listener.into_turn().text(), "Hello");
+/// ```
+#[derive(Debug)]
+pub struct StreamDecoder {
+    calls: CallReader,
+    ear: DialectDecoder,
+    notes: ResponseAccumulator,
+}
+
+/// The decoder of the response's dialect.
+#[derive(Debug)]
+enum DialectDecoder {
+    Responses(responses::ResponsesStreamDecoder),
+    Chat(chat::ChatStreamDecoder),
+    Anthropic(anthropic::AnthropicStreamDecoder),
+}
+
+impl Dialect {
+    /// Returns a decoder for one response of the model.
+    pub fn stream_decoder(self) -> StreamDecoder {
+        let ear = match self {
+            Self::Responses => DialectDecoder::Responses(responses::ResponsesStreamDecoder::default()),
+            Self::Chat => DialectDecoder::Chat(chat::ChatStreamDecoder::default()),
+            Self::Anthropic => DialectDecoder::Anthropic(anthropic::AnthropicStreamDecoder::default()),
+        };
+        StreamDecoder {
+            calls: CallReader::for_one_response(self),
+            ear,
+            notes: ResponseAccumulator::new(self),
+        }
+    }
+}
+
+impl StreamDecoder {
+    /// Decodes the next stream event, or a whole response. Input after the end is ignored.
+    pub fn push(&mut self, json: &Value) -> Vec<ModelStreamEvent> {
+        if self.notes.is_over() {
+            return Vec::new();
+        }
+        self.notes.add_parsed_calls(self.calls.push(json));
+        match &mut self.ear {
+            DialectDecoder::Responses(ear) => ear.decode_event(json, &mut self.notes),
+            DialectDecoder::Chat(ear) => ear.decode_event(json, &mut self.notes),
+            DialectDecoder::Anthropic(ear) => ear.decode_event(json, &mut self.notes),
+        }
+        if self.notes.is_ending() {
+            // Flushes the partial state of the ear and of the reader. The end itself is already set.
+            self.close();
+        }
+        self.notes.take_events()
+    }
+
+    /// Ends the stream, with or without `[DONE]`. If the response is incomplete, each partial call becomes a call or a
+    /// fault, and the end is [`ResponseEnd::Failed`].
+    pub fn finish(&mut self) -> Vec<ModelStreamEvent> {
+        if self.notes.is_over() {
+            return Vec::new();
+        }
+        let end = self.close();
+        self.notes.set_end(end);
+        self.notes.take_events()
+    }
+
+    /// Returns the turn accumulated so far.
+    pub fn into_turn(self) -> AssistantTurn {
+        self.notes.into_turn()
+    }
+
+    /// Flushes partial state, and returns the end of a response that receives no more events.
+    fn close(&mut self) -> ResponseEnd {
+        self.notes.add_parsed_calls(self.calls.finish());
+        match &mut self.ear {
+            DialectDecoder::Responses(ear) => ear.finish(&mut self.notes),
+            DialectDecoder::Chat(ear) => ear.finish(&mut self.notes),
+            DialectDecoder::Anthropic(ear) => ear.finish(&mut self.notes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! Accumulates one response while it is decoded: events for the caller, and the turn for the history.
+
+use std::mem;
+
+use serde_json::Value;
+
+use super::{ModelStreamEvent, ResponseEnd};
+use crate::assistant_turn::{AssistantTurn, TurnContent, TurnPiece};
+use crate::call_reader::ParsedCall;
+use crate::{Dialect, ModelError, TokenUsage};
+
+/// Maximum bytes that are kept of one response, text and items together.
+const MAX_KEPT_BYTES: usize = 64 << 20;
+
+/// Maximum number of pieces. The call reader remembers as many ids, so no call is reported twice.
+const MAX_PIECES: usize = 4096;
+
+/// Approximate memory of a JSON value beside its text.
+const NODE_BYTES: usize = 32;
+
+/// The accumulated turn, and the events that are not returned yet.
+#[derive(Debug)]
+pub(super) struct ResponseAccumulator {
+    dialect: Dialect,
+    said: AssistantTurn,
+    heard: Vec<ModelStreamEvent>,
+    /// Results of the call reader whose place in the response is not known yet.
+    readings: Vec<ParsedCall>,
+    usage: Option<TokenUsage>,
+    kept: usize,
+    state: AccumulatorState,
+}
+
+/// The progress of a response towards its end.
+#[derive(Debug)]
+enum AccumulatorState {
+    Open,
+    Ending(ResponseEnd),
+    Over,
+}
+
+impl ResponseAccumulator {
+    pub(super) fn new(dialect: Dialect) -> Self {
+        let (heard, readings) = (Vec::new(), Vec::new());
+        Self {
+            dialect,
+            said: AssistantTurn::new(dialect),
+            heard,
+            readings,
+            usage: None,
+            kept: 0,
+            state: AccumulatorState::Open,
+        }
+    }
+
+    /// Returns whether the end was returned to the caller.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state, AccumulatorState::Over)
+    }
+
+    /// Returns whether the end is set but not returned yet.
+    pub(super) fn is_ending(&self) -> bool {
+        matches!(self.state, AccumulatorState::Ending(_))
+    }
+
+    pub(super) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Adds results of the call reader.
+    pub(super) fn add_parsed_calls(&mut self, readings: Vec<ParsedCall>) {
+        self.readings.extend(readings);
+    }
+
+    /// Emits a text delta.
+    pub(super) fn emit_text(&mut self, piece: &str) {
+        if !piece.is_empty() {
+            self.heard.push(ModelStreamEvent::Text(piece.to_owned()));
+        }
+    }
+
+    /// Emits a reasoning delta.
+    pub(super) fn emit_thought(&mut self, piece: &str) {
+        if !piece.is_empty() {
+            self.heard.push(ModelStreamEvent::Thought(piece.to_owned()));
+        }
+    }
+
+    /// Keeps a complete text.
+    pub(super) fn keep_text(&mut self, text: String, raw: Option<&Value>) {
+        self.keep(TurnContent::Text(text), raw);
+    }
+
+    /// Keeps an item that only its own API understands.
+    pub(super) fn keep_item(&mut self, item: &Value) {
+        self.keep(TurnContent::Item, Some(item));
+    }
+
+    /// Keeps and emits an action that the provider performed itself.
+    pub(super) fn keep_hosted(&mut self, kind: &str, item: &Value) {
+        self.keep_item(item);
+        self.heard.push(ModelStreamEvent::Hosted { kind: kind.to_owned(), item: item.clone() });
+    }
+
+    /// Keeps and emits the call with this id at this place, if the reader has found it.
+    pub(super) fn place_call(&mut self, id: Option<&str>, raw: Option<&Value>) {
+        let found = self.readings.iter().position(|reading| match reading {
+            ParsedCall::Call(call) => Some(call.id.as_str()) == id,
+            ParsedCall::Fault(fault) => fault.id().map(|id| id.as_str()) == id,
+        });
+        if let Some(at) = found {
+            let reading = self.readings.remove(at);
+            self.reading(reading, raw);
+        }
+    }
+
+    /// Keeps and emits all remaining calls; `raw_of` returns the raw fields to keep with a call.
+    pub(super) fn place_remaining_calls(&mut self, raw_of: impl Fn(&str) -> Option<Value>) {
+        for reading in mem::take(&mut self.readings) {
+            let raw = match &reading {
+                ParsedCall::Call(call) => raw_of(call.id.as_str()),
+                ParsedCall::Fault(_) => None,
+            };
+            self.reading(reading, raw.as_ref());
+        }
+    }
+
+    fn reading(&mut self, reading: ParsedCall, raw: Option<&Value>) {
+        // A call that is not kept must not run either.
+        if self.is_full() {
+            return;
+        }
+        match reading {
+            ParsedCall::Call(call) => {
+                self.charge_bytes(call.payload.arguments().len());
+                self.keep(TurnContent::Call(call.clone()), raw);
+                self.heard.push(ModelStreamEvent::Call(call));
+            }
+            ParsedCall::Fault(fault) => {
+                self.keep(TurnContent::from_fault(&fault), None);
+                self.heard.push(ModelStreamEvent::Fault(fault));
+            }
+        }
+    }
+
+    /// Updates the token usage, if `usage` is an object.
+    pub(super) fn update_usage(&mut self, usage: &Value) {
+        if usage.is_object() {
+            self.usage.get_or_insert_default().update(self.dialect, usage);
+        }
+    }
+
+    /// Sets the end of the response; the first call wins.
+    pub(super) fn set_end(&mut self, end: ResponseEnd) {
+        match self.state {
+            AccumulatorState::Open => self.state = AccumulatorState::Ending(end),
+            AccumulatorState::Ending(_) | AccumulatorState::Over => {}
+        }
+    }
+
+    /// Counts bytes that are kept here or in an ear. Exceeding the limit ends the response.
+    pub(super) fn charge_bytes(&mut self, bytes: usize) {
+        self.kept = self.kept.saturating_add(bytes).saturating_add(NODE_BYTES);
+        if self.kept > MAX_KEPT_BYTES {
+            self.set_end(ResponseEnd::Failed(ModelError::response_too_long(MAX_KEPT_BYTES)));
+        }
+    }
+
+    fn keep(&mut self, what: TurnContent, raw: Option<&Value>) {
+        self.charge_bytes(raw.map_or(0, weight));
+        if !self.is_full() {
+            self.said.push(TurnPiece { what, raw: raw.cloned() });
+        }
+    }
+
+    /// Returns whether no further piece fits, and ends the response in that case.
+    fn is_full(&mut self) -> bool {
+        let full = self.said.pieces().len() >= MAX_PIECES;
+        if full {
+            self.set_end(ResponseEnd::Failed(ModelError::too_many_pieces(MAX_PIECES)));
+        }
+        full
+    }
+
+    /// Takes the events to return to the caller now.
+    pub(super) fn take_events(&mut self) -> Vec<ModelStreamEvent> {
+        self.place_remaining_calls(|_| None);
+        let mut heard = mem::take(&mut self.heard);
+        match mem::replace(&mut self.state, AccumulatorState::Over) {
+            AccumulatorState::Ending(end) => {
+                heard.extend(self.usage.take().map(ModelStreamEvent::Usage));
+                heard.push(ModelStreamEvent::End(end));
+            }
+            AccumulatorState::Open => self.state = AccumulatorState::Open,
+            AccumulatorState::Over => {}
+        }
+        heard
+    }
+
+    /// Returns the accumulated turn.
+    pub(super) fn into_turn(self) -> AssistantTurn {
+        self.said
+    }
+}
+
+/// Returns the approximate memory of a value. Parsed JSON is at most 128 levels deep.
+fn weight(value: &Value) -> usize {
+    let inner = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(weight).sum(),
+        Value::Object(map) => map.iter().map(|(name, value)| name.len() + weight(value)).sum(),
+    };
+    inner + NODE_BYTES
+}

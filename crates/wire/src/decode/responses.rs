@@ -1,0 +1,146 @@
+//! Decodes responses of the OpenAI Responses API.
+//!
+//! `response.output_item.done` carries the items of the history. Text that was streamed without such an event is kept
+//! at the end. Some servers stream nothing else, so items that only come with the end are kept too.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::ResponseEnd;
+use super::accumulator::ResponseAccumulator;
+use crate::ModelError;
+use crate::call_reader::call_id;
+
+/// Decoder state of a Responses response.
+#[derive(Debug, Default)]
+pub(super) struct ResponsesStreamDecoder {
+    /// Open texts, by output index.
+    open: Vec<(Option<u64>, String)>,
+    /// Output indices and ids of completed items.
+    places: HashSet<u64>,
+    ids: HashSet<String>,
+    /// Set when the reasoning of the next item has already been emitted as deltas.
+    thinking: bool,
+}
+
+impl ResponsesStreamDecoder {
+    /// Decodes one stream event, or a whole response.
+    pub(super) fn decode_event(&mut self, json: &Value, notes: &mut ResponseAccumulator) {
+        let delta = json["delta"].as_str().unwrap_or_default();
+        match json["type"].as_str() {
+            Some("response.output_text.delta" | "response.refusal.delta") => {
+                self.delta(json["output_index"].as_u64(), delta, notes);
+            }
+            Some("response.reasoning_summary_text.delta" | "response.reasoning_text.delta") => {
+                self.thinking = true;
+                notes.emit_thought(delta);
+            }
+            Some("response.reasoning_summary_part.added") => {
+                let first = json["summary_index"].as_u64().unwrap_or(0) == 0;
+                notes.emit_thought(if first { "" } else { "\n\n" });
+            }
+            Some("response.output_item.done") => {
+                self.item(&json["item"], json["output_index"].as_u64(), notes);
+            }
+            Some(event @ ("response.completed" | "response.done" | "response.incomplete")) => {
+                self.response(&json["response"], event, notes);
+            }
+            Some(event @ ("response.failed" | "response.cancelled")) => {
+                self.response(&json["response"], event, notes);
+            }
+            Some("error") => notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json))),
+            Some(_) | None if json["output"].is_array() => self.response(json, "", notes),
+            None if is_fault(&json["error"]) => {
+                notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json)))
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    /// Keeps partial text.
+    pub(super) fn finish(&mut self, notes: &mut ResponseAccumulator) -> ResponseEnd {
+        for (_, text) in self.open.drain(..) {
+            notes.keep_text(text, None);
+        }
+        ResponseEnd::Failed(ModelError::stream_ended_early())
+    }
+
+    fn delta(&mut self, place: Option<u64>, piece: &str, notes: &mut ResponseAccumulator) {
+        notes.charge_bytes(piece.len());
+        notes.emit_text(piece);
+        match self.open.iter_mut().rfind(|(other, _)| *other == place) {
+            Some((_, text)) => text.push_str(piece),
+            None => self.open.push((place, piece.to_owned())),
+        }
+    }
+
+    fn item(&mut self, item: &Value, place: Option<u64>, notes: &mut ResponseAccumulator) {
+        self.places.extend(place);
+        self.ids.extend(item["id"].as_str().map(str::to_owned));
+        match item["type"].as_str() {
+            Some("message") => self.message(item, place, notes),
+            Some("function_call" | "custom_tool_call" | "local_shell_call") => {
+                notes.place_call(call_id(item), Some(item));
+            }
+            Some("reasoning") => self.thought(item, notes),
+            Some(kind) => notes.keep_hosted(kind, item),
+            None => {}
+        }
+    }
+
+    fn message(&mut self, item: &Value, place: Option<u64>, notes: &mut ResponseAccumulator) {
+        let parts = item["content"].as_array().into_iter().flatten();
+        let text: String =
+            parts.filter_map(|part| part["text"].as_str().or_else(|| part["refusal"].as_str())).collect();
+        let heard = self.open.len();
+        self.open.retain(|(other, _)| other.is_some() && *other != place);
+        if self.open.len() == heard {
+            notes.emit_text(&text);
+        }
+        notes.charge_bytes(text.len());
+        notes.keep_text(text, Some(item));
+    }
+
+    fn thought(&mut self, item: &Value, notes: &mut ResponseAccumulator) {
+        if !self.thinking {
+            let parts = ["summary", "content"].map(|field| item[field].as_array().into_iter().flatten());
+            let texts: Vec<&str> =
+                parts.into_iter().flatten().filter_map(|part| part["text"].as_str()).collect();
+            notes.emit_thought(&texts.join("\n\n"));
+        }
+        self.thinking = false;
+        notes.keep_item(item);
+    }
+
+    /// Decodes the end of a stream, which repeats its items, or a whole response.
+    fn response(&mut self, response: &Value, event: &str, notes: &mut ResponseAccumulator) {
+        let items = response["output"].as_array().into_iter().flatten();
+        for (item, place) in items.zip(0..) {
+            let known = item["id"].as_str().is_some_and(|id| self.ids.contains(id));
+            if !known && !self.places.contains(&place) {
+                self.item(item, Some(place), notes);
+            }
+        }
+        notes.update_usage(&response["usage"]);
+        let why = response["incomplete_details"]["reason"].as_str();
+        let end = match (event, response["status"].as_str()) {
+            ("response.failed", _) | (_, Some("failed")) => {
+                ResponseEnd::Failed(notes.dialect().stream_error(&response["error"]))
+            }
+            ("response.cancelled", _) | (_, Some("cancelled")) => {
+                ResponseEnd::CutShort { why: "cancelled".to_owned() }
+            }
+            ("response.incomplete", _) | (_, Some("incomplete")) => {
+                ResponseEnd::CutShort { why: why.unwrap_or("incomplete").to_owned() }
+            }
+            (_, Some(_) | None) => ResponseEnd::Done,
+        };
+        notes.set_end(end);
+    }
+}
+
+/// Returns whether an `error` field contains an error.
+pub(super) fn is_fault(error: &Value) -> bool {
+    error.is_object() || error.is_string()
+}

@@ -1,0 +1,57 @@
+//! Tests of stream decoding: recorded streams, the decoded events, and the resulting history.
+
+mod anthropic;
+mod chat;
+mod responses;
+mod scripted;
+
+use serde_json::Value;
+
+use super::{ModelStreamEvent, ResponseEnd, StreamDecoder};
+use crate::{AssistantTurn, Dialect};
+
+/// Decodes a stream that then ends. Returns the events, one a line, and the turn.
+fn listen(dialect: Dialect, stream: &[Value]) -> (String, AssistantTurn) {
+    let mut listener: StreamDecoder = dialect.stream_decoder();
+    let mut heard: Vec<ModelStreamEvent> = stream.iter().flat_map(|json| listener.push(json)).collect();
+    heard.extend(listener.finish());
+    assert_eq!(listener.finish(), [], "an end comes once");
+    let lines: Vec<String> = heard.iter().map(line).collect();
+    (lines.join("\n"), listener.into_turn())
+}
+
+/// Asserts for every break-off point that no call is reported twice, and that each reported call is kept.
+fn cut_anywhere(dialect: Dialect, stream: &[Value]) {
+    for end in 0..=stream.len() {
+        let (heard, said) = listen(dialect, &stream[..end]);
+        let calls = heard.lines().filter(|line| line.starts_with("call ") || line.starts_with("fault "));
+        assert_eq!(calls.count(), said.calls().count() + said.unread_calls().count(), "{heard}");
+    }
+}
+
+/// Returns the decoded events and the resulting history items.
+fn tell(dialect: Dialect, stream: &[Value]) -> String {
+    let (heard, said) = listen(dialect, stream);
+    let items: Vec<String> = dialect.assistant_turn(&said).iter().map(Value::to_string).collect();
+    format!("{heard}\n--\n{}", items.join("\n"))
+}
+
+fn line(heard: &ModelStreamEvent) -> String {
+    match heard {
+        ModelStreamEvent::Text(piece) => format!("text {piece:?}"),
+        ModelStreamEvent::Thought(piece) => format!("thought {piece:?}"),
+        ModelStreamEvent::Call(call) => {
+            format!("call {} {} {}", call.id, call.name, call.payload.arguments())
+        }
+        ModelStreamEvent::Fault(fault) => format!("fault {fault}"),
+        ModelStreamEvent::Hosted { kind, item } => format!("hosted {kind} {item}"),
+        ModelStreamEvent::Usage(usage) => {
+            format!("usage {} {} {} {}", usage.input, usage.cached, usage.output, usage.reasoning)
+        }
+        ModelStreamEvent::End(ResponseEnd::Done) => "done".to_owned(),
+        ModelStreamEvent::End(ResponseEnd::CutShort { why }) => format!("cut short: {why}"),
+        ModelStreamEvent::End(ResponseEnd::Failed(error)) => {
+            format!("failed: {:?} {:?} {error}", error.code, error.retry)
+        }
+    }
+}

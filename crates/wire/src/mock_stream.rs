@@ -1,0 +1,274 @@
+//! Writes the stream events of a mock model response, for scripted models: in tests, in the demo, and behind a URL.
+
+use serde_json::{Value, json};
+use tool::{ToolCall, ToolPayload};
+
+use crate::dialect::with_sorted_keys;
+use crate::write::call_fields::{arguments_object, arguments_text};
+use crate::{Dialect, TokenUsage};
+
+/// Approximate bytes of a text delta.
+const PIECE: usize = 24;
+
+/// One output of a mock model.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MockOutput {
+    /// Text for the user.
+    Text(String),
+    /// A call.
+    Call(ToolCall),
+}
+
+impl Dialect {
+    /// Returns the stream events of a response with these outputs. The response id is derived from `id`.
+    pub fn mock_stream(self, id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
+        let events = match self {
+            Self::Responses => responses(id, lines, usage),
+            Self::Chat => chat(id, lines, usage),
+            Self::Anthropic => anthropic(id, lines, usage),
+        };
+        events.into_iter().map(with_sorted_keys).collect()
+    }
+}
+
+impl Dialect {
+    /// Returns the response as a whole, for requests that do not stream.
+    pub fn mock_response(self, id: &str, lines: &[MockOutput], usage: TokenUsage) -> Value {
+        let calls = lines.iter().any(|line| matches!(line, MockOutput::Call(_)));
+        let text: String = lines.iter().filter_map(MockOutput::text).collect();
+        let last = self.mock_stream(id, lines, usage).pop().unwrap_or_default();
+        with_sorted_keys(match self {
+            Self::Responses => last["response"].clone(),
+            Self::Chat => {
+                let calls_made: Vec<Value> = lines.iter().filter_map(MockOutput::call).map(|call| {
+                    json!({"id": call.id.as_str(), "type": "function", "function": {"name": call.name, "arguments": arguments_text(call)}})
+                }).collect();
+                let mut message = json!({"role": "assistant", "content": text});
+                if calls {
+                    message["tool_calls"] = json!(calls_made);
+                }
+                let why = if calls { "tool_calls" } else { "stop" };
+                json!({"id": format!("chatcmpl_{id}"), "object": "chat.completion", "created": 0, "model": "script", "usage": last["usage"],
+                    "choices": [{"index": 0, "message": message, "finish_reason": why}]})
+            }
+            Self::Anthropic => {
+                let block = |line: &MockOutput| match line {
+                    MockOutput::Text(text) => json!({"type": "text", "text": text}),
+                    MockOutput::Call(call) => {
+                        json!({"type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": arguments_object(call)})
+                    }
+                };
+                let blocks: Vec<Value> = lines.iter().map(block).collect();
+                let usage = json!({"input_tokens": usage.input.saturating_sub(usage.cached), "cache_read_input_tokens": usage.cached, "output_tokens": usage.output});
+                json!({"id": format!("msg_{id}"), "type": "message", "role": "assistant", "model": "script", "content": blocks,
+                    "stop_reason": if calls { "tool_use" } else { "end_turn" }, "stop_sequence": null, "usage": usage})
+            }
+        })
+    }
+}
+
+impl MockOutput {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Call(_) => None,
+        }
+    }
+
+    fn call(&self) -> Option<&ToolCall> {
+        match self {
+            Self::Text(_) => None,
+            Self::Call(call) => Some(call),
+        }
+    }
+}
+
+/// Splits text into pieces at word boundaries.
+fn pieces(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while rest.len() > PIECE {
+        let from = rest.ceil_char_boundary(PIECE);
+        let Some(blank) = rest[from..].find(char::is_whitespace) else { break };
+        let (piece, left) = rest.split_at(from + blank);
+        pieces.push(piece);
+        rest = left;
+    }
+    pieces.push(rest);
+    pieces
+}
+
+fn responses(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
+    let open =
+        json!({"id": format!("resp_{id}"), "object": "response", "status": "in_progress", "output": []});
+    let mut events = vec![json!({"type": "response.created", "response": open})];
+    let mut output = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let item = responses_item(&format!("{id}_{at}"), line);
+        events.push(json!({"type": "response.output_item.added", "output_index": at, "item": item}));
+        if let MockOutput::Text(text) = line {
+            events.extend(pieces(text).into_iter().map(|piece| {
+                json!({"type": "response.output_text.delta", "item_id": item["id"], "output_index": at, "content_index": 0, "delta": piece})
+            }));
+        }
+        events.push(json!({"type": "response.output_item.done", "output_index": at, "item": item}));
+        output.push(item);
+    }
+    let usage = json!({
+        "input_tokens": usage.input, "input_tokens_details": {"cached_tokens": usage.cached},
+        "output_tokens": usage.output, "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+        "total_tokens": usage.input + usage.output,
+    });
+    let done = json!({"id": format!("resp_{id}"), "object": "response", "status": "completed", "output": output, "usage": usage});
+    events.push(json!({"type": "response.completed", "response": done}));
+    events
+}
+
+fn responses_item(id: &str, line: &MockOutput) -> Value {
+    let call = match line {
+        MockOutput::Text(text) => {
+            return json!({"type": "message", "id": format!("msg_{id}"), "role": "assistant", "status": "completed",
+                "content": [{"type": "output_text", "text": text, "annotations": []}]});
+        }
+        MockOutput::Call(call) => call,
+    };
+    let (kind, field, text) = match &call.payload {
+        ToolPayload::LocalShell(shell) => {
+            return json!({"type": "local_shell_call", "id": format!("lsh_{id}"), "call_id": call.id.as_str(),
+                "status": "completed", "action": shell.to_action_json()});
+        }
+        ToolPayload::Custom { input } => ("custom_tool_call", "input", input.as_str().into()),
+        ToolPayload::Function { .. } | ToolPayload::Mcp { .. } => {
+            ("function_call", "arguments", arguments_text(call))
+        }
+    };
+    let mut item = json!({"type": kind, "id": format!("fc_{id}"), "call_id": call.id.as_str(), "name": call.name, "status": "completed"});
+    item[field] = json!(text);
+    item
+}
+
+fn chat(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
+    let chunk = |choices: Value| json!({"id": format!("chatcmpl_{id}"), "object": "chat.completion.chunk", "choices": choices});
+    let delta = |delta: Value| chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]));
+    let mut events = vec![delta(json!({"role": "assistant", "content": ""}))];
+    let mut calls = 0;
+    for line in lines {
+        match line {
+            MockOutput::Text(text) => {
+                events.extend(pieces(text).into_iter().map(|piece| delta(json!({ "content": piece }))));
+            }
+            MockOutput::Call(call) => {
+                let function = json!({"name": call.name, "arguments": arguments_text(call)});
+                let call =
+                    json!({"index": calls, "id": call.id.as_str(), "type": "function", "function": function});
+                events.push(delta(json!({ "tool_calls": [call] })));
+                calls += 1;
+            }
+        }
+    }
+    let why = if calls > 0 { "tool_calls" } else { "stop" };
+    events.push(chunk(json!([{"index": 0, "delta": {}, "finish_reason": why}])));
+    let mut last = chunk(json!([]));
+    last["usage"] = json!({
+        "prompt_tokens": usage.input, "prompt_tokens_details": {"cached_tokens": usage.cached},
+        "completion_tokens": usage.output, "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
+        "total_tokens": usage.input + usage.output,
+    });
+    events.push(last);
+    events
+}
+
+fn anthropic(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
+    let fresh = usage.input.saturating_sub(usage.cached);
+    let start = json!({"id": format!("msg_{id}"), "type": "message", "role": "assistant", "content": [],
+        "usage": {"input_tokens": fresh, "cache_read_input_tokens": usage.cached, "output_tokens": 1}});
+    let mut events = vec![json!({"type": "message_start", "message": start})];
+    for (at, line) in lines.iter().enumerate() {
+        let (block, deltas): (Value, Vec<Value>) = match line {
+            MockOutput::Text(text) => {
+                let deltas =
+                    pieces(text).into_iter().map(|piece| json!({"type": "text_delta", "text": piece}));
+                (json!({"type": "text", "text": ""}), deltas.collect())
+            }
+            MockOutput::Call(call) => {
+                let input =
+                    json!({"type": "input_json_delta", "partial_json": arguments_object(call).to_string()});
+                let block =
+                    json!({"type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": {}});
+                (block, vec![input])
+            }
+        };
+        events.push(json!({"type": "content_block_start", "index": at, "content_block": block}));
+        let deltas = deltas.into_iter();
+        events
+            .extend(deltas.map(|delta| json!({"type": "content_block_delta", "index": at, "delta": delta})));
+        events.push(json!({"type": "content_block_stop", "index": at}));
+    }
+    let calls = lines.iter().any(|line| matches!(line, MockOutput::Call(_)));
+    let why = if calls { "tool_use" } else { "end_turn" };
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": why}, "usage": {"output_tokens": usage.output}}));
+    events.push(json!({"type": "message_stop"}));
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call_reader::{CallReader, ParsedCall};
+    use crate::{ModelStreamEvent, ResponseEnd};
+
+    #[test]
+    fn mock_stream_decodes_to_its_outputs() {
+        let patch = ToolPayload::Custom { input: "*** Begin Patch".to_owned() };
+        let shell =
+            tool::LocalShellCall { command: vec!["ls".to_owned()], ..tool::LocalShellCall::default() };
+        let shell = ToolPayload::LocalShell(shell);
+        let lines = [
+            MockOutput::Text("Some words that are long enough to come in more than one piece.".to_owned()),
+            MockOutput::Call(ToolCall::function("c1", "read_file", r#"{"path":"a"}"#)),
+            MockOutput::Call(ToolCall { id: "c2".into(), name: "apply_patch".to_owned(), payload: patch }),
+            MockOutput::Call(ToolCall { id: "c3".into(), name: "local_shell".to_owned(), payload: shell }),
+        ];
+        let usage = TokenUsage { input: 9, cached: 4, output: 3, reasoning: 0 };
+        for dialect in Dialect::ALL {
+            let mut listener = dialect.stream_decoder();
+            let mut heard: Vec<ModelStreamEvent> = dialect
+                .mock_stream("1", &lines, usage)
+                .iter()
+                .flat_map(|event| listener.push(event))
+                .collect();
+            heard.extend(listener.finish());
+            assert!(heard.contains(&ModelStreamEvent::Usage(usage)), "{dialect}");
+            assert_eq!(heard.last(), Some(&ModelStreamEvent::End(ResponseEnd::Done)), "{dialect}");
+            let said = listener.into_turn();
+            let MockOutput::Text(text) = &lines[0] else { unreachable!() };
+            assert_eq!(said.text(), *text, "{dialect}");
+            let calls: Vec<(&str, &str)> =
+                said.calls().map(|call| (call.id.as_str(), call.name.as_str())).collect();
+            assert_eq!(
+                calls,
+                [("c1", "read_file"), ("c2", "apply_patch"), ("c3", "local_shell")],
+                "{dialect}"
+            );
+            // The whole response gives equal results.
+            let whole = dialect.mock_response("1", &lines, usage);
+            let read: Vec<String> = CallReader::new(dialect)
+                .push(&whole)
+                .into_iter()
+                .filter_map(
+                    |reading| if let ParsedCall::Call(call) = reading { Some(call.name) } else { None },
+                )
+                .collect();
+            assert_eq!(read, ["read_file", "apply_patch", "local_shell"], "{dialect}: {whole}");
+            assert!(whole.to_string().contains(text), "{dialect}: {whole}");
+        }
+    }
+
+    #[test]
+    fn text_is_cut_where_words_end() {
+        assert_eq!(pieces(""), [""]);
+        let text = "éééééééééééééééééééééééééééééé ab  cdefghijklmnopqrstuvwxyzabc d";
+        assert_eq!(pieces(text).concat(), text);
+        assert_eq!(pieces(text).len(), 3);
+    }
+}

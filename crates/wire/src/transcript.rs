@@ -1,0 +1,143 @@
+//! Extracts readable text and reasoning from the raw items of a model response, for logs.
+
+use serde_json::Value;
+
+/// Maximum nesting depth: a message, its content, and provider wrappers.
+const DEPTH: usize = 4;
+
+/// One readable part of a model response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TranscriptItem {
+    /// Text for the user.
+    Text(String),
+    /// Reasoning, or its summary.
+    Thought(String),
+    /// The type name of an item without text, e.g. `web_search_call`.
+    Other(String),
+}
+
+/// Returns the readable parts of `items`, in order. Items may come from any API or from
+/// [`Said::to_saved_json`](crate::Said::save). Calls are left out.
+pub fn transcript_items(items: &[Value]) -> Vec<TranscriptItem> {
+    let mut found = Vec::new();
+    items.iter().for_each(|item| collect_item(item, DEPTH, &mut found));
+    found.retain(|words| match words {
+        TranscriptItem::Text(text) | TranscriptItem::Thought(text) | TranscriptItem::Other(text) => {
+            !text.trim().is_empty()
+        }
+    });
+    found
+}
+
+fn collect_item(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) {
+    let Some(depth) = depth.checked_sub(1) else { return };
+    let text = |name: &str| item[name].as_str().map(str::to_owned);
+    // In Chat, reasoning has several field names and stands beside the text.
+    found.extend(text("reasoning_content").or_else(|| text("reasoning")).map(TranscriptItem::Thought));
+    match item["type"].as_str() {
+        Some("thinking") => found.extend(text("thinking").map(TranscriptItem::Thought)),
+        Some("reasoning") => thoughts(item, found),
+        Some("refusal") => found.extend(text("refusal").map(TranscriptItem::Text)),
+        Some("text" | "output_text") => found.extend(text("text").map(TranscriptItem::Text)),
+        Some("message") | None => collect_message(item, depth, found),
+        Some(kind) if is_call(kind) => {}
+        Some(kind) => found.push(TranscriptItem::Other(kind.to_owned())),
+    }
+}
+
+/// Collects the parts of a message, or of a saved turn.
+fn collect_message(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) {
+    let text = |name: &str| item[name].as_str().map(str::to_owned);
+    match &item["content"] {
+        Value::String(text) => found.push(TranscriptItem::Text(text.clone())),
+        content => list(content).iter().for_each(|part| collect_item(part, depth, found)),
+    }
+    found.extend(text("refusal").map(TranscriptItem::Text));
+    list(&item["pieces"]).iter().for_each(|piece| collect_item(piece, depth, found));
+    match text("text") {
+        Some(text) => found.push(TranscriptItem::Text(text)),
+        // The raw item of a call is recognised as a call and skipped.
+        None if item["raw"].is_object() => collect_item(&item["raw"], depth, found),
+        None => {}
+    }
+}
+
+/// Collects the reasoning of a Responses item: the full text, or else the summary.
+fn thoughts(item: &Value, found: &mut Vec<TranscriptItem>) {
+    let text = |part: &Value| part["text"].as_str().map(|text| TranscriptItem::Thought(text.to_owned()));
+    let before = found.len();
+    for name in ["content", "summary"] {
+        if found.len() == before {
+            found.extend(list(&item[name]).iter().filter_map(text));
+        }
+    }
+}
+
+fn is_call(kind: &str) -> bool {
+    const CALLS: &[&str] = &["function_call", "custom_tool_call", "local_shell_call", "tool_use"];
+    CALLS.contains(&kind)
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Dialect;
+
+    fn text(text: &str) -> TranscriptItem {
+        TranscriptItem::Text(text.to_owned())
+    }
+
+    fn thought(text: &str) -> TranscriptItem {
+        TranscriptItem::Thought(text.to_owned())
+    }
+
+    #[test]
+    fn items_of_every_api_are_displayed() {
+        let other = TranscriptItem::Other("web_search_call".to_owned());
+        for (items, expected) in [
+            (
+                json!([
+                    {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "x"},
+                    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "yes"}]},
+                    {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"},
+                    {"type": "web_search_call", "id": "w"},
+                ]),
+                vec![thought("hm"), text("yes"), other],
+            ),
+            (
+                json!([{"role": "assistant", "reasoning_content": "hm", "content": "yes", "tool_calls": [{}]}]),
+                vec![thought("hm"), text("yes")],
+            ),
+            (
+                json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}, {"type": "tool_use", "name": "n"}]),
+                vec![thought("hm"), text("yes")],
+            ),
+            (json!([{"role": "assistant", "content": [{"type": "text", "text": "yes"}]}]), vec![text("yes")]),
+            (json!([{"type": "message", "content": [1.5, null]}, 7, "x", {"text": " "}]), vec![]),
+        ] {
+            assert_eq!(transcript_items(items.as_array().unwrap()), expected, "{items}");
+        }
+    }
+
+    #[test]
+    fn saved_turn_gives_the_same_transcript() {
+        let mut listener = Dialect::Anthropic.stream_decoder();
+        let call = json!({"type": "tool_use", "id": "t", "name": "n", "input": {}});
+        let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
+        let content = json!([thinking, {"type": "text", "text": "yes"}, call]);
+        listener.push(&json!({"type": "message", "content": content, "stop_reason": "tool_use"}));
+        assert_eq!(transcript_items(&[listener.into_turn().to_saved_json()]), [thought("hm"), text("yes")]);
+    }
+
+    #[test]
+    fn deeply_nested_items_are_not_followed() {
+        let deep = (0..100).fold(json!({"text": "x"}), |inner, _| json!({"pieces": [inner]}));
+        assert_eq!(transcript_items(&[deep]), []);
+    }
+}
