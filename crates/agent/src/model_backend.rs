@@ -13,6 +13,6 @@ pub trait ModelBackend: Send + Sync {
     /// The dialect that it speaks.
     fn dialect(&self) -> Dialect;
 
-    /// Sends a request that [`Dialect::request`] serialised. Dropping the stream abandons the response.
+    /// Sends a request that [`Dialect::request_body`] serialised. Dropping the stream abandons the response.
     fn respond(&self, body: String) -> BoxFuture<'_, Result<ModelEventStream, ModelError>>;
 }

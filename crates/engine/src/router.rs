@@ -28,7 +28,7 @@ use crate::{
 /// Resource limits of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
-    /// The token limit of an output; see [`fit`](crate::fit) for the way tokens are counted.
+    /// The token limit of an output; see [`fit`](crate::truncate_middle) for the way tokens are counted.
     pub output_tokens: usize,
     /// The time limit of a call, counted from the moment its lane is free.
     pub call_timeout: Duration,

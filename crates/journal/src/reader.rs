@@ -218,7 +218,7 @@ pub fn read_journal(path: &Path) -> Result<JournalContents, JournalFault> {
 ///
 /// # Errors
 ///
-/// If the journal cannot be read, or is broken: [`JournalFault::BrokenLine`] contains the line and its defect.
+/// If the journal cannot be read, or is broken: [`JournalFault::Broken`] contains the line and its defect.
 pub fn verify_journal(path: &Path) -> Result<VerifiedJournal, JournalFault> {
     let mut lines = JournalReader::open(path)?;
     // ends: with the file

@@ -16,7 +16,7 @@ mod parse;
 mod plan;
 mod plan_summary;
 mod planned_file;
-mod reading;
+mod repair;
 mod replace_file;
 mod rewrite;
 mod search_replace;
@@ -34,7 +34,7 @@ pub use file_tree::{
 pub use matching::MatchPass;
 pub use parse::{PatchSyntaxError, PatchTextFormat, parse, parse_as};
 pub use plan::{FileChange, FileContent, PatchPlan};
-pub use reading::RepairKind;
+pub use repair::RepairKind;
 
 /// The grammar of `*** Begin ParsedPatch` in Lark, for providers that constrain a model's output to a grammar.
 pub const GRAMMAR: &str = include_str!("../grammar/envelope.lark");

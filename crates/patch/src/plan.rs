@@ -12,7 +12,7 @@ use crate::git_blob::matches_blob_id;
 use crate::line_index::SearchBudget;
 use crate::matching::{MatchPass, PlacementMiss};
 use crate::planned_file::PlannedFile;
-use crate::reading::{self, RepairEvidence, find_elision};
+use crate::repair::{self, RepairEvidence, find_elision};
 use crate::replace_file::encode_like;
 use crate::search_replace::ReplaceOutcome;
 use crate::update::{PatchFaults, apply_hunks, decode_file};
@@ -328,7 +328,7 @@ impl<'a> PlanBuilder<'a> {
             return Err(vec![PatchFault::for_path(edit, &edit.path, what)]);
         }
         let text = decode_file(edit, &now.bytes, &self.effort)?;
-        let replaced = reading::replace_repaired(&text, old, new, all);
+        let replaced = repair::replace_repaired(&text, old, new, all);
         // A search that was cut short proves nothing.
         let replaced =
             if self.effort.is_exhausted() { Err(PlacementMiss::BudgetExhausted) } else { replaced };

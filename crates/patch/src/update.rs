@@ -13,7 +13,7 @@ use crate::line_index::SearchBudget;
 use crate::matching::{
     HunkPlacement, LineEdits, MatchPass, PlacementMiss, are_all_applied, is_exactly_present, place_hunks,
 };
-use crate::reading;
+use crate::repair;
 use crate::rewrite::{LineEndPolicy, rewrite_text};
 
 /// The maximum number of hunks in a file, since each is searched in the whole file.
@@ -75,7 +75,7 @@ pub(crate) fn apply_hunks(
         return Ok((bytes.to_vec(), Vec::new()));
     }
     if turned.is_none() && !(is_sure && signed) {
-        let read = reading::repair_hunks(&text, hunks, &placed)
+        let read = repair::repair_hunks(&text, hunks, &placed)
             .map_err(|misses| missed(edit, &text, hunks, misses))?;
         if let Some((how, read)) = read {
             let (written, places) = apply_hunks(edit, bytes, &read, effort)?;
@@ -104,7 +104,7 @@ pub(crate) fn apply_hunks(
 }
 
 /// Marks places of hunks that were repaired before they matched.
-fn read_as(how: reading::RepairKind, places: LandedHunks) -> LandedHunks {
+fn read_as(how: repair::RepairKind, places: LandedHunks) -> LandedHunks {
     let mut read: LandedHunks = places
         .into_iter()
         .flat_map(|(at, pass)| {

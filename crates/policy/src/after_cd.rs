@@ -1,7 +1,7 @@
 //! Finds dangerous writes after `cd`: a relative name may then be a persistent system or configuration path.
 
 use crate::command_analysis::{file_name, literal_text, word_text};
-use crate::known::{CommandRisk, LASTING, classify_command, is_persistent_path};
+use crate::programs::{CommandRisk, LASTING, classify_command, is_persistent_path};
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
 /// Maximum number of directories examined.

@@ -4,7 +4,7 @@
 use crate::command_analysis::{danger_of, word_text};
 use crate::download_then_run::WrittenFiles;
 use crate::expand::ScriptVariables;
-use crate::known::CommandRisk;
+use crate::programs::CommandRisk;
 use crate::shell::{ScriptAnalysis, ScriptCommand, UnboundedGrowth, analyse_script};
 use crate::{after_cd, dataflow, disguised_danger, embedded_code, endless_output, expand};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::combined_dangers;
 use crate::dataflow::{self, SINKS};
-use crate::known::{
+use crate::programs::{
     CommandRisk, classify_command, classify_words, dangerous_variable, first_altering_word, inner_commands,
     is_interpreter,
 };
@@ -487,7 +487,7 @@ fn weigh(command: &ScriptCommand, wraps: bool, starts: bool) -> CommandRisk {
     let known = classify_words(&words);
     let written: Vec<&str> = command.words.iter().map(|word| word_text(word).trim_matches('"')).collect();
     let dangers = [
-        [Some(known), words.contains(&None).then(|| crate::known::classify_command(&written))]
+        [Some(known), words.contains(&None).then(|| crate::programs::classify_command(&written))]
             .into_iter()
             .flatten()
             .find(|known| matches!(known, CommandRisk::Dangerous(_))),
@@ -499,7 +499,7 @@ fn weigh(command: &ScriptCommand, wraps: bool, starts: bool) -> CommandRisk {
     }
     // The source text of an unknown word such as `~` is enough here.
     if words.contains(&None)
-        && let risk @ CommandRisk::Risky(_) = crate::known::classify_command(&written)
+        && let risk @ CommandRisk::Risky(_) = crate::programs::classify_command(&written)
     {
         return risk;
     }
@@ -513,7 +513,7 @@ fn weigh(command: &ScriptCommand, wraps: bool, starts: bool) -> CommandRisk {
     let expands = words.contains(&None) && !starts;
     // Input must be a readable file or a known text.
     let astray = command.redirects.iter().any(|redirect| match redirect {
-        ScriptRedirect::Read(from) => !literal_text(from).is_some_and(crate::known::may_be_read),
+        ScriptRedirect::Read(from) => !literal_text(from).is_some_and(crate::programs::may_be_read),
         ScriptRedirect::Text(text) => literal_text(text).is_none(),
         ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => false,
     });

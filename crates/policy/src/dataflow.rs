@@ -2,7 +2,7 @@
 
 use crate::command_analysis::{file_name, literal_text, word_text};
 use crate::interpreter_args::{SHELLS, ScriptSource};
-use crate::known::{
+use crate::programs::{
     LASTING, REMOVES, drops_data, inner_commands, is_interpreter, is_persistent_path, normalize_path_text,
 };
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};

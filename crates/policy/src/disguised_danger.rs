@@ -3,7 +3,7 @@
 
 use crate::command_analysis::{danger_of, file_name, literal_text, word_text};
 use crate::expand::{self, ScriptVariables, UnknownExpansion, fits_glob};
-use crate::known::{CommandRisk, programs_matching};
+use crate::programs::{CommandRisk, programs_matching};
 use crate::shell::{ScriptCommand, ScriptWord, analyse_argv};
 
 /// Maximum number of programs tried for one glob pattern.

@@ -4,7 +4,7 @@
 use crate::command_analysis::{danger_of, file_name, literal_text, word_text};
 use crate::embedded_code;
 use crate::interpreter_args::{SHELLS, ScriptSource};
-use crate::known::{CommandRisk, is_interpreter, normalize_path_text};
+use crate::programs::{CommandRisk, is_interpreter, normalize_path_text};
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, analyse_script};
 
 const RUNS: &str = "runs what another command of the line downloads or unpacks";

@@ -8,7 +8,7 @@ mod remote_hosts;
 
 use std::path::Path;
 
-use crate::known::program_name;
+use crate::programs::program_name;
 use crate::shell::{PatchCommand, ScriptRedirect, ScriptWord};
 use crate::{ApprovalQuestion, ClassifiedCommand, CommandAnalysis, CommandRisk, Effect, resolve_path};
 

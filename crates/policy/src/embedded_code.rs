@@ -3,7 +3,7 @@
 
 use crate::command_analysis::{danger_of, file_name, literal_text, word_text};
 use crate::interpreter_args::{SHELLS, ScriptSource};
-use crate::known::{CommandRisk, REMOVES, is_interpreter};
+use crate::programs::{CommandRisk, REMOVES, is_interpreter};
 use crate::shell::{ScriptCommand, ScriptRedirect, analyse_argv, analyse_script};
 
 /// Maximum length of the examined code.

@@ -1,7 +1,7 @@
 //! Finds commands that write endless output to a file: `yes > x`, `cat /dev/zero | tee x`.
 
 use crate::command_analysis::{file_name, literal_text, word_text};
-use crate::known::{CommandRisk, is_endless_device};
+use crate::programs::{CommandRisk, is_endless_device};
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
 /// Programs that pass on all their input in some form.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::approval_question::RuleProposal;
 use crate::approval_store::ApprovalKey;
-use crate::known::CommandRisk;
+use crate::programs::CommandRisk;
 use crate::propose_rule;
 use crate::rule_lookup::{self, rules_for_host, rules_for_path};
 use crate::rules::{PathAccess, PolicyRule, RuleDecision, RuleSet};

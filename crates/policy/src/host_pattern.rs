@@ -200,7 +200,7 @@ impl HostRules {
     /// Returns true if `name` may be reached at the resolved address `at`.
     ///
     /// A DNS server can answer with any address, including one of this machine or its network. Such an address must be
-    /// [listed](Self::lists).
+    /// [listed](Self::allows_address).
     pub fn may_reach_address(&self, name: &str, at: SocketAddr) -> bool {
         let spelled = at.ip().to_canonical().to_string();
         self.may_reach(name, at.port())

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// One effect of a call outside this process.
 ///
-/// Paths are absolute and free of `.` and `..` (see [`resolve`](crate::resolve)).
+/// Paths are absolute and free of `.` and `..` (see [`resolve`](crate::resolve_path)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Reads this file, or anything below this directory.

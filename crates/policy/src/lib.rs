@@ -32,10 +32,10 @@ mod host_pattern;
 mod intent;
 mod interpreter_args;
 mod invisible_chars;
-mod known;
 mod machine_lookup;
 mod model_path;
 mod permit;
+mod programs;
 mod propose_rule;
 mod read_scope;
 mod rule_lookup;
@@ -65,12 +65,12 @@ pub use intent::{
     CommandLine, Effect, Escalation, ForeignToolCall, Intent, MemoryNote, ProgramInput, ToolTrust,
 };
 pub use invisible_chars::is_invisible;
-pub use known::{
-    CommandRisk, classify_command, classify_words, dangerous_variable, is_interpreter, rule_prefix,
-};
 pub use machine_lookup::{MachineLookup, ResolvedProgram};
 pub use model_path::{ModelPathFault, normalize_path, resolve_path};
 pub use permit::Permit;
+pub use programs::{
+    CommandRisk, classify_command, classify_words, dangerous_variable, is_interpreter, rule_prefix,
+};
 pub use read_scope::{ReadRoot, ReadScope};
 pub use rules::{
     MatchedRule, MatchedRules, PolicyRule, RuleDecision, RuleFault, RuleLayer, RuleSet, RuleSubject,

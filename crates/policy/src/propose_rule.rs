@@ -1,7 +1,7 @@
 //! Proposes a rule that makes a question unnecessary: as broad as is safe.
 
 use crate::approval_question::{ApprovalReason, RuleProposal};
-use crate::known::{CommandRisk, classify_command, first_altering_word, is_unknown_program, rule_prefix};
+use crate::programs::{CommandRisk, classify_command, first_altering_word, is_unknown_program, rule_prefix};
 use crate::rules::{MAX_WORDS, NewRule, PathAccess, RuleDecision, RulePath, RuleSubject};
 use crate::{CommandAnalysis, Grant, Grants};
 

@@ -1,7 +1,7 @@
 //! Decides which commands started by `xargs` or `find -exec` are read-only, although unknown arguments are added.
 
 use crate::command_analysis::{file_name, literal_text, word_text};
-use crate::known::{
+use crate::programs::{
     find_only_runs_commands, is_read_only_with_any_args, may_name_special_files, prints_file_names,
     xargs_only_runs_command,
 };

@@ -9,7 +9,7 @@ use crate::fault::{RpcErrorCode, RpcFault};
 use crate::protocol as p;
 
 /// A method as a type.
-pub trait Method {
+pub trait RpcMethod {
     /// The method name.
     const NAME: &'static str;
     /// The parameter type.
@@ -20,7 +20,7 @@ pub trait Method {
 
 /// The side that answers a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum AnsweredBy {
     /// The server.
     Server,
     /// The client.
@@ -30,10 +30,10 @@ pub(crate) enum Side {
 }
 
 /// A row of the method catalogue.
-pub(crate) struct Row {
+pub(crate) struct MethodRow {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) side: Side,
+    pub(crate) side: AnsweredBy,
     pub(crate) params: fn(&mut SchemaGenerator) -> schemars::Schema,
     pub(crate) result: fn(&mut SchemaGenerator) -> schemars::Schema,
 }
@@ -42,13 +42,13 @@ macro_rules! rows {
     ($($side:ident $name:literal $about:literal $variant:ident($params:ty) -> $result:ty;)*) => {
         /// One marker type for each method.
         pub mod method {
-            use super::{Method, p};
+            use super::{RpcMethod, p};
             $(
                 #[doc = concat!("`", $name, "`: ", $about)]
                 #[derive(Debug, Clone, Copy)]
                 pub struct $variant;
 
-                impl Method for $variant {
+                impl RpcMethod for $variant {
                     const NAME: &'static str = $name;
                     type Params = $params;
                     type Result = $result;
@@ -56,11 +56,11 @@ macro_rules! rows {
             )*
         }
 
-        pub(crate) const ROWS: &[Row] = &[$(
-            Row {
+        pub(crate) const METHODS: &[MethodRow] = &[$(
+            MethodRow {
                 name: $name,
                 about: $about,
-                side: Side::$side,
+                side: AnsweredBy::$side,
                 params: SchemaGenerator::subschema_for::<$params>,
                 result: SchemaGenerator::subschema_for::<$result>,
             },
@@ -72,18 +72,18 @@ macro_rules! calls {
     ($($name:literal $about:literal $variant:ident($params:ty) -> $result:ty;)*) => {
         /// A parsed request of a client.
         #[derive(Debug, Clone, PartialEq)]
-        pub enum Call {
+        pub enum ClientCall {
             $(#[doc = concat!("`", $name, "`")] $variant($params),)*
         }
 
-        impl Call {
+        impl ClientCall {
             /// Parses a request.
             ///
             /// # Errors
             /// If the method does not exist, or the parameters do not match.
-            pub fn read(method: &str, params: Value) -> Result<Self, RpcFault> {
+            pub fn parse(method: &str, params: Value) -> Result<Self, RpcFault> {
                 match method {
-                    $($name => fitting(params).map(Self::$variant),)*
+                    $($name => parse_params(params).map(Self::$variant),)*
                     other => Err(unknown(other)),
                 }
             }
@@ -132,7 +132,7 @@ calls! {
 ///
 /// # Errors
 /// The error in `given`.
-pub fn reply<M: Method>(given: Result<M::Result, RpcFault>) -> Result<Value, RpcFault> {
+pub fn encode_result<M: RpcMethod>(given: Result<M::Result, RpcFault>) -> Result<Value, RpcFault> {
     serde_json::to_value(given?)
         .map_err(|error| RpcErrorCode::Internal.fault(format!("`{}`: {error}", M::NAME)))
 }
@@ -141,7 +141,7 @@ pub fn reply<M: Method>(given: Result<M::Result, RpcFault>) -> Result<Value, Rpc
 ///
 /// # Errors
 /// If they do not match; the error contains the path.
-pub fn fitting<T: DeserializeOwned>(params: Value) -> Result<T, RpcFault> {
+pub fn parse_params<T: DeserializeOwned>(params: Value) -> Result<T, RpcFault> {
     parse_value(params).map_err(|why| RpcErrorCode::Params.fault(format!("the params do not fit{why}")))
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn parse_value<T: DeserializeOwned>(value: Value) -> Result<T, String
 
 fn unknown(name: &str) -> RpcFault {
     const ALIKE: f64 = 0.8;
-    let names = ROWS.iter().filter(|row| row.side == Side::Server).map(|row| row.name);
+    let names = METHODS.iter().filter(|row| row.side == AnsweredBy::Server).map(|row| row.name);
     let mut near: Vec<(f64, &str)> = names
         .map(|known| (strsim::jaro_winkler(name, known), known))
         .filter(|(alike, _)| *alike >= ALIKE)
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn bad_request_is_refused_with_the_path() {
-        let call = Call::read("session/interrupt", json!({"session_id": "a"})).unwrap();
-        assert_eq!(call, Call::SessionInterrupt(p::SessionRef { session_id: "a".to_owned() }));
+        let call = ClientCall::parse("session/interrupt", json!({"session_id": "a"})).unwrap();
+        assert_eq!(call, ClientCall::SessionInterrupt(p::SessionRef { session_id: "a".to_owned() }));
         let rows = [
             (
                 "session/interupt",
@@ -199,7 +199,7 @@ mod tests {
             ),
         ];
         for (method, params, said) in rows {
-            assert_eq!(Call::read(method, params).unwrap_err().message, said);
+            assert_eq!(ClientCall::parse(method, params).unwrap_err().message, said);
         }
     }
 }

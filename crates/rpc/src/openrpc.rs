@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::fault::RpcErrorCode;
-use crate::methods::{ROWS, Row, Side};
+use crate::methods::{AnsweredBy, METHODS, MethodRow};
 use crate::protocol::PROTOCOL;
 
 /// Returns the OpenRPC document. A test compares it with `docs/openrpc.json`.
@@ -15,7 +15,7 @@ pub fn openrpc_document() -> Value {
     });
     let mut schemas = settings.into_generator();
     let mut methods = Vec::new();
-    for row in ROWS {
+    for row in METHODS {
         let (params, result) = ((row.params)(&mut schemas).to_value(), (row.result)(&mut schemas).to_value());
         methods.push((row, params, result));
     }
@@ -40,7 +40,7 @@ pub fn openrpc_document() -> Value {
     })
 }
 
-fn method(row: &Row, params: &Value, result: &Value, definitions: &Map<String, Value>) -> Value {
+fn method(row: &MethodRow, params: &Value, result: &Value, definitions: &Map<String, Value>) -> Value {
     let described = resolve_reference(params, definitions);
     let required = described["required"].as_array().cloned().unwrap_or_default();
     let mut members = described["properties"].as_object().cloned().unwrap_or_default();
@@ -62,12 +62,12 @@ fn method(row: &Row, params: &Value, result: &Value, definitions: &Map<String, V
         "paramStructure": "by-name",
         "params": params,
         "x-answered-by": match row.side {
-            Side::Server => "server",
-            Side::Client => "client",
-            Side::Told => "nobody",
+            AnsweredBy::Server => "server",
+            AnsweredBy::Client => "client",
+            AnsweredBy::Told => "nobody",
         },
     });
-    if row.side != Side::Told {
+    if row.side != AnsweredBy::Told {
         method["result"] = json!({ "name": "result", "schema": result });
     }
     method

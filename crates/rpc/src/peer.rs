@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::CancelNotification;
 use crate::fault::{RpcErrorCode, RpcFault};
 use crate::message::{self, RequestId};
-use crate::methods::{Method, parse_value};
+use crate::methods::{RpcMethod, parse_value};
 use crate::outbox::Outbox;
 
 static PEERS: AtomicU64 = AtomicU64::new(1);
@@ -85,7 +85,7 @@ impl Peer {
     ///
     /// # Errors
     /// If the peer returns an error, disconnects, or returns an invalid result.
-    pub async fn call<M: Method>(&self, params: &M::Params) -> Result<M::Result, RpcFault> {
+    pub async fn call<M: RpcMethod>(&self, params: &M::Params) -> Result<M::Result, RpcFault> {
         let params =
             serde_json::to_value(params).map_err(|error| RpcErrorCode::Internal.fault(error.to_string()))?;
         let answer = self.request(M::NAME, &params).await?;

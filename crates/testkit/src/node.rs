@@ -21,7 +21,7 @@ pub fn node_binary() -> PathBuf {
     node_modules_dir().join("node/bin/node")
 }
 
-/// Returns the path of a package file that [`node`] runs, e.g. `@modelcontextprotocol/conformance/dist/index.js`.
+/// Returns the path of a package file that [`node_binary`] runs, e.g. `@modelcontextprotocol/conformance/dist/index.js`.
 ///
 /// # Panics
 /// If the package cannot be installed, or has no such file.

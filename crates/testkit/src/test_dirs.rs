@@ -27,7 +27,7 @@ pub fn visible_tempdir() -> TempDir {
     tempfile::tempdir_in(visible_base_dir()).expect("a directory can be made there")
 }
 
-/// Returns the parent of the directories that [`seen_tempdir`] creates. All tests share it, and it is not removed.
+/// Returns the parent of the directories that [`visible_tempdir`] creates. All tests share it, and it is not removed.
 ///
 /// # Panics
 /// If this user has no such directory; the message tells how to name one.

@@ -103,7 +103,7 @@ impl Cx {
     /// Sends one piece of possibly long output, once every observer is ready for it.
     ///
     /// Waiting here applies backpressure: a slow observer slows the process down and loses nothing. The wait can be
-    /// long, so wait for [`halted`](Self::halted) at the same time. A dropped wait has sent nothing.
+    /// long, so wait for [`halted`](Self::wait_for_halt) at the same time. A dropped wait has sent nothing.
     pub async fn stream(&self, notice: ToolNotice) {
         if let Some(listener) = &self.listener {
             if let Some(room) = listener.ready() {

@@ -55,7 +55,7 @@ impl ForeignToolSpec {
         self.into_tool(Arc::new(ClosureBackend(run)))
     }
 
-    /// Makes a tool that `answers` implements; unlike [`answered_by`](Self::answered_by), it can declare lane, intent
+    /// Makes a tool that `answers` implements; unlike [`answered_by`](Self::into_tool_with), it can declare lane, intent
     /// and preview.
     pub fn into_tool(self, answers: Arc<dyn ForeignBackend>) -> Result<Arc<dyn AnyTool>, SchemaFault> {
         let schema = JsonSchema::from_foreign(&self.input_schema, SCHEMA)?;

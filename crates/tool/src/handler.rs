@@ -48,9 +48,9 @@ pub trait ToolHandler: Send + Sync + 'static {
     /// Does the work, with a permit for the stated effects.
     ///
     /// The code up to the first pending `.await` may run on the thread that starts the calls of a turn, so it must be
-    /// short. Long or blocking work goes into [`Cx::blocking`].
+    /// short. Long or blocking work goes into [`Cx::run_blocking`].
     ///
-    /// A call that must end is dropped while it waits. A tool that has to clean up or report waits for [`Cx::halted`]
+    /// A call that must end is dropped while it waits. A tool that has to clean up or report waits for [`Cx::wait_for_halt`]
     /// beside its work.
     fn run(
         &self,

@@ -170,7 +170,7 @@ impl ToolgateBuilder {
         self
     }
 
-    /// Lets tools read below `directory` too, as soon as it exists: for the files that [`keep`](Self::keep) writes.
+    /// Lets tools read below `directory` too, as soon as it exists: for the files that [`keep`](Self::overflow_store) writes.
     #[must_use]
     pub fn read_kept_in(mut self, directory: impl Into<PathBuf>) -> Self {
         self.kept_in.push(directory.into());

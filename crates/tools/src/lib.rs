@@ -1,4 +1,4 @@
-//! The built-in tools: one file each, one line each in [`all`].
+//! The built-in tools: one file each, one line each in [`builtin_tools`].
 //!
 //! The tools read files only through `exec::fs`, which opens nothing outside their permit.
 

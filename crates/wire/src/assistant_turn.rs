@@ -13,7 +13,7 @@ pub use saved_json::UnreadableTurn;
 /// One assistant turn: text, calls, and items that only the originating API understands, in order.
 ///
 /// No two calls have the same id, and each call must be answered. [`calls`](Self::calls) are answered by running them,
-/// [`unread`](Self::unread) calls with their included output. [`Dialect::replies`] writes both.
+/// [`unread`](Self::unread_calls) calls with their included output. [`Dialect::turn_replies`] writes both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssistantTurn {
     dialect: Dialect,

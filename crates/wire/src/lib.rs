@@ -2,7 +2,7 @@
 //!
 //! No other crate of Toolgate knows these API formats. This crate does no I/O: values in, values out.
 //!
-//! For calls alone: [`Dialect::tools`] writes the tool declarations of a request. [`Dialect::reader`] reads the calls
+//! For calls alone: [`Dialect::tools`] writes the tool declarations of a request. [`Dialect::call_reader`] reads the calls
 //! of a response, streamed or whole. [`Dialect::answer`] writes the answer items for the next request.
 //!
 //! ```
@@ -19,7 +19,7 @@
 //! assert_eq!(answer, [json!({"type": "function_call_output", "call_id": "c1", "output": "a.txt"})]);
 //! ```
 //!
-//! For a whole conversation: [`Dialect::request`] writes the request body. A [`StreamDecoder`] decodes the response and
+//! For a whole conversation: [`Dialect::request_body`] writes the request body. A [`StreamDecoder`] decodes the response and
 //! keeps it as [`AssistantTurn`]. [`Dialect::assistant_turn`] and [`Dialect::turn_replies`] write the items that the next request adds. Every
 //! item is serialised once, as an [`SerializedItem`].
 //!

@@ -17,7 +17,7 @@ pub enum TranscriptItem {
 }
 
 /// Returns the readable parts of `items`, in order. Items may come from any API or from
-/// [`Said::to_saved_json`](crate::Said::save). Calls are left out.
+/// [`AssistantTurn::to_saved_json`](crate::AssistantTurn::to_saved_json). Calls are left out.
 pub fn transcript_items(items: &[Value]) -> Vec<TranscriptItem> {
     let mut found = Vec::new();
     items.iter().for_each(|item| collect_item(item, DEPTH, &mut found));

@@ -38,7 +38,7 @@ impl ConfinedFs {
         Self { permit: permit.clone() }
     }
 
-    /// Looks up `path`, which is absolute and free of `.` and `..` (see [`policy::resolve`]).
+    /// Looks up `path`, which is absolute and free of `.` and `..` (see [`policy::resolve_path`]).
     ///
     /// Links are followed as long as they end beneath the roots. Nothing is opened, so a FIFO does not block.
     pub fn lookup(&self, path: &Path) -> Result<FileHandle, FsError> {

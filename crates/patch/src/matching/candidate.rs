@@ -5,7 +5,7 @@ use std::fmt;
 use super::line_compare::LineLikeness;
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
-use crate::reading::RepairKind;
+use crate::repair::RepairKind;
 
 /// The match pass that found a place, strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,7 @@
 //! Warnings about rules that allow more than they seem to.
 
 use super::{PolicyRule, RuleDecision, RulePath, RuleSet, RuleSubject};
-use crate::known::is_unknown_program;
+use crate::programs::is_unknown_program;
 use crate::{CommandRisk, classify_command, is_interpreter, rule_prefix};
 
 /// Maximum number of examined combinations of alternatives.

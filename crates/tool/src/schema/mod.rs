@@ -182,7 +182,7 @@ impl JsonSchema {
         strict::make_strict(self)
     }
 
-    /// Checks that the schema has the form that [`JsonSchema::strict`] produces.
+    /// Checks that the schema has the form that [`JsonSchema::to_strict`] produces.
     ///
     /// # Errors
     /// The first object that is open or has an optional property.

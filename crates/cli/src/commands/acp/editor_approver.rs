@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rpc::{Peer, fitting};
+use rpc::{Peer, parse_params};
 use serde_json::{Value, json};
 use toolgate::rules::NewRule;
 use toolgate::shell::ScriptWord;
@@ -153,7 +153,7 @@ fn options(question: &ApprovalQuestion) -> Vec<PermissionOption> {
 
 /// Converts the editor's answer into a decision. An invalid answer is a denial.
 fn decision(answer: Value, question: &ApprovalQuestion) -> ReviewDecision {
-    let PermissionResponse { outcome } = match fitting(answer) {
+    let PermissionResponse { outcome } = match parse_params(answer) {
         Ok(permission) => permission,
         Err(fault) => return denied(&format!("the editor's answer was none: {fault}")),
     };

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use rpc::{RpcErrorCode, RpcFault, fitting};
+use rpc::{RpcErrorCode, RpcFault, parse_params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -36,14 +36,14 @@ impl EditorRequest {
     /// Parses a request.
     pub(super) fn parse(method: &str, params: Value) -> Result<Self, RpcFault> {
         match method {
-            "initialize" => fitting(params).map(Self::Initialize),
-            "session/new" => fitting(params).map(Self::NewSession),
-            "session/load" => fitting(params).map(Self::LoadSession),
-            "session/resume" => fitting(params).map(Self::ResumeSession),
-            "session/list" => fitting(params).map(Self::ListSessions),
-            "session/close" => fitting(params).map(Self::CloseSession),
-            "session/set_mode" => fitting(params).map(Self::SetMode),
-            "session/prompt" => fitting(params).map(Self::Prompt),
+            "initialize" => parse_params(params).map(Self::Initialize),
+            "session/new" => parse_params(params).map(Self::NewSession),
+            "session/load" => parse_params(params).map(Self::LoadSession),
+            "session/resume" => parse_params(params).map(Self::ResumeSession),
+            "session/list" => parse_params(params).map(Self::ListSessions),
+            "session/close" => parse_params(params).map(Self::CloseSession),
+            "session/set_mode" => parse_params(params).map(Self::SetMode),
+            "session/prompt" => parse_params(params).map(Self::Prompt),
             other => {
                 let name = crate::terminal_output::to_one_line(other);
                 Err(RpcErrorCode::Method

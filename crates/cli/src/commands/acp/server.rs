@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use exec::session::SharedProcesses;
-use rpc::{CancelNotification, IncomingRequest, Peer, RpcErrorCode, RpcFault, RpcHost, fitting};
+use rpc::{CancelNotification, IncomingRequest, Peer, RpcErrorCode, RpcFault, RpcHost, parse_params};
 use serde_json::{Value, json};
 use toolgate::{BoxFuture, CancellationToken};
 
@@ -188,7 +188,9 @@ impl RpcHost for AcpServer {
             return;
         }
         // Cancelling an unknown session is a no-op.
-        if let Ok(live) = fitting::<SessionIdParams>(params).and_then(|which| self.find(&which.session_id)) {
+        if let Ok(live) =
+            parse_params::<SessionIdParams>(params).and_then(|which| self.find(&which.session_id))
+        {
             live.cancel();
         }
     }

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use exec::session::SharedProcesses;
 use rpc::protocol as p;
-use rpc::{Call, IncomingRequest, MAX_MESSAGE, Peer, RpcErrorCode, RpcFault, RpcHost, method, reply};
+use rpc::{
+    ClientCall, IncomingRequest, MAX_MESSAGE, Peer, RpcErrorCode, RpcFault, RpcHost, encode_result, method,
+};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use toolgate::BoxFuture;
@@ -202,7 +204,7 @@ impl SessionServer {
     /// Answers a request of an initialized client.
     async fn answered(
         self: Arc<Self>,
-        call: Call,
+        call: ClientCall,
         guest: InitializedPeer,
         cancel: toolgate::CancellationToken,
     ) -> Result<Value, RpcFault> {
@@ -210,42 +212,70 @@ impl SessionServer {
         macro_rules! at {
             ($method:ident, $params:ident, $live:ident => $given:expr) => {{
                 let $live = self.find(&$params.session_id)?;
-                reply::<method::$method>($given)
+                encode_result::<method::$method>($given)
             }};
         }
         match call {
-            Call::Initialize(_) => Err(RpcErrorCode::Initialize.fault("`initialize` was called before")),
-            Call::SessionStart(start) => reply::<method::SessionStart>(self.start(&guest, start).await),
-            Call::SessionAttach(attach) => reply::<method::SessionAttach>(self.attach(&guest, attach).await),
-            Call::SessionDetach(which) => at!(SessionDetach, which, live => Ok(live.detach(&guest.peer))),
-            Call::SessionPrompt(prompt) => at!(SessionPrompt, prompt, live => live.prompt(&prompt).await),
-            Call::SessionInterrupt(which) => at!(SessionInterrupt, which, live => Ok(live.interrupt())),
-            Call::SessionList(wanted) => reply::<method::SessionList>(self.list(wanted)),
-            Call::SessionClose(which) => reply::<method::SessionClose>(self.end(&which.session_id).await),
-            Call::ToolList(which) => at!(ToolList, which, live => Ok(live.list_tools())),
-            Call::ToolCall(call) => {
+            ClientCall::Initialize(_) => {
+                Err(RpcErrorCode::Initialize.fault("`initialize` was called before"))
+            }
+            ClientCall::SessionStart(start) => {
+                encode_result::<method::SessionStart>(self.start(&guest, start).await)
+            }
+            ClientCall::SessionAttach(attach) => {
+                encode_result::<method::SessionAttach>(self.attach(&guest, attach).await)
+            }
+            ClientCall::SessionDetach(which) => {
+                at!(SessionDetach, which, live => Ok(live.detach(&guest.peer)))
+            }
+            ClientCall::SessionPrompt(prompt) => {
+                at!(SessionPrompt, prompt, live => live.prompt(&prompt).await)
+            }
+            ClientCall::SessionInterrupt(which) => at!(SessionInterrupt, which, live => Ok(live.interrupt())),
+            ClientCall::SessionList(wanted) => encode_result::<method::SessionList>(self.list(wanted)),
+            ClientCall::SessionClose(which) => {
+                encode_result::<method::SessionClose>(self.end(&which.session_id).await)
+            }
+            ClientCall::ToolList(which) => at!(ToolList, which, live => Ok(live.list_tools())),
+            ClientCall::ToolCall(call) => {
                 at!(ToolCall, call, live => live.call_tool(call, &guest.peer, cancel).await)
             }
-            Call::ToolRegister(new) => at!(ToolRegister, new, live => live.register(&guest.peer, &new.tools)),
-            Call::ToolUnregister(old) => at!(ToolUnregister, old, live => Ok(live.unregister(&old.names))),
-            Call::ProcessStart(start) => {
+            ClientCall::ToolRegister(new) => {
+                at!(ToolRegister, new, live => live.register(&guest.peer, &new.tools))
+            }
+            ClientCall::ToolUnregister(old) => {
+                at!(ToolUnregister, old, live => Ok(live.unregister(&old.names)))
+            }
+            ClientCall::ProcessStart(start) => {
                 at!(ProcessStart, start, live => live.start_process(&start, cancel).await)
             }
-            Call::ProcessRead(read) => at!(ProcessRead, read, live => live.read_process(&read, cancel).await),
-            Call::ProcessWrite(write) => {
+            ClientCall::ProcessRead(read) => {
+                at!(ProcessRead, read, live => live.read_process(&read, cancel).await)
+            }
+            ClientCall::ProcessWrite(write) => {
                 at!(ProcessWrite, write, live => live.write_process(&write, cancel).await)
             }
-            Call::ProcessResize(resize) => at!(ProcessResize, resize, live => live.resize_process(&resize)),
-            Call::ProcessSignal(signal) => at!(ProcessSignal, signal, live => live.signal_process(&signal)),
-            Call::ProcessKill(which) => at!(ProcessKill, which, live => live.kill_process(which.process_id)),
-            Call::FsRead(read) => at!(FsRead, read, live => live.fs_read(&read, cancel).await),
-            Call::FsWrite(write) => at!(FsWrite, write, live => live.fs_write(&write, cancel).await),
-            Call::FsList(list) => at!(FsList, list, live => live.fs_list(&list, cancel).await),
-            Call::FsSearch(search) => at!(FsSearch, search, live => live.fs_search(&search, cancel).await),
-            Call::PatchApply(patch) => {
+            ClientCall::ProcessResize(resize) => {
+                at!(ProcessResize, resize, live => live.resize_process(&resize))
+            }
+            ClientCall::ProcessSignal(signal) => {
+                at!(ProcessSignal, signal, live => live.signal_process(&signal))
+            }
+            ClientCall::ProcessKill(which) => {
+                at!(ProcessKill, which, live => live.kill_process(which.process_id))
+            }
+            ClientCall::FsRead(read) => at!(FsRead, read, live => live.fs_read(&read, cancel).await),
+            ClientCall::FsWrite(write) => at!(FsWrite, write, live => live.fs_write(&write, cancel).await),
+            ClientCall::FsList(list) => at!(FsList, list, live => live.fs_list(&list, cancel).await),
+            ClientCall::FsSearch(search) => {
+                at!(FsSearch, search, live => live.fs_search(&search, cancel).await)
+            }
+            ClientCall::PatchApply(patch) => {
                 at!(PatchApply, patch, live => live.apply_patch(patch, &guest.peer, cancel).await)
             }
-            Call::PolicyExplain(wanted) => at!(PolicyExplain, wanted, live => live.explain_policy(&wanted)),
+            ClientCall::PolicyExplain(wanted) => {
+                at!(PolicyExplain, wanted, live => live.explain_policy(&wanted))
+            }
         }
     }
 }
@@ -260,10 +290,12 @@ impl RpcHost for SessionServer {
     fn answer(self: Arc<Self>, asked: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>> {
         Box::pin(async move {
             let IncomingRequest { peer, method, params, cancel } = asked;
-            let call = Call::read(&method, params)?;
+            let call = ClientCall::parse(&method, params)?;
             let known = self.guests().get(&peer.number()).copied();
             match (known, call) {
-                (None, Call::Initialize(said)) => reply::<method::Initialize>(self.initialize(&peer, &said)),
+                (None, ClientCall::Initialize(said)) => {
+                    encode_result::<method::Initialize>(self.initialize(&peer, &said))
+                }
                 (None, _) => Err(RpcErrorCode::Initialize.fault("say who you are first, with `initialize`")),
                 (Some(capabilities), call) => {
                     self.answered(call, InitializedPeer { peer, capabilities }, cancel).await

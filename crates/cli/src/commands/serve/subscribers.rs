@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rpc::protocol::ClientCapabilities;
-use rpc::{Method, Peer};
+use rpc::{Peer, RpcMethod};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -131,7 +131,7 @@ impl Subscribers {
         can: fn(&ClientCapabilities) -> bool,
     ) -> Option<M::Result>
     where
-        M: Method + 'static,
+        M: RpcMethod + 'static,
         M::Params: Clone + Send + Sync + 'static,
         M::Result: Send + 'static,
     {

@@ -22,8 +22,8 @@ mod git_dangers;
 mod option_scanner;
 mod persistent_paths;
 mod program_index;
+mod read_only;
 mod readable_paths;
-mod reading;
 mod rule_prefix;
 mod sed;
 mod unconfined_risks;
@@ -88,7 +88,7 @@ pub fn classify_words(argv: &[Option<&str>]) -> CommandRisk {
     if let Some(why) = danger_matcher::danger_reason(argv) {
         return CommandRisk::Dangerous(why);
     }
-    if reading::is_read_only(program_name(program), words) {
+    if read_only::is_read_only(program_name(program), words) {
         return CommandRisk::ReadOnly;
     }
     danger_matcher::risk_reason(argv).map_or(CommandRisk::Ordinary, CommandRisk::Risky)

@@ -1,7 +1,7 @@
 //! Checks commands that get unknown arguments from `xargs` or `find -exec`.
 
 use super::option_scanner::scan_options;
-use super::{CommandRisk, classify_command, find_expression, lists, program_name, reading};
+use super::{CommandRisk, classify_command, find_expression, lists, program_name, read_only};
 
 /// Programs without options that write, run or wait for anything: they only read, for any argument.
 const ANY_WORDS: &str = "
@@ -32,7 +32,7 @@ pub(crate) fn prints_file_names(argv: &[Option<&str>], fed: bool) -> bool {
     if name == "find" {
         return !words.contains(&Some("-printf"));
     }
-    let Some(said) = reading::parse_options(name, words) else { return false };
+    let Some(said) = read_only::parse_options(name, words) else { return false };
     let filters = fed && !said.has_any("o --only-matching r --replace c --bytes");
     match name {
         "cd" => true,

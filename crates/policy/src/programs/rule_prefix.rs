@@ -1,6 +1,6 @@
 //! Finds the first words of a command that a saved rule may consist of.
 
-use super::{CommandRisk, classify_command, lists, program_name, reading};
+use super::{CommandRisk, classify_command, lists, program_name, read_only};
 
 /// Programs that run text as a program, also with a version number after the name.
 const INTERPRETERS: &str = "
@@ -139,7 +139,7 @@ fn words_taken(argv: &[&str], deep: usize) -> Option<usize> {
         };
         return says.then_some(2);
     }
-    let alone = has(ALONE) || reading::lists_program(name);
+    let alone = has(ALONE) || read_only::lists_program(name);
     (alone && !is_never(name)).then_some(1)
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn is_unknown_program(name: &str) -> bool {
     let by_words = BY_SUB_COMMAND.iter().any(|(names, _)| lists(names, name))
         || BY_TWO.iter().any(|(names, _)| lists(names, name))
         || RUNNERS.iter().any(|(names, _)| lists(names, name));
-    !by_words && !is_never(name) && !lists(ALONE, name) && !reading::lists_program(name)
+    !by_words && !is_never(name) && !lists(ALONE, name) && !read_only::lists_program(name)
 }
 
 /// Returns true if `word` is a name: not an option, an assignment or free text.

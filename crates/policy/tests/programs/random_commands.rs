@@ -11,7 +11,7 @@ const OPERANDS: &str = "
     ( ) -name -type -print -perm -newer -maxdepth -printf -ls %p -- -u+x -o -exec ; + {} -delete -fprint PWN -v env";
 
 pub(crate) fn random_rows(each: usize, random: &mut XorShift) -> Vec<Vec<String>> {
-    let table = include_str!("../../src/known/reading.rs");
+    let table = include_str!("../../src/programs/read_only.rs");
     let is_long = |word: &&str| word.starts_with("--") && word.len() > 3;
     let long: Vec<&str> = table.split([' ', '"', ',', '\n']).filter(is_long).collect();
     let operands: Vec<&str> = OPERANDS.split_whitespace().collect();

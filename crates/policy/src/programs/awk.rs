@@ -2,8 +2,8 @@
 
 use super::lists;
 use super::option_scanner::ParsedOptions;
+use super::read_only::all_operands;
 use super::readable_paths::may_be_read;
-use super::reading::all_operands;
 
 /// Keywords and functions. None runs, opens or shows anything but the input, and none loops forever.
 const WORDS: &str = "
