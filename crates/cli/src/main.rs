@@ -7,6 +7,7 @@ mod cli_fault;
 mod commands;
 mod compose;
 mod config;
+mod configured_confinement;
 mod confinement_warnings;
 mod journals;
 mod mcp_servers;

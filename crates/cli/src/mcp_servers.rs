@@ -19,8 +19,8 @@ use toolgate::{
 };
 
 use crate::cli_fault::CliFault;
-use crate::compose;
 use crate::config::{self, Config, ServerApproval, ServerSetting, ServerTable, SourcedValue, UserDirs};
+use crate::configured_confinement::command_confinement;
 use crate::private_dirs;
 use crate::terminal_output;
 
@@ -97,7 +97,7 @@ pub(crate) fn build_server(
     let ServerSetting { name, table } = &setting.value;
     let transport = match (&table.command, &table.url) {
         (Some(command), _) => {
-            let bounds = compose::command_confinement(config, cwd, dirs);
+            let bounds = command_confinement(config, cwd, dirs);
             let ServerProcesses { processes, queue } = shared.clone();
             let program = ConfinedServerProgram { processes, queue, ..program(command, table, cwd, bounds) };
             ServerTransport::Program(Arc::new(kept_out(program, config, dirs)))

@@ -27,21 +27,13 @@ pub(crate) fn replace_text(
     new: &str,
     all: bool,
 ) -> Result<ReplaceOutcome, PlacementMiss> {
-    let ending = text.first_line_end();
-    let with_endings = |part: &str| part.replace("\r\n", "\n").replace('\n', ending);
-    let (old, new) = text.strip_bom_pair(old, new);
-    let (old, new) = if ending == "\n" {
-        (old.to_owned(), new.to_owned())
-    } else {
-        (with_endings(old), with_endings(new))
-    };
+    let (old, new) = with_file_line_ends(text, old, new);
     let whole = text.as_str();
     if !text.budget().spend((whole.len() + old.len()) / SEARCHED) {
         return Err(PlacementMiss::BudgetExhausted);
     }
     // With mixed line ends, only whole lines can be compared.
-    let mixed = (1..text.len()).any(|at| text.line_end(at) != ending && !text.line_end(at).is_empty());
-    if mixed && old.contains('\n') {
+    if has_mixed_line_ends(text) && old.contains('\n') {
         return if all { everywhere(text, &old, &new) } else { by_lines(text, &old, &new) };
     }
     let mut places: Vec<usize> = whole.match_indices(&old).map(|(at, _)| at).collect();
@@ -88,6 +80,22 @@ pub(crate) fn replace_text(
         }
         some => Err(PlacementMiss::Ambiguous(some.iter().map(|at| line(*at)).collect())),
     }
+}
+
+/// Returns `old` and `new` without a byte order mark, and with the line ends of the file.
+fn with_file_line_ends(text: &DecodedText<'_>, old: &str, new: &str) -> (String, String) {
+    let ending = text.first_line_end();
+    let (old, new) = text.strip_bom_pair(old, new);
+    if ending == "\n" {
+        return (old.to_owned(), new.to_owned());
+    }
+    let with_ends = |part: &str| part.replace("\r\n", "\n").replace('\n', ending);
+    (with_ends(old), with_ends(new))
+}
+
+fn has_mixed_line_ends(text: &DecodedText<'_>) -> bool {
+    let ending = text.first_line_end();
+    (1..text.len()).any(|at| text.line_end(at) != ending && !text.line_end(at).is_empty())
 }
 
 /// Replaces every occurrence of `old`, with any line ends. The replacement gets the occurrence's first line end.

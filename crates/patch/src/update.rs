@@ -44,10 +44,7 @@ pub(crate) fn apply_hunks(
     hunks: &[Hunk],
     effort: &SearchBudget,
 ) -> Result<(Vec<u8>, LandedHunks), PatchFaults> {
-    if hunks.len() > MOST_HUNKS {
-        let what = format!("has {} hunks, and {MOST_HUNKS} are the most; send them in parts", hunks.len());
-        return Err(vec![PatchFault::for_path(edit, &edit.path, what)]);
-    }
+    check_hunk_count(edit, hunks)?;
     let signed = hunks.iter().all(|hunk| hunk.unsigned.is_empty());
     let mut twofold = false;
     if signed {
@@ -101,6 +98,14 @@ pub(crate) fn apply_hunks(
         .encode(whole)
         .map_err(|fault| vec![PatchFault::for_path(edit, &edit.path, fault.to_string())])?;
     Ok((written, places))
+}
+
+fn check_hunk_count(edit: &FileEdit, hunks: &[Hunk]) -> Result<(), PatchFaults> {
+    if hunks.len() <= MOST_HUNKS {
+        return Ok(());
+    }
+    let what = format!("has {} hunks, and {MOST_HUNKS} are the most; send them in parts", hunks.len());
+    Err(vec![PatchFault::for_path(edit, &edit.path, what)])
 }
 
 /// Marks places of hunks that were repaired before they matched.

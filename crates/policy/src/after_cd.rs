@@ -1,6 +1,7 @@
 //! Finds dangerous writes after `cd`: a relative name may then be a persistent system or configuration path.
 
-use crate::command_analysis::{file_name, literal_text, word_text};
+use crate::command_analysis::{literal_text, word_text};
+use crate::programs::program_name;
 use crate::programs::{CommandRisk, LASTING, classify_command, is_persistent_path};
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
@@ -39,7 +40,7 @@ pub(crate) fn find_danger(command: &ScriptCommand, places: &[String]) -> Option<
         };
         let operand = |word: &str| if word.starts_with('-') { word.to_owned() } else { join(place, word) };
         let words: Vec<String> = command.words[1..].iter().map(|word| operand(word_text(word))).collect();
-        let argv: Vec<&str> = std::iter::once(file_name(word_text(&command.words[0])))
+        let argv: Vec<&str> = std::iter::once(program_name(word_text(&command.words[0])))
             .chain(words.iter().map(String::as_str))
             .collect();
         let writes = classify_command(&argv) == CommandRisk::Dangerous(LASTING);

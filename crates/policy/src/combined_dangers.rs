@@ -1,7 +1,8 @@
 //! Finds dangers that arise from several commands of a line together: one sets, writes or prints text that another
 //! runs.
 
-use crate::command_analysis::{danger_of, word_text};
+use crate::command_analysis::word_text;
+use crate::command_risk::danger_of;
 use crate::download_then_run::WrittenFiles;
 use crate::expand::ScriptVariables;
 use crate::programs::CommandRisk;

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::combined_dangers;
+use crate::command_risk::classify_in_context;
 use crate::dataflow::{self, SINKS};
+use crate::programs::program_name;
 use crate::programs::{
-    CommandRisk, classify_command, classify_words, dangerous_variable, first_altering_word, inner_commands,
-    is_interpreter,
+    CommandRisk, classify_command, dangerous_variable, first_altering_word, inner_commands, is_interpreter,
 };
 use crate::rules::{MatchedRule, PolicyRule, RuleDecision, RuleSet, RuleSubject};
 use crate::shell::{ScriptAnalysis, ScriptCommand, ScriptRedirect, ScriptWord, UndecidedPart, analyse_argv};
@@ -205,7 +206,7 @@ impl CommandAnalysis {
 
 impl ClassifiedCommand {
     fn classify(command: ScriptCommand, wraps: bool, starts: bool, all: &RuleSet) -> Self {
-        let known = weigh(&command, wraps, starts);
+        let known = classify_in_context(&command, wraps, starts);
         let matches = all.rules_for_command(&command.words, command.more);
         let said = |certain: bool| {
             move |matched: MatchedRule<'_>| AppliedRule {
@@ -259,7 +260,7 @@ impl ClassifiedCommand {
     /// Returns true if the command may search a parent of its working directory.
     fn climbs(&self) -> bool {
         let above = |word: &ScriptWord| word_text(word).split('/').any(|part| part == "..");
-        matches!(self.name().map(file_name), Some("diff" | "grep" | "rg"))
+        matches!(self.name().map(program_name), Some("diff" | "grep" | "rg"))
             && self.command.words.iter().any(above)
     }
 
@@ -384,7 +385,7 @@ pub(crate) const GIT_VALUED: &[&str] = &[
 /// Matches ask- and forbid-rules against the command without the options before its sub-command, and `git-x` as
 /// `git x`. A rule against `git push` also means `git -C . push`. Only git's value-taking options are known.
 fn without_options(command: &ScriptCommand, rules: &RuleSet) -> Vec<AppliedRule> {
-    let Some(name) = literal_text(&command.words[0]).map(file_name) else { return Vec::new() };
+    let Some(name) = literal_text(&command.words[0]).map(program_name) else { return Vec::new() };
     let git = name == "git" || name.starts_with("git-");
     let mut rest = &command.words[1..];
     // ends: each round takes a word
@@ -438,15 +439,10 @@ pub(crate) fn word_text(word: &ScriptWord) -> &str {
     }
 }
 
-/// Returns the last component of a path.
-pub(crate) fn file_name(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
-}
-
 /// Returns true if the command at `at` only starts the next one.
 fn is_wrapper(commands: &[ScriptCommand], at: usize) -> bool {
     let wrapper = &commands[at];
-    let Some(name) = literal_text(&wrapper.words[0]).map(file_name) else { return false };
+    let Some(name) = literal_text(&wrapper.words[0]).map(program_name) else { return false };
     let first = wrapper.words.get(1).map(word_text).unwrap_or_default();
     let plain = match name {
         "ash" | "bash" | "dash" | "ksh" | "sh" | "zsh" => matches!(first, "-c" | "-lc" | "-cl"),
@@ -472,54 +468,4 @@ fn texts(commands: &[ScriptCommand]) -> usize {
         }
     }
     texts.into_iter().map(str::len).sum()
-}
-
-/// Returns the risk of a single command if it is dangerous even in the sandbox.
-pub(crate) fn danger_of(command: &ScriptCommand) -> Option<CommandRisk> {
-    Some(weigh(command, false, false)).filter(|known| matches!(known, CommandRisk::Dangerous(_)))
-}
-
-/// Classifies a command by its words, its variables, and the source and destination of its data.
-/// With `starts`, words added by `xargs` or `find` do not change the result.
-fn weigh(command: &ScriptCommand, wraps: bool, starts: bool) -> CommandRisk {
-    let mut words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();
-    words.extend(command.more.then_some(None));
-    let known = classify_words(&words);
-    let written: Vec<&str> = command.words.iter().map(|word| word_text(word).trim_matches('"')).collect();
-    let dangers = [
-        [Some(known), words.contains(&None).then(|| crate::programs::classify_command(&written))]
-            .into_iter()
-            .flatten()
-            .find(|known| matches!(known, CommandRisk::Dangerous(_))),
-        command.variables.iter().find_map(|(name, _)| dangerous_variable(name)).map(CommandRisk::Dangerous),
-        dataflow::find_danger(command).map(CommandRisk::Dangerous),
-    ];
-    if let Some(danger) = dangers.into_iter().flatten().next() {
-        return danger;
-    }
-    // The source text of an unknown word such as `~` is enough here.
-    if words.contains(&None)
-        && let risk @ CommandRisk::Risky(_) = crate::programs::classify_command(&written)
-    {
-        return risk;
-    }
-    let known = if wraps || starts { CommandRisk::ReadOnly } else { known };
-    let writes = command.redirects.iter().any(|redirect| match redirect {
-        ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => {
-            !literal_text(to).is_some_and(|to| SINKS.contains(&to))
-        }
-        ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => false,
-    });
-    let expands = words.contains(&None) && !starts;
-    // Input must be a readable file or a known text.
-    let astray = command.redirects.iter().any(|redirect| match redirect {
-        ScriptRedirect::Read(from) => !literal_text(from).is_some_and(crate::programs::may_be_read),
-        ScriptRedirect::Text(text) => literal_text(text).is_none(),
-        ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => false,
-    });
-    match known {
-        CommandRisk::Risky(_) => known,
-        _ if writes || expands || astray || !command.variables.is_empty() => CommandRisk::Ordinary,
-        _ => known,
-    }
 }

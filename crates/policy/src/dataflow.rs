@@ -1,7 +1,8 @@
 //! Finds dangers in the data flow of a command: the sources of its input and the destinations of its output.
 
-use crate::command_analysis::{file_name, literal_text, word_text};
+use crate::command_analysis::{literal_text, word_text};
 use crate::interpreter_args::{SHELLS, ScriptSource};
+use crate::programs::program_name;
 use crate::programs::{
     LASTING, REMOVES, drops_data, inner_commands, is_interpreter, is_persistent_path, normalize_path_text,
 };
@@ -51,7 +52,7 @@ fn by_name(command: &ScriptCommand) -> Option<&'static str> {
 fn by_added(command: &ScriptCommand) -> Option<&'static str> {
     let each = |by: &String| by == "xargs" || by.starts_with("find -");
     let (name, rest) = command.words.split_first()?;
-    let name = file_name(literal_text(name)?);
+    let name = program_name(literal_text(name)?);
     if command.through.iter().any(each) && matches!(name, "rm" | "unlink" | "rmdir") {
         return Some(REMOVES);
     }
@@ -78,7 +79,7 @@ fn by_added(command: &ScriptCommand) -> Option<&'static str> {
 
 fn by_input(command: &ScriptCommand) -> Option<&'static str> {
     let (name, rest) = command.words.split_first()?;
-    let name = file_name(literal_text(name)?);
+    let name = program_name(literal_text(name)?);
     let given = command.redirects.iter().any(|redirect| matches!(redirect, ScriptRedirect::Text(_)));
     if (command.fed || given) && names_input(name, rest) || names_output(name, rest) {
         return Some(RUNS);
@@ -120,13 +121,13 @@ fn by_input(command: &ScriptCommand) -> Option<&'static str> {
 /// input themselves.
 fn feeds_inside(command: &ScriptCommand) -> bool {
     let words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();
-    if matches!(words[0].map(file_name), Some("xargs" | "gxargs" | "parallel" | "find" | "fd" | "entr")) {
+    if matches!(words[0].map(program_name), Some("xargs" | "gxargs" | "parallel" | "find" | "fd" | "entr")) {
         return false;
     }
     inner_commands(&words).into_iter().any(|argv| {
         let word = |word: &Option<&str>| ScriptWord::Literal(word.unwrap_or("?").to_owned());
         let words: Vec<ScriptWord> = argv.iter().map(word).collect();
-        let name = file_name(word_text(&words[0]));
+        let name = program_name(word_text(&words[0]));
         is_interpreter(name) && matches!(ScriptSource::from_args(name, &words[1..]), ScriptSource::Input)
     })
 }
@@ -181,7 +182,7 @@ pub(crate) fn danger_by_variable(
         let named = assigned.iter().any(|(set, value)| set == variable && read(value));
         return (command.fed && named).then_some(RUNS);
     }
-    let name = file_name(literal_text(name)?);
+    let name = program_name(literal_text(name)?);
     let filled = |word: &ScriptWord| {
         let variable = word_text(word).trim_matches('"').strip_prefix('$').unwrap_or_default();
         let variable = variable.trim_matches(['{', '}']);

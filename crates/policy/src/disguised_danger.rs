@@ -1,8 +1,10 @@
 //! Finds dangers that a script disguises: with variables that it sets, braces, `$IFS`, and glob patterns as program
 //! names.
 
-use crate::command_analysis::{danger_of, file_name, literal_text, word_text};
+use crate::command_analysis::{literal_text, word_text};
+use crate::command_risk::danger_of;
 use crate::expand::{self, ScriptVariables, UnknownExpansion, fits_glob};
+use crate::programs::program_name;
 use crate::programs::{CommandRisk, programs_matching};
 use crate::shell::{ScriptCommand, ScriptWord, analyse_argv};
 
@@ -38,7 +40,7 @@ fn by_pattern(command: &ScriptCommand) -> Option<CommandRisk> {
     if name.contains(['$', '`']) || !name.contains(['*', '?', '[']) {
         return None;
     }
-    let pattern = file_name(&name);
+    let pattern = program_name(&name);
     programs_matching(|program| fits_glob(pattern, program), PROGRAMS).into_iter().find_map(|program| {
         let first = std::iter::once(ScriptWord::Literal(program.to_owned()));
         let words: Vec<ScriptWord> = first.chain(command.words[1..].iter().cloned()).collect();
@@ -48,7 +50,7 @@ fn by_pattern(command: &ScriptCommand) -> Option<CommandRisk> {
 
 /// Returns the risk of an unquoted unknown word as an argument of a removing program.
 fn by_open_word(command: &ScriptCommand, values: &ScriptVariables) -> Option<CommandRisk> {
-    let name = file_name(literal_text(&command.words[0])?);
+    let name = program_name(literal_text(&command.words[0])?);
     let open = |word: &ScriptWord| match word {
         ScriptWord::Unknown(raw) if !raw.starts_with('"') && raw.contains(['$', '`']) => {
             let ways = expand::expand_word(raw, values, UnknownExpansion::Kept);

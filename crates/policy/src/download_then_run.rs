@@ -1,9 +1,11 @@
 //! Finds files that a line downloads or decodes and then runs: `curl … > x; bash x`. It also analyses scripts that the
 //! line itself writes and then runs.
 
-use crate::command_analysis::{danger_of, file_name, literal_text, word_text};
+use crate::command_analysis::{literal_text, word_text};
+use crate::command_risk::danger_of;
 use crate::embedded_code;
 use crate::interpreter_args::{SHELLS, ScriptSource};
+use crate::programs::program_name;
 use crate::programs::{CommandRisk, is_interpreter, normalize_path_text};
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, analyse_script};
 
@@ -104,7 +106,7 @@ impl WrittenFiles {
         forms: &[ScriptCommand],
     ) -> Option<CommandRisk> {
         let danger = std::iter::once(command).chain(forms).find_map(|form| self.danger(form));
-        let name = literal_text(&command.words[0]).map(file_name);
+        let name = literal_text(&command.words[0]).map(program_name);
         let from = |names: &[&str]| name.is_some_and(|name| names.contains(&name));
         let given = |word: &ScriptWord| {
             takes_from_afar(word_text(word)) || self.variables.iter().any(|name| uses(word_text(word), name))
@@ -140,7 +142,7 @@ impl WrittenFiles {
         if run.iter().any(|file| self.is_foreign(file)) {
             return Some(CommandRisk::Dangerous(RUNS));
         }
-        let name = literal_text(&command.words[0]).map(file_name);
+        let name = literal_text(&command.words[0]).map(program_name);
         let is_foreign_language = name.is_some_and(|name| is_interpreter(name) && !SHELLS.contains(&name));
         let mut own = self.own.iter().filter(|(file, _)| run.iter().any(|run| path(run) == *file));
         own.find_map(|(_, text)| {
@@ -155,12 +157,12 @@ impl WrittenFiles {
         let file = path(file);
         // In another directory the same file has another path.
         self.foreign.contains(&file)
-            || self.moves && self.foreign.iter().any(|foreign| file_name(foreign) == file_name(&file))
+            || self.moves && self.foreign.iter().any(|foreign| program_name(foreign) == program_name(&file))
     }
 
     /// Records the text that `echo`, `printf` or `cat` writes to a file.
     fn keep_own(&mut self, command: &ScriptCommand) {
-        let name = literal_text(&command.words[0]).map(file_name);
+        let name = literal_text(&command.words[0]).map(program_name);
         let given = command.redirects.iter().find_map(|redirect| match redirect {
             ScriptRedirect::Text(given) => Some(word_text(given).to_owned()),
             ScriptRedirect::Read(_)
@@ -188,7 +190,7 @@ impl WrittenFiles {
 /// Returns the files that a command runs, as they are written.
 fn runs(command: &ScriptCommand) -> Vec<String> {
     let (first, rest) = (word_text(&command.words[0]), &command.words[1..]);
-    let name = file_name(first.trim_matches('"'));
+    let name = program_name(first.trim_matches('"'));
     let mut files = vec![first.to_owned()];
     let by_default = DEFAULTS.iter().filter(|(names, _)| names.contains(&name));
     files.extend(by_default.flat_map(|(_, files)| *files).map(|file| (*file).to_owned()));
@@ -301,7 +303,7 @@ fn takes_from_afar(raw: &str) -> bool {
     let begins = |at: usize| {
         let inside = raw[at..].trim_start_matches(['(', '`', ' ', '$', '<']);
         let name = inside.split(|c: char| c.is_whitespace() || c == ')').next().unwrap_or_default();
-        DOWNLOADS.contains(&file_name(name))
+        DOWNLOADS.contains(&program_name(name))
     };
     raw.match_indices("$(")
         .chain(raw.match_indices('`'))

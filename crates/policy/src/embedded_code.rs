@@ -1,8 +1,10 @@
 //! Finds dangers in code for interpreters other than shells: started commands, removed files, downloaded code, fork
 //! bombs. Only well-known calls are found.
 
-use crate::command_analysis::{danger_of, file_name, literal_text, word_text};
+use crate::command_analysis::{literal_text, word_text};
+use crate::command_risk::danger_of;
 use crate::interpreter_args::{SHELLS, ScriptSource};
+use crate::programs::program_name;
 use crate::programs::{CommandRisk, REMOVES, is_interpreter};
 use crate::shell::{ScriptCommand, ScriptRedirect, analyse_argv, analyse_script};
 
@@ -98,7 +100,7 @@ const FORKS: &[&str] = &["fork", "spawn(", "Process(", "Popen(", "posix_spawn", 
 /// Returns the danger of the code that an interpreter is given.
 pub(crate) fn find_danger(command: &ScriptCommand) -> Option<CommandRisk> {
     let (name, rest) = command.words.split_first()?;
-    let name = file_name(literal_text(name)?);
+    let name = program_name(literal_text(name)?);
     if !is_interpreter(name) || SHELLS.contains(&name) {
         return None;
     }

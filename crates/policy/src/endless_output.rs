@@ -1,6 +1,7 @@
 //! Finds commands that write endless output to a file: `yes > x`, `cat /dev/zero | tee x`.
 
-use crate::command_analysis::{file_name, literal_text, word_text};
+use crate::command_analysis::{literal_text, word_text};
+use crate::programs::program_name;
 use crate::programs::{CommandRisk, is_endless_device};
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
@@ -26,7 +27,7 @@ pub(crate) fn endless_writers(commands: &[ScriptCommand]) -> Vec<Option<CommandR
 }
 
 fn name(command: &ScriptCommand) -> Option<&str> {
-    literal_text(&command.words[0]).map(file_name)
+    literal_text(&command.words[0]).map(program_name)
 }
 
 fn passes(command: &ScriptCommand) -> bool {

@@ -9,6 +9,7 @@ mod approval_question;
 mod approval_store;
 mod combined_dangers;
 mod command_analysis;
+mod command_risk;
 mod credentials;
 mod dataflow;
 mod decide;

@@ -1,6 +1,7 @@
 //! Decides which commands started by `xargs` or `find -exec` are read-only, although unknown arguments are added.
 
-use crate::command_analysis::{file_name, literal_text, word_text};
+use crate::command_analysis::{literal_text, word_text};
+use crate::programs::program_name;
 use crate::programs::{
     find_only_runs_commands, is_read_only_with_any_args, may_name_special_files, prints_file_names,
     xargs_only_runs_command,
@@ -77,7 +78,7 @@ fn fed(command: &ScriptCommand) -> impl Iterator<Item = &ScriptWord> {
 }
 
 fn is(command: &ScriptCommand, name: &str) -> bool {
-    literal_text(&command.words[0]).is_some_and(|word| file_name(word) == name)
+    literal_text(&command.words[0]).is_some_and(|word| program_name(word) == name)
 }
 
 /// Returns true for a `find` that only prints and starts commands; those commands are listed separately.

@@ -130,25 +130,15 @@ impl Spawner {
             let mut talk = ControlSocket { control: UnixStream::from_std(keeper)?, inbox: Vec::new() };
             tries += usize::from(is_new);
             // The order waits until the supervisor is ready: one that is only late would still run the order.
-            let sent = match if is_new {
-                timeout(BUSY, talk.next_report()).await
-            } else {
-                Ok(Some(SupervisorReport::Ready))
-            } {
-                Ok(Some(SupervisorReport::Ready)) => send(&talk.control, &order, &fds).await,
-                // The spawner was killed, or could not create another process.
-                Ok(_) => Err(io::Error::other("the system lets no more processes be made")),
-                Err(_) => {
-                    self.replace(made_by);
-                    Err(io::ErrorKind::TimedOut.into())
-                }
+            let ready = if is_new { self.wait_until_ready(&mut talk, made_by).await } else { Ok(()) };
+            let sent = match ready {
+                Ok(()) => send(&talk.control, &order, &fds).await,
+                late => late,
             };
             match sent {
                 Ok(()) => {
-                    let enforcement = match &cell {
-                        Some(cell) => cell.enforcement.clone(),
-                        None => unconfined_enforcement(permit),
-                    };
+                    let enforced = cell.as_ref().map(|cell| cell.enforcement.clone());
+                    let enforcement = enforced.unwrap_or_else(|| unconfined_enforcement(permit));
                     let spawner = self.clone();
                     return Ok(RunningProcess {
                         talk,
@@ -168,6 +158,19 @@ impl Spawner {
                     return Err(error.into());
                 }
                 Err(_) => {}
+            }
+        }
+    }
+
+    /// Waits for the first report of a new supervisor. Replaces a spawner that is too late.
+    async fn wait_until_ready(&self, talk: &mut ControlSocket, made_by: SupervisorSource) -> io::Result<()> {
+        match timeout(BUSY, talk.next_report()).await {
+            Ok(Some(SupervisorReport::Ready)) => Ok(()),
+            // The spawner was killed, or could not create another process.
+            Ok(_) => Err(io::Error::other("the system lets no more processes be made")),
+            Err(_) => {
+                self.replace(made_by);
+                Err(io::ErrorKind::TimedOut.into())
             }
         }
     }

@@ -223,15 +223,7 @@ fn view(
     let hidden = hidden(seen.hidden, reach);
     // A command that renames an ancestor would find it under another name.
     pinned.extend(hidden.iter().filter(|path| exists(path).is_some()).cloned());
-    // A repository that is read-only or hidden anyway gets no layer.
-    let is_hidden = |at: &Path| hidden.iter().any(|path| at.starts_with(path));
-    let is_read_only = |at: &Path| places.innermost(at.parent()?).map(|what| !what.is_writable());
-    found.repositories.retain(|found| {
-        let within = confinement.writable.iter().any(|root| found.at.starts_with(root));
-        !is_hidden(&found.at)
-            && places.0.get(&found.at).is_none_or(MountContent::is_writable)
-            && !(within && is_read_only(&found.at).unwrap_or(false))
-    });
+    found.repositories.retain(|found| gets_layer(&found.at, &places, &hidden, &confinement.writable));
     survey.repositories = found.repositories;
     for Repository { at, .. } in &survey.repositories {
         places.insert_tree(at, false);
@@ -245,6 +237,16 @@ fn view(
     }
     places.hide_scratch(scratch);
     places
+}
+
+/// Returns true if the repository at `at` gets a layer: one that is read-only or hidden anyway gets none.
+fn gets_layer(at: &Path, places: &MountTable, hidden: &BTreeSet<PathBuf>, writable: &[PathBuf]) -> bool {
+    let is_hidden = hidden.iter().any(|path| at.starts_with(path));
+    let is_below_root = writable.iter().any(|root| at.starts_with(root));
+    let above = at.parent().and_then(|above| places.innermost(above));
+    !is_hidden
+        && places.0.get(at).is_none_or(MountContent::is_writable)
+        && !(is_below_root && above.is_some_and(|what| !what.is_writable()))
 }
 
 impl PlannedCell {

@@ -107,10 +107,8 @@ impl<'a> HunkAligner<'a> {
                 return None;
             }
             let old = &olds[row - 1];
-            let missing = match (strict && old.goes && !old.folded.is_empty(), old.goes) {
-                (true, _) => f64::NEG_INFINITY,
-                (false, _) => -0.3 * old.weight,
-            };
+            let must_match = strict && old.goes && !old.folded.is_empty();
+            let missing = if must_match { f64::NEG_INFINITY } else { -0.3 * old.weight };
             for column in 0..width {
                 let mut choice = (best[(row - 1) * width + column] + missing, AlignStep::Old);
                 if column > 0 {
@@ -139,9 +137,8 @@ impl<'a> HunkAligner<'a> {
             reworded(olds, &mut at);
         }
         let all: f64 = olds.iter().map(|old| old.weight).sum();
-        at.iter()
-            .any(Option::is_some)
-            .then_some((there / all, HunkCandidate { pass: MatchPass::Near, at, doubt: None }))
+        let found = at.iter().any(Option::is_some);
+        found.then_some((there / all, HunkCandidate { pass: MatchPass::Near, at, doubt: None }))
     }
 
     /// Returns the similarity of an old line and a file line. In strict mode a removed line must be equal. An empty

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::word_expander::{WordExpander, printed_output, split_array_words};
 use super::{LONGEST, UnknownExpansion, expand_words};
-use crate::command_analysis::{file_name, literal_text, word_text};
+use crate::command_analysis::{literal_text, word_text};
+use crate::programs::program_name;
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
 /// Maximum number of values kept for one variable.
@@ -115,7 +116,7 @@ impl ScriptVariables {
             return self.positional(args);
         }
         let is = |word: &ScriptWord, wanted: &str| literal_text(word) == Some(wanted);
-        match (file_name(name), args) {
+        match (program_name(name), args) {
             ("set", [first, rest @ ..]) if is(first, "--") => self.positional(rest),
             ("set", [first, ..]) if !word_text(first).starts_with(['-', '+']) => self.positional(args),
             ("printf", [option, variable, rest @ ..]) if is(option, "-v") => {

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::{MAX_WORDS, PolicyRule, RuleSet, RuleSubject};
+use crate::programs::program_name;
 use crate::shell::ScriptWord;
 
 /// A rule that a command matches.
@@ -66,7 +67,7 @@ fn candidates(rules: &RuleSet, words: &[ScriptWord], more: bool) -> Vec<usize> {
     let listed = |first: &str| rules.by_first.get(first).map(Vec::as_slice).unwrap_or_default();
     match words.first() {
         Some(ScriptWord::Literal(program)) if program.contains('/') => {
-            let mut both = [listed(program), listed(last_part(program))].concat();
+            let mut both = [listed(program), listed(program_name(program))].concat();
             both.sort_unstable();
             both.dedup();
             both
@@ -152,9 +153,5 @@ fn fit_exactly(pattern: &[Vec<String>], at: usize, words: &[ScriptWord], more: b
 /// Returns true if `word` is one of `names`. For a program path the last component counts too.
 fn is_one_of(names: &[String], word: &str, at: usize) -> bool {
     let is = |word: &str| names.iter().any(|name| name == word);
-    is(word) || at == 0 && word.contains('/') && is(last_part(word))
-}
-
-fn last_part(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
+    is(word) || at == 0 && word.contains('/') && is(program_name(word))
 }

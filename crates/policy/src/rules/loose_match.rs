@@ -2,6 +2,7 @@
 
 use super::{PolicyRule, RuleDecision, RuleSet, RuleSubject};
 use crate::command_analysis::GIT_VALUED;
+use crate::programs::program_name;
 use crate::shell::ScriptWord;
 
 /// Programs whose operands are all targets, in any order.
@@ -14,11 +15,11 @@ const RUN: &[&str] = &["run", "run-script", "rum", "urn"];
 /// directory. The other words must occur in order, with only options, their values and assignments between them.
 pub(super) fn likely_rules<'a>(rules: &'a RuleSet, words: &[ScriptWord]) -> Vec<&'a PolicyRule> {
     let Some((ScriptWord::Literal(program), rest)) = words.split_first() else { return Vec::new() };
-    let program = last_part(program);
+    let program = program_name(program);
     let is_likely = |rule: &&PolicyRule| match &rule.on {
         RuleSubject::Command { pattern, exact } if rule.decision != RuleDecision::Allow => {
             let Some((names, after)) = pattern.split_first() else { return false };
-            let named = names.iter().any(|name| last_part(name) == program);
+            let named = names.iter().any(|name| program_name(name) == program);
             named
                 && stand_in_order(program, after, rest).is_some_and(|left| !exact || left.iter().all(between))
         }
@@ -75,8 +76,4 @@ fn takes_more(program: &str, word: &ScriptWord) -> bool {
         return GIT_VALUED.contains(&text.as_str());
     }
     text.starts_with('-') && !text.contains('=') && text != "--"
-}
-
-fn last_part(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }

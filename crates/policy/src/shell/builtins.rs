@@ -166,15 +166,7 @@ pub(crate) fn collect_builtin(
             }
             shopt(args)
         }
-        "hash" | "jobs" => {
-            if let [option, path, name] = args
-                && option.known_text() == Some("-p")
-                && walk.aliases.len() < MAX_DEPTH
-            {
-                walk.aliases.push((name.text().to_owned(), path.text().to_owned()));
-            }
-            args.iter().all(|arg| matches!(arg.known_text(), Some(word) if !word.contains(['p', 'x'])))
-        }
+        "hash" | "jobs" => hash(walk, args),
         "wait" => args.iter().all(|arg| match arg.known_text() {
             Some(word) => !word.starts_with('-') || matches!(word, "-n" | "-f"),
             None => walk.require_plain(arg),
@@ -184,6 +176,17 @@ pub(crate) fn collect_builtin(
     if !fine {
         walk.add_doubt(&wrappers::display_text(call), "this built-in may run anything");
     }
+}
+
+/// Records the program that `hash -p PATH NAME` gives a name, and returns true if the options run nothing.
+fn hash(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+    if let [option, path, name] = args
+        && option.known_text() == Some("-p")
+        && walk.aliases.len() < MAX_DEPTH
+    {
+        walk.aliases.push((name.text().to_owned(), path.text().to_owned()));
+    }
+    args.iter().all(|arg| matches!(arg.known_text(), Some(word) if !word.contains(['p', 'x'])))
 }
 
 /// Returns true if some shell reads arguments of this command as arithmetic: zsh and ksh do where bash expects a

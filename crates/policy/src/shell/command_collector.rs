@@ -1,14 +1,13 @@
 //! Walks the syntax tree of a script and collects its commands.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::shell::fork_bomb::CommandRelations;
 use crate::shell::script_parser::{ScriptParser, excerpt};
-use crate::shell::shell_variables::{NUMBERS, changes_commands};
 use crate::shell::syntax_tree::{
     CompoundCommand, ParsedWord, RedirectTarget, ScriptTree, ShellDialect, SimpleCommand, StepConnector,
-    SyntaxNode, ValueKind, VariableFact, WordFindings, WordSpread,
+    SyntaxNode, VariableFact, WordFindings, WordSpread,
 };
 use crate::shell::{
     MAX_COMMANDS, MAX_DEPTH, MAX_SCRIPT, ScriptAnalysis, ScriptCommand, ScriptRedirect, ScriptWord,
@@ -57,8 +56,8 @@ pub(crate) struct CommandCollector {
     /// A login shell runs the user's profile files.
     pub(crate) login: bool,
     /// Variables that may be arrays, and variables declared with an unknown value.
-    arrays: HashSet<String>,
-    declared: Vec<String>,
+    pub(super) arrays: HashSet<String>,
+    pub(super) declared: Vec<String>,
     /// Aliases and their texts.
     pub(crate) aliases: Vec<(String, String)>,
     /// The nesting depth of function definitions.
@@ -327,73 +326,6 @@ impl CommandCollector {
         self.inner(&simple.found, place);
     }
 
-    /// Records an assignment for later commands.
-    pub(crate) fn assign(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
-        self.set_variable(name, word, kind);
-        let set = (name.to_owned(), word.clone());
-        if self.out.assigned.len() < MAX_COMMANDS {
-            self.out.assigned.push(set);
-        } else {
-            self.add_doubt(name, "it sets too many variables");
-        }
-    }
-
-    /// Records an assignment, also one for a single command.
-    pub(crate) fn set_variable(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
-        // The shell evaluates every value assigned to these variables.
-        let evaluated = NUMBERS.contains(&name) && kind != ValueKind::Number;
-        if evaluated || changes_commands(name, word) {
-            self.add_doubt(name, "this variable changes how commands are found or run");
-        }
-        // These variables are read-only.
-        if matches!(name, "UID" | "EUID" | "PPID") {
-            self.note_possible_error();
-        }
-        if matches!(word, ScriptWord::Unknown(text) if text.starts_with('(') && !text.starts_with("((")) {
-            self.note_array(name);
-        }
-        self.facts.push(VariableFact::Set(name.to_owned(), word.clone(), kind));
-    }
-
-    /// Records an assignment that may not take effect.
-    pub(crate) fn set_variable_conditionally(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
-        self.conditionally(|walk| walk.set_variable(name, word, kind));
-    }
-
-    /// Records a possible error, after which the rest of the line does not run.
-    pub(crate) fn note_possible_error(&mut self) {
-        self.facts.push(VariableFact::Fails);
-    }
-
-    /// Records that a variable must have a value of this kind.
-    pub(crate) fn require_kind(&mut self, name: &str, kind: ValueKind) {
-        self.facts.push(VariableFact::Use(name.to_owned(), kind));
-    }
-
-    /// Accepts a word that is known, or consists of variables that must be plain: then it is one word and not an
-    /// option.
-    pub(crate) fn require_plain(&mut self, term: &ParsedWord) -> bool {
-        let Some(names) = &term.names else { return term.kind == ValueKind::Number };
-        for name in names {
-            self.require_kind(name, ValueKind::Plain);
-        }
-        true
-    }
-
-    /// Records that a variable may be an array.
-    pub(crate) fn note_array(&mut self, name: &str) {
-        self.arrays.insert(name.to_owned());
-    }
-
-    /// Records a variable declared with an unknown value, which must not be an array.
-    pub(crate) fn note_declared(&mut self, name: &str) {
-        self.declared.push(name.to_owned());
-    }
-
-    pub(crate) fn note_definition(&mut self, name: &str) {
-        self.out.defined.push(name.to_owned());
-    }
-
     /// Lists a command and collects the commands that it starts.
     pub(crate) fn collect_call(&mut self, call: &CommandCall, place: &CommandContext) {
         let Some(first) = call.words.first() else { return self.add_doubt("", "a command is missing") };
@@ -445,42 +377,6 @@ impl CommandCollector {
         self.out
     }
 
-    /// Checks that each used variable is set before its use, and has the required kind in every assignment.
-    fn check_facts(&mut self) {
-        let facts = std::mem::take(&mut self.facts);
-        let mut worst: HashMap<&str, ValueKind> = HashMap::new();
-        for fact in &facts {
-            if let VariableFact::Set(name, _, kind) = fact {
-                let entry = worst.entry(name).or_insert(*kind);
-                *entry = (*entry).max(*kind);
-            }
-        }
-        let mut set: Vec<&str> = NUMBERS.to_vec();
-        let mut begun = Vec::new();
-        // After an error on its line a command does not run, and its assignments do not take effect.
-        let fails = facts.iter().any(|fact| matches!(fact, VariableFact::Fails));
-        for fact in &facts {
-            match fact {
-                VariableFact::Set(name, ..) => set.push(name),
-                VariableFact::Use(name, wanted) => {
-                    let worst = worst.get(name.as_str()).copied().unwrap_or(ValueKind::Number);
-                    if fails || !set.contains(&name.as_str()) || worst > *wanted {
-                        self.add_doubt(name, "the value of this variable might run a command");
-                    }
-                }
-                VariableFact::Perhaps => begun.push(set.len()),
-                VariableFact::End => set.truncate(begun.pop().unwrap_or(NUMBERS.len())),
-                VariableFact::Fails => {}
-            }
-        }
-        self.facts = facts;
-        for name in std::mem::take(&mut self.declared) {
-            if self.arrays.contains(&name) {
-                self.add_doubt(&name, "the value of this variable might run a command");
-            }
-        }
-    }
-
     /// Marks the commands of a function as fed if a call of the function is.
     fn feed_functions(&mut self) {
         // ends: each round but the last feeds another function
@@ -501,11 +397,6 @@ impl CommandCollector {
             }
         }
     }
-}
-
-/// Returns the last component of a path.
-pub(crate) fn file_name(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
 }
 
 /// Returns true if a word may become several unknown words.

@@ -33,6 +33,7 @@ mod special_wrappers;
 mod syntax_tree;
 mod test_builtin;
 mod variable_builtins;
+mod variable_facts;
 mod word_parser;
 mod wrapper_options;
 mod wrapper_table;

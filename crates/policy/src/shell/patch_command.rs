@@ -1,6 +1,6 @@
 //! Finds the patch in a command that only applies a patch.
 
-use crate::shell::command_collector::file_name;
+use crate::programs::program_name;
 use crate::shell::script_parser::ScriptParser;
 use crate::shell::syntax_tree::{
     ParsedWord, ScriptTree, ShellDialect, SimpleCommand, StepConnector, SyntaxNode,
@@ -28,12 +28,13 @@ pub fn find_patch(argv: &[String]) -> Option<PatchCommand> {
             Some(PatchCommand { directory: None, text: text.clone() })
         }
         [shell, flag, script]
-            if SHELLS.contains(&file_name(shell)) && matches!(flag.as_str(), "-c" | "-lc") =>
+            if SHELLS.contains(&program_name(shell)) && matches!(flag.as_str(), "-c" | "-lc") =>
         {
             if script.len() > MAX_SCRIPT || script.contains(['\0', '\u{1}', '\u{7f}']) {
                 return None;
             }
-            let dialect = if file_name(shell) == "bash" { ShellDialect::Bash } else { ShellDialect::Plain };
+            let dialect =
+                if program_name(shell) == "bash" { ShellDialect::Bash } else { ShellDialect::Plain };
             let mut reader = ScriptParser::new(script, dialect, 0);
             let script = reader.parse_script().ok().filter(|_| reader.doubts.is_empty())?;
             in_script(&script)

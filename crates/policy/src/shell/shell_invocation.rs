@@ -1,7 +1,8 @@
 //! Collects the commands of shells that are given a script as an argument.
 
+use crate::programs::program_name;
 use crate::shell::builtins::{are_harmless_letters, is_harmless_option};
-use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy, file_name};
+use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy};
 use crate::shell::syntax_tree::{ParsedWord, ShellDialect, ValueKind};
 use crate::shell::{ScriptRedirect, ScriptWord};
 
@@ -58,7 +59,7 @@ pub(crate) fn collect_shell_script(
         return Some(());
     };
     let script = args.get(start.rest)?;
-    let shell = call.words[0].known_text().map_or(name, file_name);
+    let shell = call.words[0].known_text().map_or(name, program_name);
     let by = format!("{shell} {flag}");
     let Some(known) = script.known_text() else {
         // `xargs` and `find` replace only the placeholder; the rest of the script stays as it is.

@@ -1,6 +1,7 @@
 //! Finds the command in the arguments of wrapper programs.
 
-use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy, file_name};
+use crate::programs::program_name;
+use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy};
 use crate::shell::syntax_tree::{ParsedWord, ValueKind};
 use crate::shell::wrapper_options::{OptionTable, parse_options};
 use crate::shell::wrapper_table::{ROWS, WithoutCommand, WrapperRow};
@@ -64,7 +65,7 @@ pub(crate) fn collect_wrapped(
     call: &CommandCall,
     place: &CommandContext,
 ) {
-    let name = file_name(name);
+    let name = program_name(name);
     let fine = match name {
         "env" => env(walk, call, place),
         "sudo" => sudo(walk, call, place),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use toolgate::rules::NewRule;
 use toolgate::shell::ScriptWord;
-use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, Effect, ReviewDecision};
+use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, CommandLine, Effect, ReviewDecision};
 
 use crate::approve::{approval_choices, command_classes, confinement_summary, shell_script};
 
@@ -127,20 +127,19 @@ pub(crate) fn question_json(call: &CallId, question: &ApprovalQuestion) -> Value
     line
 }
 
+/// Returns the script of a shell command line, or its words quoted for a shell.
+fn command_text(line: &CommandLine) -> String {
+    let quoted = |word: &String| ScriptWord::Literal(word.clone()).to_string();
+    let words = || line.argv.iter().map(quoted).collect::<Vec<_>>().join(" ");
+    shell_script(line).map_or_else(words, str::to_owned)
+}
+
 fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
     let run = question.intent.effects.iter().find_map(|effect| match effect {
         Effect::Exec(line) => Some(line),
         _ => None,
     });
-    let command = run.map(|line| match shell_script(line) {
-        Some(script) => script.to_owned(),
-        None => line
-            .argv
-            .iter()
-            .map(|word| ScriptWord::Literal(word.clone()).to_string())
-            .collect::<Vec<_>>()
-            .join(" "),
-    });
+    let command = run.map(command_text);
     let typed = question.intent.effects.iter().find_map(|effect| match effect {
         Effect::Type(typing) => Some(json!({ "into": typing.into, "text": typing.text })),
         _ => None,

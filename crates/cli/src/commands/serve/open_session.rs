@@ -28,7 +28,7 @@ use crate::compose::{ComposedTools, compose_in_dirs};
 use crate::config::{
     ApprovalMode, Config, SandboxMode, ServerSetting, ServerTable, SettingSource, SourcedValue,
 };
-use crate::session::choose_model::{self, ModelLocation};
+use crate::session::choose_model::{self, ChosenModel, ModelLocation};
 use crate::session::subagents::SubagentSessions;
 use crate::session::{self, AssembledSession, SessionSpec, WorktreePool};
 
@@ -117,13 +117,7 @@ fn live(
         .with_observer(Arc::clone(&deltas) as Arc<dyn CallObserver>)
         .with_approver(Arc::clone(&asks) as Arc<dyn Approver>);
     let model = start.model.as_ref().map(|model| chosen(model, &composed)).transpose()?;
-    let about = SessionFacts {
-        id: id.as_str().to_owned(),
-        cwd: composed.cwd().display().to_string(),
-        sandbox: composed.sandbox_name().to_owned(),
-        approval: composed.approval_name().to_owned(),
-        model: model.as_ref().map(|model| model.name.clone()),
-    };
+    let about = session_facts(&id, &composed, model.as_ref());
     let nursery = model.as_ref().filter(|_| start.agents).map(|chosen| {
         let approver = Arc::clone(&asks) as Arc<dyn Approver>;
         nursery(hall, &start, chosen.clone(), (approver, Arc::clone(&dynamic) as Arc<dyn ToolSource>))
@@ -162,6 +156,16 @@ fn live(
         calls,
         processes,
     }))
+}
+
+fn session_facts(id: &SessionId, composed: &ComposedTools, model: Option<&ChosenModel>) -> SessionFacts {
+    SessionFacts {
+        id: id.as_str().to_owned(),
+        cwd: composed.cwd().display().to_string(),
+        sandbox: composed.sandbox_name().to_owned(),
+        approval: composed.approval_name().to_owned(),
+        model: model.map(|model| model.name.clone()),
+    }
 }
 
 /// Creates the factory of subagent sessions.

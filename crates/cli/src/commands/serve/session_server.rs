@@ -208,6 +208,7 @@ impl SessionServer {
         guest: InitializedPeer,
         cancel: toolgate::CancellationToken,
     ) -> Result<Value, RpcFault> {
+        use ClientCall as Call;
         /// Answers a method with the result of a session.
         macro_rules! at {
             ($method:ident, $params:ident, $live:ident => $given:expr) => {{
@@ -216,64 +217,62 @@ impl SessionServer {
             }};
         }
         match call {
-            ClientCall::Initialize(_) => {
-                Err(RpcErrorCode::Initialize.fault("`initialize` was called before"))
-            }
-            ClientCall::SessionStart(start) => {
+            Call::Initialize(_) => Err(RpcErrorCode::Initialize.fault("`initialize` was called before")),
+            Call::SessionStart(start) => {
                 encode_result::<method::SessionStart>(self.start(&guest, start).await)
             }
-            ClientCall::SessionAttach(attach) => {
+            Call::SessionAttach(attach) => {
                 encode_result::<method::SessionAttach>(self.attach(&guest, attach).await)
             }
-            ClientCall::SessionDetach(which) => {
+            Call::SessionDetach(which) => {
                 at!(SessionDetach, which, live => Ok(live.detach(&guest.peer)))
             }
-            ClientCall::SessionPrompt(prompt) => {
+            Call::SessionPrompt(prompt) => {
                 at!(SessionPrompt, prompt, live => live.prompt(&prompt).await)
             }
-            ClientCall::SessionInterrupt(which) => at!(SessionInterrupt, which, live => Ok(live.interrupt())),
-            ClientCall::SessionList(wanted) => encode_result::<method::SessionList>(self.list(wanted)),
-            ClientCall::SessionClose(which) => {
+            Call::SessionInterrupt(which) => at!(SessionInterrupt, which, live => Ok(live.interrupt())),
+            Call::SessionList(wanted) => encode_result::<method::SessionList>(self.list(wanted)),
+            Call::SessionClose(which) => {
                 encode_result::<method::SessionClose>(self.end(&which.session_id).await)
             }
-            ClientCall::ToolList(which) => at!(ToolList, which, live => Ok(live.list_tools())),
-            ClientCall::ToolCall(call) => {
+            Call::ToolList(which) => at!(ToolList, which, live => Ok(live.list_tools())),
+            Call::ToolCall(call) => {
                 at!(ToolCall, call, live => live.call_tool(call, &guest.peer, cancel).await)
             }
-            ClientCall::ToolRegister(new) => {
+            Call::ToolRegister(new) => {
                 at!(ToolRegister, new, live => live.register(&guest.peer, &new.tools))
             }
-            ClientCall::ToolUnregister(old) => {
+            Call::ToolUnregister(old) => {
                 at!(ToolUnregister, old, live => Ok(live.unregister(&old.names)))
             }
-            ClientCall::ProcessStart(start) => {
+            Call::ProcessStart(start) => {
                 at!(ProcessStart, start, live => live.start_process(&start, cancel).await)
             }
-            ClientCall::ProcessRead(read) => {
+            Call::ProcessRead(read) => {
                 at!(ProcessRead, read, live => live.read_process(&read, cancel).await)
             }
-            ClientCall::ProcessWrite(write) => {
+            Call::ProcessWrite(write) => {
                 at!(ProcessWrite, write, live => live.write_process(&write, cancel).await)
             }
-            ClientCall::ProcessResize(resize) => {
+            Call::ProcessResize(resize) => {
                 at!(ProcessResize, resize, live => live.resize_process(&resize))
             }
-            ClientCall::ProcessSignal(signal) => {
+            Call::ProcessSignal(signal) => {
                 at!(ProcessSignal, signal, live => live.signal_process(&signal))
             }
-            ClientCall::ProcessKill(which) => {
+            Call::ProcessKill(which) => {
                 at!(ProcessKill, which, live => live.kill_process(which.process_id))
             }
-            ClientCall::FsRead(read) => at!(FsRead, read, live => live.fs_read(&read, cancel).await),
-            ClientCall::FsWrite(write) => at!(FsWrite, write, live => live.fs_write(&write, cancel).await),
-            ClientCall::FsList(list) => at!(FsList, list, live => live.fs_list(&list, cancel).await),
-            ClientCall::FsSearch(search) => {
+            Call::FsRead(read) => at!(FsRead, read, live => live.fs_read(&read, cancel).await),
+            Call::FsWrite(write) => at!(FsWrite, write, live => live.fs_write(&write, cancel).await),
+            Call::FsList(list) => at!(FsList, list, live => live.fs_list(&list, cancel).await),
+            Call::FsSearch(search) => {
                 at!(FsSearch, search, live => live.fs_search(&search, cancel).await)
             }
-            ClientCall::PatchApply(patch) => {
+            Call::PatchApply(patch) => {
                 at!(PatchApply, patch, live => live.apply_patch(patch, &guest.peer, cancel).await)
             }
-            ClientCall::PolicyExplain(wanted) => {
+            Call::PolicyExplain(wanted) => {
                 at!(PolicyExplain, wanted, live => live.explain_policy(&wanted))
             }
         }
