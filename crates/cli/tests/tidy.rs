@@ -5,14 +5,14 @@
     reason = "tests may unwrap, and this one reads the checkout"
 )]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const FILE_LINES: usize = 500;
 const FUNCTION_LINES: usize = 60;
-const BANNED_ENDINGS: &[&str] =
-    &["Manager", "Helper", "Util", "Utils", "Common", "Base", "Data", "Info", "Context"];
+/// Conventions: each tool and each command has a type of this name.
+const SHARED_TYPE_NAMES: &[&str] = &["Args"];
 
 fn root() -> PathBuf {
     fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap()
@@ -123,7 +123,7 @@ fn no_debug_leftovers_or_forbidden_attributes() {
 }
 
 #[test]
-fn unsafe_code_is_confined_to_listed_files() {
+fn unsafe_blocks_are_in_listed_files() {
     let is_unsafe =
         |text: &str| text.contains(concat!("unsafe", " {")) || text.contains(concat!("unsafe", "_code"));
     let found = sources().into_iter().filter(|(_, text)| is_unsafe(text)).map(|(path, _)| path);
@@ -135,23 +135,33 @@ fn unsafe_code_is_confined_to_listed_files() {
 }
 
 #[test]
-fn type_names_have_no_vague_endings() {
-    let mut found = Vec::new();
+fn type_names_are_unique() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (path, text) in sources() {
-        for line in text.lines() {
-            let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-            for pair in words.windows(2) {
-                let defines = ["struct", "enum", "trait"].contains(&pair[0]);
-                if defines
-                    && BANNED_ENDINGS.iter().any(|ending| pair[1].ends_with(ending))
-                    && !line.contains("//")
-                {
-                    found.push(format!("{}: {}", path.display(), pair[1]));
-                }
-            }
+        for (number, line) in text.lines().enumerate() {
+            let Some(name) = defined_type(line) else { continue };
+            places.entry(name.to_owned()).or_default().push(format!("{}:{}", path.display(), number + 1));
         }
     }
-    none("names that say nothing", &found);
+    assert!(places.len() > 1000, "found {} types", places.len());
+    let shared =
+        places.iter().filter(|(name, at)| at.len() > 1 && !SHARED_TYPE_NAMES.contains(&name.as_str()));
+    let shared: Vec<String> = shared.map(|(name, at)| format!("{name}: {}", at.join(", "))).collect();
+    none("type names that are used twice", &shared);
+}
+
+/// Returns the name of the type that `line` defines. An associated type is none of its own.
+fn defined_type(line: &str) -> Option<&str> {
+    let code = line.trim_start();
+    let code = code.strip_prefix("pub ").unwrap_or(code);
+    let code = match code.strip_prefix("pub(") {
+        Some(scoped) => scoped.split_once(") ")?.1,
+        None => code,
+    };
+    let (kind, rest) = code.split_once(' ')?;
+    let is_type = ["struct", "enum", "trait", "union"].contains(&kind) || kind == "type" && code == line;
+    let name = rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()?;
+    (is_type && name.starts_with(char::is_uppercase)).then_some(name)
 }
 
 #[test]
