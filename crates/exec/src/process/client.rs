@@ -140,16 +140,9 @@ impl Spawner {
                     let enforced = cell.as_ref().map(|cell| cell.enforcement.clone());
                     let enforcement = enforced.unwrap_or_else(|| unconfined_enforcement(permit));
                     let spawner = self.clone();
-                    return Ok(RunningProcess {
-                        talk,
-                        pipes,
-                        spawner,
-                        cell,
-                        enforcement,
-                        layers,
-                        names,
-                        watch,
-                    });
+                    let run =
+                        RunningProcess { talk, pipes, spawner, cell, enforcement, layers, names, watch };
+                    return Ok(run);
                 }
                 Err(error) if tries == TRIES => {
                     if let Some(cell) = &cell {

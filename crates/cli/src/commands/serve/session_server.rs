@@ -224,12 +224,8 @@ impl SessionServer {
             Call::SessionAttach(attach) => {
                 encode_result::<method::SessionAttach>(self.attach(&guest, attach).await)
             }
-            Call::SessionDetach(which) => {
-                at!(SessionDetach, which, live => Ok(live.detach(&guest.peer)))
-            }
-            Call::SessionPrompt(prompt) => {
-                at!(SessionPrompt, prompt, live => live.prompt(&prompt).await)
-            }
+            Call::SessionDetach(which) => at!(SessionDetach, which, live => Ok(live.detach(&guest.peer))),
+            Call::SessionPrompt(prompt) => at!(SessionPrompt, prompt, live => live.prompt(&prompt).await),
             Call::SessionInterrupt(which) => at!(SessionInterrupt, which, live => Ok(live.interrupt())),
             Call::SessionList(wanted) => encode_result::<method::SessionList>(self.list(wanted)),
             Call::SessionClose(which) => {
@@ -239,42 +235,26 @@ impl SessionServer {
             Call::ToolCall(call) => {
                 at!(ToolCall, call, live => live.call_tool(call, &guest.peer, cancel).await)
             }
-            Call::ToolRegister(new) => {
-                at!(ToolRegister, new, live => live.register(&guest.peer, &new.tools))
-            }
-            Call::ToolUnregister(old) => {
-                at!(ToolUnregister, old, live => Ok(live.unregister(&old.names)))
-            }
+            Call::ToolRegister(new) => at!(ToolRegister, new, live => live.register(&guest.peer, &new.tools)),
+            Call::ToolUnregister(old) => at!(ToolUnregister, old, live => Ok(live.unregister(&old.names))),
             Call::ProcessStart(start) => {
                 at!(ProcessStart, start, live => live.start_process(&start, cancel).await)
             }
-            Call::ProcessRead(read) => {
-                at!(ProcessRead, read, live => live.read_process(&read, cancel).await)
-            }
+            Call::ProcessRead(read) => at!(ProcessRead, read, live => live.read_process(&read, cancel).await),
             Call::ProcessWrite(write) => {
                 at!(ProcessWrite, write, live => live.write_process(&write, cancel).await)
             }
-            Call::ProcessResize(resize) => {
-                at!(ProcessResize, resize, live => live.resize_process(&resize))
-            }
-            Call::ProcessSignal(signal) => {
-                at!(ProcessSignal, signal, live => live.signal_process(&signal))
-            }
-            Call::ProcessKill(which) => {
-                at!(ProcessKill, which, live => live.kill_process(which.process_id))
-            }
+            Call::ProcessResize(resize) => at!(ProcessResize, resize, live => live.resize_process(&resize)),
+            Call::ProcessSignal(signal) => at!(ProcessSignal, signal, live => live.signal_process(&signal)),
+            Call::ProcessKill(which) => at!(ProcessKill, which, live => live.kill_process(which.process_id)),
             Call::FsRead(read) => at!(FsRead, read, live => live.fs_read(&read, cancel).await),
             Call::FsWrite(write) => at!(FsWrite, write, live => live.fs_write(&write, cancel).await),
             Call::FsList(list) => at!(FsList, list, live => live.fs_list(&list, cancel).await),
-            Call::FsSearch(search) => {
-                at!(FsSearch, search, live => live.fs_search(&search, cancel).await)
-            }
+            Call::FsSearch(search) => at!(FsSearch, search, live => live.fs_search(&search, cancel).await),
             Call::PatchApply(patch) => {
                 at!(PatchApply, patch, live => live.apply_patch(patch, &guest.peer, cancel).await)
             }
-            Call::PolicyExplain(wanted) => {
-                at!(PolicyExplain, wanted, live => live.explain_policy(&wanted))
-            }
+            Call::PolicyExplain(wanted) => at!(PolicyExplain, wanted, live => live.explain_policy(&wanted)),
         }
     }
 }
