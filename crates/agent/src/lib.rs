@@ -1,8 +1,8 @@
 //! The agent loop: a model streams calls, tools run while it streams, and answers go back until it is done.
 //!
-//! A [`AgentSession`] is one conversation. [`AgentSession::prompt`] runs one turn: requests to a [`ModelBackend`], calls through the
+//! An [`AgentSession`] is one conversation. [`AgentSession::prompt`] runs one turn: requests to a [`ModelBackend`], calls through the
 //! engine's runtime, every step in the journal before it has an effect. A [`SessionObserver`] observes the turn as it happens.
-//! A model is an [`ModelEndpoint`] behind a URL, in any of three dialects, or a [`ScriptedBackend`].
+//! A model is a [`ModelEndpoint`] behind a URL, in any of three dialects, or a [`ScriptedBackend`].
 
 mod agent_fault;
 mod agents;

@@ -97,7 +97,7 @@ fn place(base: &str, dialect: Dialect) -> Result<Url, String> {
     Ok(join_path(&url, dialect.endpoint_path()))
 }
 
-/// Converts the HTTP date of a `RetryAdvice-After` header to seconds; returns other values unchanged.
+/// Converts the HTTP date of a `Retry-After` header to seconds; returns other values unchanged.
 fn in_seconds(after: &str, now: SystemTime) -> String {
     match httpdate::parse_http_date(after.trim()) {
         Ok(until) => until.duration_since(now).unwrap_or_default().as_secs().to_string(),

@@ -36,7 +36,7 @@ pub use parse::{PatchSyntaxError, PatchTextFormat, parse, parse_as};
 pub use plan::{FileChange, FileContent, PatchPlan};
 pub use repair::RepairKind;
 
-/// The grammar of `*** Begin ParsedPatch` in Lark, for providers that constrain a model's output to a grammar.
+/// The grammar of `*** Begin Patch` in Lark, for providers that constrain a model's output to a grammar.
 pub const GRAMMAR: &str = include_str!("../grammar/envelope.lark");
 
 #[cfg(doctest)]

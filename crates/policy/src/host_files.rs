@@ -2,7 +2,7 @@
 //! editors, agents, shells and git obey, and code that such configuration runs.
 //!
 //! The names are listed in `host_names` and `home_names`. Commands get the configuration read-only, file tools ask
-//! before changing it, and replies name changed code. [`MachineLookup`](crate::Machine) finds files that only git's
+//! before changing it, and replies name changed code. [`MachineLookup`](crate::MachineLookup) finds files that only git's
 //! configuration names.
 
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0 in both directions over a pipe, a socket or a WebSocket: message types, transports and connections.
 //!
 //! [`protocol`] has the message types, [`ClientCall`] every client method with its types, and `openrpc` generates their
-//! description. [`serve_connection`] runs one connection: it reads within limits, calls a [`RpcHost`] for the answers, and writes
+//! description. [`serve_connection`] runs one connection: it reads within limits, calls an [`RpcHost`] for the answers, and writes
 //! them. A [`Peer`] is the program at the other end, which also receives notifications and requests. This crate knows
 //! no sessions: the hosts in the product are `toolgate serve` and `toolgate acp`.
 

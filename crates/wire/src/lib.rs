@@ -21,7 +21,7 @@
 //!
 //! For a whole conversation: [`Dialect::request_body`] writes the request body. A [`StreamDecoder`] decodes the response and
 //! keeps it as [`AssistantTurn`]. [`Dialect::assistant_turn`] and [`Dialect::turn_replies`] write the items that the next request adds. Every
-//! item is serialised once, as an [`SerializedItem`].
+//! item is serialised once, as a [`SerializedItem`].
 //!
 //! ```
 //! use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 /// Change files as a patch says: all of it, or nothing
 ///
-/// Understands what models write: `*** Begin PatchArgs`, git diffs, search and replace as JSON, whole files as JSON; and what git,
+/// Understands what models write: `*** Begin Patch`, git diffs, search and replace as JSON, whole files as JSON; and what git,
 /// diff, svn and hg do. Where
 /// lines of the patch and of the file differ in blanks, indentation or quotes, it still lands if there is only one place
 /// for it; if there are two, or none, nothing is changed and the answer says what stands there.
@@ -72,7 +72,7 @@ pub(crate) struct DiffArgs {
 pub(crate) enum PatchFormat {
     /// Whatever it looks like
     Auto,
-    /// `*** Begin PatchArgs`
+    /// `*** Begin Patch`
     Envelope,
     /// A git or unified diff
     Unified,

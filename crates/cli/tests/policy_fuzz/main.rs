@@ -85,7 +85,7 @@ fn the_sandbox_does_what_its_model_says() {
 #[test]
 fn regression_cases_hold() {
     if driver::python_interpreter().is_none() {
-        testkit::not_run("what_was_found_stays_mended", "there is no python3 for everybody");
+        testkit::not_run("regression_cases_hold", "there is no python3 for everybody");
         return;
     }
     let _copy = driver::world_runnable_copy();
@@ -150,7 +150,7 @@ fn can_be_nobody() -> bool {
 fn with_place<T>(place: &Path, what: impl FnOnce(&Path) -> T) -> T {
     // Both tests run concurrently.
     let thread = std::thread::current();
-    let name = if thread.name().is_some_and(|name| name.contains("mended")) { "found" } else { "fuzz" };
+    let name = if thread.name().is_some_and(|name| name.contains("regression")) { "found" } else { "fuzz" };
     let own = place.join(format!("policy-{name}-{}", std::process::id()));
     let _not_there = fs::remove_dir_all(&own);
     fs::create_dir(&own).unwrap();

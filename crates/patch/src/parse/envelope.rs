@@ -1,4 +1,4 @@
-//! Parses `*** Begin ParsedPatch` to `*** End ParsedPatch`, the format that models are trained on.
+//! Parses `*** Begin Patch` to `*** End Patch`, the format that models are trained on.
 
 use std::mem;
 

@@ -1,4 +1,4 @@
-//! Splits a text into words like Python's `shlex.split_words`: quotes and escapes, but no other shell syntax.
+//! Splits a text into words like Python's `shlex.split`: quotes and escapes, but no other shell syntax.
 
 /// Splits `text` into words; `None` if a quote is not closed.
 pub(super) fn split_words(text: &str) -> Option<Vec<String>> {
