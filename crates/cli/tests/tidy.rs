@@ -218,24 +218,84 @@ fn pages_name_only_what_exists() {
 
 #[test]
 fn follow_a_call_names_what_is_in_the_files() {
-    let mut wrong = Vec::new();
-    let mut steps = 0;
-    for line in read("docs/follow-a-call.md").lines().filter(|line| line.contains("crates/")) {
+    let page = read("docs/follow-a-call.md");
+    let all: String = sources().into_iter().map(|(_, text)| text).collect();
+    let defines = |text: &str, name: &str| {
+        let kinds = ["fn", "struct", "trait", "enum", "mod"];
+        kinds.iter().any(|kind| {
+            let definition = format!("{kind} {name}");
+            let mut found = text.split(&definition).skip(1);
+            found.any(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_'))
+        })
+    };
+    let (mut wrong, mut rows) = (Vec::new(), 0);
+    for line in page.lines() {
         let words: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
-        let [file, name, ..] = words[..] else { panic!("{line}") };
-        let text = read(file);
-        for part in name.split("::") {
-            if !["fn ", "struct ", "trait ", "enum "]
-                .iter()
-                .any(|kind| text.contains(&format!("{kind}{part}")))
-            {
-                wrong.push(format!("{file} has no `{part}`"));
+        let file = words.first().filter(|word| line.starts_with('|') && word.starts_with("crates/"));
+        let text = file.map_or_else(|| all.clone(), read);
+        rows += usize::from(file.is_some());
+        // In a row with a file the second cell of names belongs to it; anywhere else a name is a type or a path.
+        let names = words.iter().filter(|word| match file {
+            Some(file) => *word != file && line.contains(&format!("| `{word}`")) || is_type_name(word),
+            None => is_type_name(word),
+        });
+        for name in names.flat_map(|name| name.split("::")) {
+            let there = if is_type_name(name) { &all } else { &text };
+            if !defines(there, name) {
+                wrong.push(format!("{}: no `{name}`", file.unwrap_or(&"sources")));
             }
         }
-        steps += 1;
     }
     none("follow-a-call.md names what is not in the file", &wrong);
-    assert_eq!(steps, 13);
+    assert!(rows > 30, "{rows} rows with files");
+}
+
+/// Returns true for `Type` and `Type::function`.
+fn is_type_name(word: &str) -> bool {
+    word.starts_with(char::is_uppercase)
+        && word.chars().any(char::is_lowercase)
+        && word.chars().all(|letter| letter.is_alphanumeric() || letter == ':' || letter == '_')
+}
+
+#[test]
+fn architecture_has_the_first_line_of_every_module() {
+    const WIDTH: usize = 110;
+    let mut rows = Vec::new();
+    for (path, text) in sources().iter().filter(|(path, _)| is_production(path)) {
+        let is_folder = path.ends_with("mod.rs") || root().join(path.with_extension("")).is_dir();
+        if !is_folder || path.ends_with("src/lib.rs") || path.ends_with("src/main.rs") {
+            continue;
+        }
+        let module =
+            if path.ends_with("mod.rs") { path.parent().unwrap() } else { &*path.with_extension("") };
+        let module = module.strip_prefix("crates").unwrap().display().to_string().replacen("/src/", "` `", 1);
+        let first = text.lines().next().unwrap().trim_start_matches("//! ");
+        let sentence = first.split(". ").next().unwrap().trim_end_matches('.');
+        let room = WIDTH - format!("| `{module}` |  |").chars().count();
+        rows.push(format!("| `{module}` | {} |", cut_at_comma(sentence, room)));
+    }
+    rows.sort();
+    let table = format!("| module | first line |\n|---|---|\n{}\n", rows.join("\n"));
+    let page = read("ARCHITECTURE.md");
+    let (before, rest) = page.split_once("<!-- modules -->\n").unwrap();
+    let (shown, after) = rest.split_once("<!-- end of modules -->").unwrap();
+    if std::env::var_os("TOOLGATE_BLESS").is_some() {
+        let page = format!("{before}<!-- modules -->\n{table}<!-- end of modules -->{after}");
+        fs::write(root().join("ARCHITECTURE.md"), page).unwrap();
+    } else {
+        assert_eq!(shown, table, "TOOLGATE_BLESS=1 cargo test --test tidy writes it");
+    }
+    let wide: Vec<String> =
+        page.lines().filter(|line| line.chars().count() > WIDTH).map(str::to_owned).collect();
+    none("lines of ARCHITECTURE.md over 110 columns", &wide);
+    assert!(page.lines().count() <= 150, "ARCHITECTURE.md has {} lines", page.lines().count());
+}
+
+/// Cuts a sentence at the last comma, colon or semicolon that fits `room`.
+fn cut_at_comma(sentence: &str, room: usize) -> &str {
+    let mut ends = sentence.match_indices([',', ':', ';']).map(|(at, _)| at).chain([sentence.len()]);
+    let fits = ends.by_ref().filter(|end| sentence[..*end].chars().count() <= room).last();
+    &sentence[..fits.unwrap_or_else(|| panic!("a shorter first line, please: {sentence}"))]
 }
 
 #[test]

@@ -82,15 +82,26 @@ impl ToolOrchestrator {
         let verdict = self.gate.decide_with_hook(course.tool, intent, course.asks.clone());
         course.tells(|| self.judged(&verdict));
         let mut permit = match verdict {
-            Verdict::Allow(permit) => permit,
-            Verdict::Forbid(denial) => return Err(ToolError::Forbidden(denial)),
-            Verdict::Ask(question) => self.ask(*question, &course).await?,
+            Verdict::Allow(permit) => {
+                tracing::debug!(verdict = "allow", "the gate decided");
+                permit
+            }
+            Verdict::Forbid(denial) => {
+                tracing::debug!(verdict = "forbid", "the gate decided");
+                return Err(ToolError::Forbidden(denial));
+            }
+            Verdict::Ask(question) => {
+                tracing::debug!(verdict = "ask", "the gate decided");
+                self.ask(*question, &course).await?
+            }
         };
         let (mut given, mut number) = (Vec::new(), 0);
         // ends: each round gives something that was not given before, and the gate counts the rounds
         loop {
             number += 1;
-            course.tells(|| CallEvent::Attempted { number, sandbox: permit.sandbox().as_str() });
+            let sandbox = permit.sandbox().as_str();
+            tracing::debug!(number, sandbox, "runs the tool with its permit");
+            course.tells(|| CallEvent::Attempted { number, sandbox });
             let outcome = course.attempt(&permit).await;
             let (told_of, guessed) = match &outcome {
                 Ok(output) if course.may_want_more(output) => {

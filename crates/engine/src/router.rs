@@ -179,9 +179,9 @@ impl ToolRouter {
             Some(Err(fault)) => (call, Some(fault)),
         };
         shared.observers.notify(&call.id, &CallEvent::Queued { tool: call.name.clone() });
-        let entry = misnamed.map_or_else(|| shared.enter(&call), Err);
         // Names and ids come from a model: as values they cannot forge a log line.
         let span = tracing::info_span!("execute_tool", gen_ai.tool.name = ?call.name, gen_ai.tool.call.id = ?call.id.as_str());
+        let entry = span.in_scope(|| misnamed.map_or_else(|| shared.enter(&call), Err));
         async move {
             // The last safety net: code outside the tool is ours or the embedder's, and may panic too.
             let answering = AssertUnwindSafe(shared.answer(&call, entry, cancel, &watch));
@@ -265,9 +265,15 @@ impl RouterState {
         };
         let lane = catch_unwind(AssertUnwindSafe(|| tool.lane()));
         let lane = lane.map_err(|_| ToolError::Crashed { tool: call.name.clone() })?;
+        tracing::debug!(tool = tool.spec().name(), "found the tool");
         let plan = self.plan(call, tool.as_ref());
+        if let Ok(plan) = &plan {
+            let effects = plan.attempt.intent().effects.len();
+            tracing::debug!(effects, "parsed the arguments and stated the intent");
+        }
         let beside = plan.as_ref().is_ok_and(|plan| is_read_only_command(plan.attempt.intent()));
         let lane = if beside { Lane::Shared } else { lane };
+        tracing::debug!(?lane, "joined the lane queue");
         Ok((ToolLookup::Found(tool, plan), self.lanes.enter(lane)))
     }
 
@@ -357,6 +363,7 @@ impl RouterState {
         if cancel.is_cancelled() {
             return Err(ToolError::Cancelled { after: arrived.elapsed() });
         }
+        tracing::debug!("left the lane queue");
         self.observers.notify(&call.id, &CallEvent::Started);
         let observers = &self.observers;
         let seen = PlannedCall { tool: &name, call: told, intent: attempt.intent(), place: &self.place };

@@ -136,6 +136,7 @@ impl PatchPlan {
                 faults: vec![PatchFault { path: String::new(), line: 0, what, detail: None }],
             });
         }
+        tracing::debug!(changes = changes.len(), "planned the changes of a patch");
         Ok(Self { changes, already })
     }
 

@@ -43,7 +43,9 @@ impl ConfinedFs {
     /// Links are followed as long as they end beneath the roots. Nothing is opened, so a FIFO does not block.
     pub fn lookup(&self, path: &Path) -> Result<FileHandle, FsError> {
         self.permit.may_read(path)?;
-        self.try_lookup(path).map_err(|trouble| explain_failure::explain_failure(self, path, trouble))
+        let found = self.try_lookup(path);
+        tracing::debug!(?path, found = found.is_ok(), "looked up a path beneath its root");
+        found.map_err(|trouble| explain_failure::explain_failure(self, path, trouble))
     }
 
     /// Looks up `path` without checking that the call stated it, and without explaining a failure. [`explain`] uses

@@ -137,6 +137,7 @@ impl Spawner {
             };
             match sent {
                 Ok(()) => {
+                    tracing::debug!(confined = cell.is_some(), "sent the order to a supervisor");
                     let enforced = cell.as_ref().map(|cell| cell.enforcement.clone());
                     let enforcement = enforced.unwrap_or_else(|| unconfined_enforcement(permit));
                     let spawner = self.clone();

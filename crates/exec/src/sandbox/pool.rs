@@ -83,7 +83,12 @@ impl BorrowedLayer {
 
     /// Lands the changes after the run. The layer was unmounted if it was `touched`.
     pub(crate) fn finish(self, touched: bool) -> LandedChanges {
-        if touched { self.layer.finish() } else { LandedChanges::default() }
+        if !touched {
+            return LandedChanges::default();
+        }
+        let landed = self.layer.finish();
+        tracing::debug!("landed the safe changes of a git directory");
+        landed
     }
 }
 
@@ -110,6 +115,7 @@ impl CellPool {
         };
         if let Some(cell) = all.iter().find(same) {
             if !cell.is_stale() {
+                tracing::debug!("uses the cell of an earlier command");
                 return Ok(Some(Arc::clone(cell)));
             }
             // Running commands continue in the old cell.
@@ -119,6 +125,7 @@ impl CellPool {
         let scratch = self.scratch(confinement)?;
         match strongest(spawner, reach, confinement, &scratch).await {
             Ok(cell) => {
+                tracing::debug!("created a cell");
                 let cell = Arc::new(cell);
                 all.push(Arc::clone(&cell));
                 Ok(Some(cell))
@@ -156,6 +163,7 @@ async fn strongest(
             continue;
         }
         let survey = survey_off_runtime(reach, confinement, scratch, tier).await?;
+        tracing::debug!(?tier, "planned the mounts and filters of a cell");
         if let Some(fault) = unprotected(&survey).filter(|_| confinement.at_least.0 >= tier) {
             return Err(fault);
         }

@@ -130,6 +130,7 @@ impl PumpLoop {
             match self.news().await {
                 PumpEvent::Report(Some(SupervisorReport::Empty { used, ended, more, again, touched })) => {
                     self.drain().await;
+                    tracing::debug!("all processes of the command ended");
                     let over = |exit| SessionStage::Over { exit, used, ended, more };
                     return self.over(over, again, touched);
                 }

@@ -45,6 +45,7 @@ impl DiskTree {
         match self.run(&mut plan, &records, progress) {
             Ok(()) => {
                 finish_commit(&plan.record, &plan.dirs, &records);
+                tracing::debug!(files = steps.len(), "committed all files");
                 Ok(())
             }
             Err(refusal) => Err(give_up(&mut plan, &records, refusal)),

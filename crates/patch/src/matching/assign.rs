@@ -30,6 +30,7 @@ pub(crate) fn place_hunks(
     text: &DecodedText<'_>,
     hunks: &[Hunk],
 ) -> Result<Vec<HunkPlacement>, Vec<(usize, PlacementMiss)>> {
+    tracing::debug!(hunks = hunks.len(), "looks for the place of each hunk");
     let mut misses = Vec::new();
     let mut founds = Vec::new();
     if hunks.len() >= MANY {

@@ -32,7 +32,10 @@ const MAX_SHOWN: usize = 60;
 /// # Ok::<(), toolgate_patch::PatchSyntaxError>(())
 /// ```
 pub fn parse(text: &str) -> Result<ParsedPatch, PatchSyntaxError> {
-    read(None, text)
+    let parsed = read(None, text);
+    let edits = parsed.as_ref().map_or(0, |patch| patch.edits.len());
+    tracing::debug!(edits, "parsed a patch");
+    parsed
 }
 
 /// Parses a patch in the given format and in no other.
@@ -43,7 +46,7 @@ pub fn parse_as(format: PatchTextFormat, text: &str) -> Result<ParsedPatch, Patc
 /// A patch format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PatchTextFormat {
-    /// `*** Begin ParsedPatch` to `*** End ParsedPatch`.
+    /// `*** Begin Patch` to `*** End Patch`.
     Envelope,
     /// A unified diff, as git and diff write it.
     Unified,

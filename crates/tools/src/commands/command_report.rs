@@ -158,6 +158,7 @@ impl CommandReport {
 
     /// Builds the answer.
     pub(crate) fn to_output(&self, ending: CommandEnding, labels: ReportLabels) -> ToolOutput {
+        tracing::debug!(?ending, "reports the command");
         let mut text = String::new();
         for line in self.lines(ending, labels) {
             let _written = writeln!(text, "{line}");

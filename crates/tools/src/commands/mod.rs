@@ -157,6 +157,7 @@ impl CommandRunner {
             terminal: matches!(wanted.stdio, Stdio::Terminal(_)),
         };
         let spawner = self.sessions.spawner();
+        tracing::debug!(argv = ?wanted.argv, "starts a command");
         let command = self.shells.command(wanted.argv, directory, wanted.stdio, spawner, permit).await;
         self.sessions.start(command, about, permit).await.map_err(|fault| spawn_error(&fault))
     }
