@@ -144,7 +144,7 @@ impl AgentSession {
             }
             ModelStreamEvent::Fault(fault) => watch.saw(SessionEvent::Notice(&fault.to_string())),
             ModelStreamEvent::Hosted { kind, item } => {
-                watch.saw(SessionEvent::Hosted { kind: &kind, item: &item })
+                watch.saw(SessionEvent::Hosted { kind: &kind, item: &item });
             }
             ModelStreamEvent::Usage(usage) => hearing.usage = Some(usage),
             ModelStreamEvent::End(end) => hearing.end = Some(end),

@@ -206,7 +206,7 @@ impl ToolOrchestrator {
         match saved {
             Ok(rules) => self.gate.add_rules(rules),
             Err(why) => {
-                cx.notify(tool::ToolNotice::Warning { text: format!("the rule was not saved: {why}") })
+                cx.notify(tool::ToolNotice::Warning { text: format!("the rule was not saved: {why}") });
             }
         }
     }

@@ -324,7 +324,7 @@ impl RouterState {
         };
         let keep = self.keep.as_deref();
         let output = finalize_output(outcome, watch, |output| {
-            truncate_output(output, self.limits.output_tokens, &call.id, keep)
+            truncate_output(output, self.limits.output_tokens, &call.id, keep);
         });
         let (success, error, usage) = (output.success, output.facts.error, output.facts.usage);
         let (elapsed, waited) = (output.facts.duration.unwrap_or_default(), output.facts.waited);

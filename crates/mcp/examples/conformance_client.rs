@@ -71,7 +71,7 @@ async fn used(server: &McpServerConfig, calls: Option<&[Value]>) -> ConformanceR
     servers.wait_until_settled(None).await;
     match servers.health().remove(0).1 {
         ServerHealth::Ready { tools, left_out, .. } => {
-            tell(&format!("ready: {tools:?}, without {left_out:?}"))
+            tell(&format!("ready: {tools:?}, without {left_out:?}"));
         }
         ServerHealth::Failed(why) if wants_login(&why) => return Ok(LoginState::LoginWanted),
         ServerHealth::Failed(why) => return Err(why.into()),

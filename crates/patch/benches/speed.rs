@@ -100,7 +100,7 @@ fn compare(work: &SpeedWorkload, rounds: usize, peer: Option<&Path>, bar: Durati
     };
     let diff = PatchPlan::build(&parse(&work.patch).unwrap(), &memory).unwrap().diff();
     let disk = |root: &Path| {
-        drop(PatchPlan::build(&parse(&work.patch).unwrap(), &DiskTree::open_at(root).unwrap()).unwrap())
+        drop(PatchPlan::build(&parse(&work.patch).unwrap(), &DiskTree::open_at(root).unwrap()).unwrap());
     };
     let mut rows: Vec<(&str, TimedAction<'_>)> = vec![
         ("parse and plan, in memory", Box::new(plan)),

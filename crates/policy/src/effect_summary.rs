@@ -74,7 +74,7 @@ impl EffectSummary {
             match redirect {
                 ScriptRedirect::Read(from) => self.reads.extend(place.display_path(from)),
                 ScriptRedirect::Write(to) | ScriptRedirect::Append(to) => {
-                    self.writes.extend(place.display_path(to))
+                    self.writes.extend(place.display_path(to));
                 }
                 ScriptRedirect::ReadWrite(both) => {
                     self.reads.extend(place.display_path(both));

@@ -203,7 +203,7 @@ impl MessageDispatcher {
             None => {}
             Some(Ok(RpcMessage::Request { id, method, params })) => self.request(id, method, params).await,
             Some(Ok(RpcMessage::Notification { method, params })) => {
-                self.handle_notification(&method, params)
+                self.handle_notification(&method, params);
             }
             Some(Ok(RpcMessage::Response { id, answer })) => {
                 // Late and duplicate answers are ignored.

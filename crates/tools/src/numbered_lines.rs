@@ -95,7 +95,7 @@ impl NumberedLines {
         let lines = format!("lines {}-{last}{of}", self.first);
         match self.whole {
             RangeCoverage::MoreFollows => {
-                remarks.push(format!("{lines}; continue with start_line={}", last + 1))
+                remarks.push(format!("{lines}; continue with start_line={}", last + 1));
             }
             RangeCoverage::Cut => {
                 remarks.push(format!("{lines}; the block is longer: raise max_lines, or read on by line"));

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CliFault> {
     }
     match last {
         Some(diff) if diff.is_empty() => {
-            terminal_output::print_hint("the last turn in this directory changed nothing")
+            terminal_output::print_hint("the last turn in this directory changed nothing");
         }
         Some(diff) => super::patch::print_diff(&diff)?,
         None => terminal_output::print_hint("no turn has changed anything in this directory yet"),

@@ -51,7 +51,7 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
         }
         match sandbox.enforcement(&args.argv).await {
             Ok(enforcement) => {
-                enforcement.warning().iter().for_each(|text| confinement_warnings::warn_once(text))
+                enforcement.warning().iter().for_each(|text| confinement_warnings::warn_once(text));
             }
             Err(fault) => return Ok(refused(&fault)),
         }

@@ -71,7 +71,7 @@ fn missing(door: &ConfinedFs, path: &Path) -> FsError {
             // A file that is missing in a denied or outside directory is not reported as missing.
             Err(LookupFailure::Decided(error)) => return error,
             Err(LookupFailure::Errno(Errno::NOENT | Errno::NOTDIR) | LookupFailure::BrokenOutside) => {
-                below = above
+                below = above;
             }
             Err(LookupFailure::Errno(errno)) => return refused(above, errno),
         }

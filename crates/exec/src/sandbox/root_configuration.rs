@@ -225,7 +225,7 @@ impl ConfigurationWalk<'_> {
         while let Some((path, depth)) = next.pop_front() {
             match sys::kind_of(&path) {
                 Some(FileType::RegularFile) if piece.reads => {
-                    self.read(&path, piece.when, NamedFileScope::All)
+                    self.read(&path, piece.when, NamedFileScope::All);
                 }
                 Some(FileType::Directory) if self.seen.insert(path.clone()) => {
                     if depth == DEPTH {

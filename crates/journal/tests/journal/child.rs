@@ -38,7 +38,7 @@ impl WriterProcess {
     }
 
     /// Runs a copy of the program in `directory` as the unprivileged uid 65534.
-    pub(crate) fn as_user_nobody(self, directory: &Path) -> Self {
+    pub(crate) fn run_as_nobody(self, directory: &Path) -> Self {
         let copy = directory.join("program");
         // `cp` copies the file. If this process did, a child of another test could hold it open for writing, and exec
         // would fail.

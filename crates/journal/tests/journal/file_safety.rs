@@ -128,7 +128,7 @@ fn journal_needs_no_privileges() {
     let mut child = WriterProcess::with_role("ordinary");
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(directory.path(), Some(65_534), Some(65_534)).unwrap();
-        child = child.as_user_nobody(directory.path());
+        child = child.run_as_nobody(directory.path());
     } else {
         println!("not tried as another user: this one has no privileges already");
     }

@@ -92,7 +92,7 @@ impl RecordedMove {
             }
             (true, Some(_)) if kept_old && self.is_staged(here) => self.swap(dir, &leaf)?,
             (_, Some(_)) if kept_old && here.is_none() => {
-                syscalls::rename_no_replace(dir, self.temp(), &leaf)?
+                syscalls::rename_no_replace(dir, self.temp(), &leaf)?;
             }
             (true | false, _) => {}
         }

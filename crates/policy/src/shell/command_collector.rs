@@ -270,7 +270,7 @@ impl CommandCollector {
             match fact {
                 VariableFact::Set(name, word, kind) => self.assign(name, word, *kind),
                 VariableFact::Use(..) | VariableFact::Perhaps | VariableFact::End | VariableFact::Fails => {
-                    self.facts.push(fact.clone())
+                    self.facts.push(fact.clone());
                 }
             }
         }

@@ -191,10 +191,10 @@ impl ScriptParser<'_> {
             '*' | '?' => build.add_unknown(UnknownPart::Path, WordSpread::Names),
             // A single bracket is the command of that name.
             '[' if build.begun || !self.at_word_end() => {
-                build.add_unknown(UnknownPart::Path, WordSpread::Names)
+                build.add_unknown(UnknownPart::Path, WordSpread::Names);
             }
             '~' if after_start || build.known_text().is_none() => {
-                build.add_unknown(UnknownPart::Path, WordSpread::One)
+                build.add_unknown(UnknownPart::Path, WordSpread::One);
             }
             '=' if !build.begun && self.dialect == ShellDialect::Foreign => {
                 self.add_doubt(at, "zsh replaces this by the path of a program");

@@ -150,7 +150,7 @@ impl SchemaParser<'_> {
             match self.one_of {
                 OneOfHandling::Keep => combined.one_of = self.branches(list, below),
                 OneOfHandling::Loosen if combined.any_of.is_empty() => {
-                    combined.any_of = self.branches(list, below)
+                    combined.any_of = self.branches(list, below);
                 }
                 OneOfHandling::Loosen => combined.all_of.push(either(self.branches(list, deeper))),
             }

@@ -46,7 +46,7 @@ impl AnthropicStreamDecoder {
             Some("error") => notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json))),
             Some("message") | None if json["content"].is_array() => self.decode_message(json, notes),
             None if is_fault(&json["error"]) => {
-                notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json)))
+                notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json)));
             }
             Some(_) | None => {}
         }

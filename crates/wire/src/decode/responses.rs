@@ -52,7 +52,7 @@ impl ResponsesStreamDecoder {
             Some("error") => notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json))),
             Some(_) | None if json["output"].is_array() => self.response(json, "", notes),
             None if is_fault(&json["error"]) => {
-                notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json)))
+                notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json)));
             }
             Some(_) | None => {}
         }

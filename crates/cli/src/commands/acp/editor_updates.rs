@@ -141,10 +141,10 @@ impl SessionObserver for EditorUpdates {
     fn saw(&self, seen: SessionEvent<'_>) {
         match seen {
             SessionEvent::Text(text) => {
-                self.line.enqueue(&SessionUpdate::Text { content: ContentBlock::text(text) })
+                self.line.enqueue(&SessionUpdate::Text { content: ContentBlock::text(text) });
             }
             SessionEvent::Thought(text) => {
-                self.line.enqueue(&SessionUpdate::Thought { content: ContentBlock::text(text) })
+                self.line.enqueue(&SessionUpdate::Thought { content: ContentBlock::text(text) });
             }
             SessionEvent::Called(call) => {
                 if let Some(view) = self.call_started(call) {

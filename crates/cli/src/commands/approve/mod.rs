@@ -112,7 +112,7 @@ impl QuestionQueue {
         let ServerMessage { server, told } = heard;
         match told {
             Some(ToTerminal::Hello { server: about }) => {
-                terminal_output::print_hint(&format!("{about} is there"))
+                terminal_output::print_hint(&format!("{about} is there"));
             }
             Some(ToTerminal::Question { id, digest, text, rule, choices }) => {
                 let width = TerminalApprover::size()?.width;

@@ -118,15 +118,15 @@ fn tell(sheet: &mut TextLayout, moment: &TimelineEvent) {
             quoted(sheet, &head(&shortened), FAINT, summary);
         }
         TimelineEventKind::Interrupted(why) => {
-            sheet.line("", &head(&format!("interrupted: {}", why.text)), WRONG)
+            sheet.line("", &head(&format!("interrupted: {}", why.text)), WRONG);
         }
         TimelineEventKind::Notice(text) => quoted(sheet, &head("notice"), FAINT, text),
         TimelineEventKind::End(why) => sheet.line("", &head(&format!("end: {}", why.text)), FAINT),
         TimelineEventKind::Stray { kind, call } => {
-            sheet.line("", &head(&format!("`{kind}` of no call: {call}")), WRONG)
+            sheet.line("", &head(&format!("`{kind}` of no call: {call}")), WRONG);
         }
         TimelineEventKind::Foreign(kind) => {
-            sheet.line("", &head(&format!("`{kind}`, which is not known here")), FAINT)
+            sheet.line("", &head(&format!("`{kind}`, which is not known here")), FAINT);
         }
     }
 }

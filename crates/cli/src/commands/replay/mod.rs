@@ -69,9 +69,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
             differ += usize::from(matches!(outcome, ReplayOutcome::Differs(_)));
             let shown = if args.json { outcome.json(then).to_string() } else { outcome.text(then) };
             if args.json {
-                terminal_output::print_text(&shown)?
+                terminal_output::print_text(&shown)?;
             } else {
-                terminal_output::print_styled(&format!("{shown}\n"))?
+                terminal_output::print_styled(&format!("{shown}\n"))?;
             }
         }
         toolgate.close().await;

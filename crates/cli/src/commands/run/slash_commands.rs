@@ -38,7 +38,7 @@ impl SlashCommands<'_> {
         match command {
             "help" => terminal_output::print_text(HELP)?,
             "tools" => {
-                terminal_output::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?
+                terminal_output::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?;
             }
             "policy" => terminal_output::print_text(&self.policy())?,
             "diff" => terminal_output::print_text(self.last()?.as_deref().unwrap_or("nothing was changed"))?,

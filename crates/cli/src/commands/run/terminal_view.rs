@@ -354,7 +354,7 @@ impl CallObserver for TerminalView {
             }
             // The line of an answer is truncated, and the user has to see this text in full.
             CallEvent::Notice(ToolNotice::Weaker { text, refused: true }) => {
-                crate::confinement_warnings::warn_once(text)
+                crate::confinement_warnings::warn_once(text);
             }
             // The question is about to be drawn on the screen.
             CallEvent::Asked { .. } => {

@@ -46,7 +46,7 @@ impl SessionObserver for DeltaSender {
         self.words.saw(seen);
         match seen {
             SessionEvent::Asked { round, bytes } => {
-                self.tell(SessionProgress::Request { number: round, bytes })
+                self.tell(SessionProgress::Request { number: round, bytes });
             }
             SessionEvent::Text(text) => self.tell(SessionProgress::Text { text: text.to_owned() }),
             SessionEvent::Thought(text) => self.tell(SessionProgress::Thought { text: text.to_owned() }),

@@ -155,7 +155,7 @@ impl GitInputs {
         }
         match value_use(value) {
             ValueUse::Runs => {
-                self.named(CommandText { text: program(&value.value), ..text }.paths_of_command())
+                self.named(CommandText { text: program(&value.value), ..text }.paths_of_command());
             }
             ValueUse::Unknown => self.named(text.paths_of_setting()),
             ValueUse::Plain => {}

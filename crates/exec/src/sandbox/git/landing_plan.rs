@@ -222,7 +222,7 @@ impl LandingPlan {
         match allowlist::judge(&parts) {
             // Other references may need an object, so objects stay on the host, and the next command sees them again.
             LandingVerdict::Land(..) | LandingVerdict::Unknown if allowlist::is_in_object_store(&parts) => {
-                self.dropped.push(path)
+                self.dropped.push(path);
             }
             LandingVerdict::Land(_, RemovalScope::Never) => self.kept.keep(path),
             LandingVerdict::Land(_, removal) => self.items.push(remove(path, removal)),
@@ -233,7 +233,7 @@ impl LandingPlan {
             }
             LandingVerdict::Worktree => self.items.push(remove(path, RemovalScope::Tree)),
             LandingVerdict::InProgress if allowlist::is_operation_directory(&parts) => {
-                self.items.push(remove(path, RemovalScope::Tree))
+                self.items.push(remove(path, RemovalScope::Tree));
             }
             LandingVerdict::InProgress | LandingVerdict::Private => {}
             LandingVerdict::Junk => self.dropped.push(path),

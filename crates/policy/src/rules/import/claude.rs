@@ -130,7 +130,7 @@ fn rule(on: RuleSubject, decision: RuleDecision) -> NewRule {
 fn whole_tool(page: &mut ImportBuilder, at: &str, text: &str, tools: &[&str], decision: RuleDecision) {
     match decision {
         RuleDecision::Allow => {
-            lost(page, at, text, decision, "it allows everything; say what is to be allowed")
+            lost(page, at, text, decision, "it allows everything; say what is to be allowed");
         }
         RuleDecision::Ask | RuleDecision::Forbid => {
             let names = tools.iter().map(|tool| (*tool).to_owned()).collect();

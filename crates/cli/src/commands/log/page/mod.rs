@@ -120,7 +120,7 @@ fn tell(html: &mut HtmlWriter, moment: &TimelineEvent) {
         TimelineEventKind::Call(called) => return call(html, moment, called),
         TimelineEventKind::Prompt { .. } => html.tag("<article class=\"you\" id=\"l"),
         TimelineEventKind::Interrupted(_) | TimelineEventKind::Stray { .. } => {
-            html.tag("<article class=\"bad\" id=\"l")
+            html.tag("<article class=\"bad\" id=\"l");
         }
         _ => html.tag("<article id=\"l"),
     }
