@@ -29,28 +29,28 @@ def test_every_method_is_used_and_no_other() -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        (types.Limits, "Limits"),
-        (types.Server, "Named"),
-        (types.Initialized, "Initialized"),
-        (types.Started, "Started"),
-        (types.Attached, "Attached"),
-        (types.ListedSession, "ListedSession"),
-        (types.Prompted, "Prompted"),
-        (types.Described, "Described"),
-        (types.ToolAnswer, "ToolAnswer"),
-        (types.Written, "FsWritten"),
+        (types.Limits, "ServerLimits"),
+        (types.Server, "ProgramIdentity"),
+        (types.Initialized, "InitializeResult"),
+        (types.Started, "SessionDetails"),
+        (types.Attached, "SessionAttachResult"),
+        (types.ListedSession, "SessionListEntry"),
+        (types.Prompted, "SessionPromptResult"),
+        (types.Described, "ToolDescription"),
+        (types.ToolAnswer, "ToolCallResult"),
+        (types.Written, "FsWriteResult"),
         (types.Entry, "FsEntry"),
-        (types.Listing, "FsListed"),
-        (types.Hit, "FsHit"),
-        (types.Found, "FsSearched"),
+        (types.Listing, "FsListResult"),
+        (types.Hit, "FsSearchMatch"),
+        (types.Found, "FsSearchResult"),
         (types.Change, "PatchChange"),
-        (types.Patched, "PatchApplied"),
-        (types.Output, "ProcessReadDone"),
-        (tools.Invocation, "Invocation"),
-        (asking.Approval, "Ruling"),
-        (asking.Decision, "Decision"),
-        (asking.Choice, "Choice"),
-        (asking.Question, "Question"),
+        (types.Patched, "PatchApplyResult"),
+        (types.Output, "ProcessReadResult"),
+        (tools.Invocation, "ToolInvokeParams"),
+        (asking.Approval, "ApprovalRequestParams"),
+        (asking.Decision, "ApprovalRequestResult"),
+        (asking.Choice, "UserAskOption"),
+        (asking.Question, "UserAskParams"),
     ],
 )
 def test_every_member_is_known(ours: Any, theirs: str) -> None:
@@ -63,17 +63,17 @@ def test_every_member_is_known(ours: Any, theirs: str) -> None:
 
 
 def test_every_way_to_start_is_known() -> None:
-    assert set(client.Model.__annotations__) == set(SCHEMAS["Model"]["properties"])
+    assert set(client.Model.__annotations__) == set(SCHEMAS["ModelSelection"]["properties"])
     # The tools are a parameter of their own, which takes functions.
-    assert {*client.Start.__annotations__, "tools"} == set(SCHEMAS["Start"]["properties"])
+    assert {*client.Start.__annotations__, "tools"} == set(SCHEMAS["SessionStartParams"]["properties"])
     described = tools.tool(timeout=1)(lambda: None)._describe()
     assert set(described) == set(SCHEMAS["DynamicTool"]["properties"])
 
 
 def test_every_mode_is_known() -> None:
-    assert set(get_args(types.Wire)) == {each["const"] for each in SCHEMAS["Wire"]["oneOf"]}
+    assert set(get_args(types.Wire)) == {each["const"] for each in SCHEMAS["ModelApi"]["oneOf"]}
     for ours, member in ((types.Sandbox, "sandbox"), (types.ApprovalPolicy, "approval")):
-        assert list(get_args(ours)) == re.findall("`(.*?)`", SCHEMAS["Start"]["properties"][member]["description"])
+        assert list(get_args(ours)) == re.findall("`(.*?)`", SCHEMAS["SessionStartParams"]["properties"][member]["description"])
 
 
 ANSWER: Json = {"call_id": "c", "success": True, "content_items": []}
@@ -185,5 +185,5 @@ async def test_nothing_is_sent_that_the_server_does_not_know(tmp_path: Path) -> 
 
 
 def test_every_end_of_a_turn_and_every_code_is_known() -> None:
-    assert set(get_args(types.Ended)) == {each["const"] for each in SCHEMAS["Ended"]["oneOf"]}
+    assert set(get_args(types.Ended)) == {each["const"] for each in SCHEMAS["PromptOutcome"]["oneOf"]}
     assert set(CODES) == {each["code"] for each in CONTRACT["components"]["errors"].values()}
