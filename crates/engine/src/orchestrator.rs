@@ -80,20 +80,12 @@ impl ToolOrchestrator {
     pub(crate) async fn run(&self, course: CallRun<'_>) -> Result<ToolOutput, ToolError> {
         let intent = course.attempt.intent();
         let verdict = self.gate.decide_with_hook(course.tool, intent, course.asks.clone());
+        tracing::debug!(verdict = verdict_name(&verdict), "the gate decided");
         course.tells(|| self.judged(&verdict));
         let mut permit = match verdict {
-            Verdict::Allow(permit) => {
-                tracing::debug!(verdict = "allow", "the gate decided");
-                permit
-            }
-            Verdict::Forbid(denial) => {
-                tracing::debug!(verdict = "forbid", "the gate decided");
-                return Err(ToolError::Forbidden(denial));
-            }
-            Verdict::Ask(question) => {
-                tracing::debug!(verdict = "ask", "the gate decided");
-                self.ask(*question, &course).await?
-            }
+            Verdict::Allow(permit) => permit,
+            Verdict::Forbid(denial) => return Err(ToolError::Forbidden(denial)),
+            Verdict::Ask(question) => self.ask(*question, &course).await?,
         };
         let (mut given, mut number) = (Vec::new(), 0);
         // ends: each round gives something that was not given before, and the gate counts the rounds
@@ -133,9 +125,10 @@ impl ToolOrchestrator {
     /// Describes a verdict as an event for observers.
     fn judged(&self, verdict: &Verdict) -> CallEvent {
         let policy = || format!("approval {}", self.gate.approval().as_str());
-        let (verdict, why, by) = match verdict {
-            Verdict::Allow(_) => ("allow", Vec::new(), policy()),
-            Verdict::Forbid(denial) => ("forbid", vec![denial.to_string()], policy()),
+        let name = verdict_name(verdict);
+        let (why, by) = match verdict {
+            Verdict::Allow(_) => (Vec::new(), policy()),
+            Verdict::Forbid(denial) => (vec![denial.to_string()], policy()),
             Verdict::Ask(question) => {
                 let by = question.why.iter().find_map(|cause| match cause {
                     ApprovalReason::Rule { rule, .. } => {
@@ -145,10 +138,10 @@ impl ToolOrchestrator {
                     _ => None,
                 });
                 let why = question.why.iter().map(ApprovalReason::describe_for_user).collect();
-                ("ask", why, by.unwrap_or_else(policy))
+                (why, by.unwrap_or_else(policy))
             }
         };
-        CallEvent::Judged { verdict, why, by }
+        CallEvent::Judged { verdict: name, why, by }
     }
 
     /// Asks the user and turns the decision into a permit or an error.
@@ -209,6 +202,15 @@ impl ToolOrchestrator {
                 cx.notify(tool::ToolNotice::Warning { text: format!("the rule was not saved: {why}") });
             }
         }
+    }
+}
+
+/// Returns the name of a verdict for logs and observers.
+fn verdict_name(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow(_) => "allow",
+        Verdict::Forbid(_) => "forbid",
+        Verdict::Ask(_) => "ask",
     }
 }
 

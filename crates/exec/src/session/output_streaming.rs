@@ -6,14 +6,14 @@ use super::{MAX_LAST_WORDS, MAX_STREAMED, ProcessSession};
 use crate::capture::CapturedStream;
 
 impl ProcessSession {
-    /// Keeps all output for a [`ProcessSession::stream_output`] that starts later. Called before the pump runs, so that no output is lost
-    /// between the start of the process and its observer; until then the process is slowed down as if it were observed.
+    /// Keeps all output for a later [`ProcessSession::stream_output`]. Call it before the pump runs, so that no output
+    /// is lost between the start of the process and its observer. The process is slowed down as if it were observed.
     pub fn keep_for_stream(&self) {
         self.lock().streamed.get_or_insert_default();
     }
 
-    /// From now on the output is given to [`OutputStreaming::next`] too, first what was not taken yet; the process is slowed
-    /// down while nobody asks for it. Until the guard is dropped.
+    /// Streams the output to [`OutputStreaming::next`] until the guard is dropped, beginning with output that was not
+    /// taken yet. The process is slowed down while no piece is taken.
     pub fn stream_output(self: &Arc<Self>) -> OutputStreaming {
         let mut state = self.lock();
         if state.streamed.is_none() {
