@@ -1,8 +1,11 @@
 //! Parses host patterns and decides which hosts a command may reach.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
+
+use crate::address_class::AddressClass;
+use crate::host_locality::{HostLocality, is_numeric};
 
 /// A host, or all hosts below a domain, on one port or on any.
 ///
@@ -70,12 +73,9 @@ impl HostPattern {
 
     /// Returns true if the pattern means this machine: `localhost` or a name below it.
     fn is_local(&self) -> bool {
-        matches!(&self.whom, HostTarget::Name(name) if name == LOCAL || is_below(name, LOCAL))
+        matches!(&self.whom, HostTarget::Name(name) if HostLocality::of(name).is_loopback())
     }
 }
-
-/// The name of the local machine.
-const LOCAL: &str = "localhost";
 
 fn is_below(name: &str, above: &str) -> bool {
     let Some(at) = name.len().checked_sub(above.len()) else { return false };
@@ -105,13 +105,6 @@ fn is_labels(name: &str) -> bool {
             && !label.ends_with('-')
     };
     name.len() <= MAX_NAME && name.split('.').all(is_label)
-}
-
-/// Returns true if a resolver would take a name for an address in another notation, e.g. `127.1` or `0x7f000001`.
-fn is_numeric(name: &str) -> bool {
-    let last = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
-    let hex = last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    hex || last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl FromStr for HostPattern {
@@ -205,7 +198,7 @@ impl HostRules {
         let spelled = at.ip().to_canonical().to_string();
         self.may_reach(name, at.port())
             && !self.forbid.iter().any(|host| host.covers(&spelled, at.port()))
-            && (is_public_address(at.ip()) || self.allows_address(name, at))
+            && (AddressClass::of(at.ip()).is_public() || self.allows_address(name, at))
     }
 
     /// Returns true if this address itself is allowed, or if it is a loopback address and `localhost` or a name below
@@ -213,70 +206,16 @@ impl HostRules {
     pub fn allows_address(&self, name: &str, at: SocketAddr) -> bool {
         let address = at.ip().to_canonical();
         let spelled = address.to_string();
+        let is_loopback = AddressClass::of(address) == AddressClass::Loopback;
         self.allow.iter().any(|host| match host.is_address() {
             true => host.covers(&spelled, at.port()),
-            false => address.is_loopback() && host.is_local() && host.covers(name, at.port()),
+            false => is_loopback && host.is_local() && host.covers(name, at.port()),
         })
     }
 
     /// Returns true if no host is allowed.
     pub fn is_empty(&self) -> bool {
         self.allow.is_empty()
-    }
-}
-
-/// Returns true if an address is on the public internet: not local, private or reserved.
-pub fn is_public_address(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => is_public_v6(address),
-    }
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let special = match address.octets() {
-        // "This network", and carrier-grade NAT.
-        [0, ..] | [100, 64..=127, ..] => true,
-        // Protocol assignments, benchmarking, and the 6to4 relay.
-        [192, 0, 0, _] | [198, 18 | 19, ..] | [192, 88, 99, _] => true,
-        // Multicast, reserved, broadcast.
-        [224..=255, ..] => true,
-        _ => false,
-    };
-    !(special
-        || is_platform(address)
-        || address.is_loopback()
-        || address.is_private()
-        || address.is_link_local())
-}
-
-/// Returns true for public-looking addresses at which a cloud serves only its own machines: metadata, credentials and
-/// internal services.
-fn is_platform(address: Ipv4Addr) -> bool {
-    match address.octets() {
-        // The Azure virtual machine host: agent configuration, DNS and DHCP.
-        [168, 63, 129, 16] => true,
-        // Service endpoints of IBM Cloud.
-        [161, 26, ..] | [166, 8..=11, ..] => true,
-        _ => false,
-    }
-}
-
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    let embedded = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        is_public_v4(Ipv4Addr::new(a, b, c, d))
-    };
-    match address.segments() {
-        // Deprecated IPv4-compatible addresses, including the unspecified and the loopback address.
-        [0, 0, 0, 0, 0, 0, ..] => false,
-        // Translation prefixes to IPv4: NAT64 and 6to4.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => embedded(high, low),
-        [0x64, 0xff9b, ..] => false,
-        // Protocol assignments: tunnels, benchmarking and identifiers.
-        [0x2001, 0..=0x1ff, ..] => false,
-        // All global unicast addresses begin with these three bits; the rest is local, multicast or reserved.
-        [first, ..] => first & 0xe000 == 0x2000,
     }
 }
 

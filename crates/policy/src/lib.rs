@@ -3,6 +3,7 @@
 //!
 //! Everything here is a value or a pure function over values: this crate performs no I/O.
 
+mod address_class;
 mod after_cd;
 mod approval_policy;
 mod approval_question;
@@ -28,6 +29,7 @@ mod glob_limits;
 mod grant;
 mod home_names;
 mod host_files;
+mod host_locality;
 mod host_names;
 mod host_pattern;
 mod intent;
@@ -45,6 +47,7 @@ mod sandbox;
 pub mod shell;
 mod xargs_pipeline;
 
+pub use address_class::AddressClass;
 pub use approval_policy::{ApprovalCase, ApprovalPolicy, ApprovalRequirement, approval_requirement};
 pub use approval_question::{ApprovalQuestion, ApprovalReason, ReviewDecision, RuleProposal};
 pub use approval_store::{ApprovalKey, ApprovalStore};
@@ -60,8 +63,9 @@ pub use glob_limits::{count_wildcards, glob_fault};
 pub use grant::{Grant, Grants};
 pub use home_names::{HOME_CONFIGURATION, HOME_LISTED};
 pub use host_files::{HostFile, HostFileRole, MissingConfigAction, host_file_by_name};
+pub use host_locality::{HostLocality, LOCALHOST, LOCALHOST_SPELLINGS, is_internet_name};
 pub use host_names::{HOST_CONFIGURATION, NESTED_CONFIGURATION};
-pub use host_pattern::{HostPattern, HostPatternFault, HostRules, is_public_address};
+pub use host_pattern::{HostPattern, HostPatternFault, HostRules};
 pub use intent::{
     CommandLine, Effect, Escalation, ForeignToolCall, Intent, MemoryNote, ProgramInput, ToolTrust,
 };

@@ -235,7 +235,7 @@ fn distinguishes_public_addresses() {
         ("fec0::1", false),
         ("ff02::1", false),
     ] {
-        assert_eq!(is_public_address(address.parse().unwrap()), public, "{address}");
+        assert_eq!(AddressClass::of(address.parse().unwrap()).is_public(), public, "{address}");
     }
 }
 

@@ -3,6 +3,7 @@
 use super::danger_matcher::option_values;
 use super::option_scanner::scan_options;
 use super::{MaybeWord, lists};
+use crate::host_locality::HostLocality;
 
 /// Evaluates the predicate `name` if it is one of these.
 pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> bool {
@@ -50,7 +51,8 @@ fn is_here(address: &str) -> bool {
         address.strip_prefix("http://").or_else(|| address.strip_prefix("https://")).unwrap_or(address);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
     let (name, port) = host.rsplit_once(':').filter(|_| !host.ends_with(']')).unwrap_or((host, "1"));
-    lists("localhost 127.0.0.1 [::1]", name) && port.chars().all(|digit| digit.is_ascii_digit())
+    // Only the spellings on which `curl` and every resolver agree: a wrong yes would skip the question.
+    HostLocality::of(name) == HostLocality::Localhost && port.chars().all(|digit| digit.is_ascii_digit())
 }
 
 /// Returns true if data written to `path` is not stored, or only in `/tmp`.
