@@ -3,6 +3,7 @@
 use std::sync::Once;
 use std::time::Duration;
 
+use policy::{HostLocality, PlainHttp, UrlParts, UrlRefusal};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 
@@ -10,30 +11,22 @@ use reqwest::{Client, Url};
 const CONNECT: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(600);
 
-/// The reason why a URL is rejected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UrlRejection {
-    NoUrl,
-    NotHttp,
-    /// Plain HTTP to another machine: anyone on the network could read it.
-    Open,
-    /// It contains a user name or a password.
-    Named,
+/// Parses a URL to which secrets may be sent: `https`, or loopback.
+pub(crate) fn parse_safe_url(base: &str) -> Result<Url, UrlRefusal> {
+    let url = Url::parse(base).map_err(|_| UrlRefusal::NoUrl)?;
+    check_url(&url)?;
+    Ok(url)
 }
 
-/// Parses a URL to which secrets may be sent: `https`, or loopback.
-pub(crate) fn parse_safe_url(base: &str) -> Result<Url, UrlRejection> {
-    let url = Url::parse(base).map_err(|_| UrlRejection::NoUrl)?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(UrlRejection::NotHttp);
-    }
-    if url.scheme() == "http" && !is_loopback(&url) {
-        return Err(UrlRejection::Open);
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(UrlRejection::Named);
-    }
-    Ok(url)
+/// Checks a URL that the user wrote.
+pub(crate) fn check_url(url: &Url) -> Result<(), UrlRefusal> {
+    let parts = UrlParts {
+        scheme: url.scheme(),
+        host: url.host_str(),
+        username: url.username(),
+        password: url.password(),
+    };
+    parts.check(PlainHttp::Loopback)
 }
 
 /// Returns `base` with `path` appended.
@@ -73,11 +66,9 @@ pub(crate) fn root_cause(error: &reqwest::Error) -> String {
     why.to_string()
 }
 
-/// Returns whether a URL points to this machine (loopback).
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    let bare = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    let loopback = bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
-    loopback || bare == "localhost" || bare.ends_with(".localhost")
+/// Returns whether a URL points to this machine.
+fn is_loopback(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| HostLocality::of(host).is_loopback())
 }
 
 /// Installs `ring` as the TLS crypto provider, unless the program has installed one.

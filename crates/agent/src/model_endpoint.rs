@@ -4,11 +4,12 @@ use std::time::SystemTime;
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use policy::UrlRefusal;
 use reqwest::Url;
 use tool::BoxFuture;
 use wire::{Dialect, ModelError, ModelErrorCode, RetryAdvice};
 
-use crate::http_client::{UrlRejection, build_client, join_path, parse_safe_url, root_cause};
+use crate::http_client::{build_client, join_path, parse_safe_url, root_cause};
 use crate::response_stream::{read_body, response_events};
 use crate::{ModelBackend, ModelEventStream};
 
@@ -87,10 +88,12 @@ impl ModelBackend for ModelEndpoint {
 fn place(base: &str, dialect: Dialect) -> Result<Url, String> {
     let wrong = |why: &str| format!("the base URL `{base}` {why}; one looks like https://api.openai.com/v1");
     let url = parse_safe_url(base).map_err(|unfit| match unfit {
-        UrlRejection::NoUrl => wrong("is no URL"),
-        UrlRejection::NotHttp => wrong("is neither http nor https"),
-        UrlRejection::Open => wrong("would show your key and your files to everybody on the way: use https"),
-        UrlRejection::Named => {
+        UrlRefusal::NoUrl => wrong("is no URL"),
+        UrlRefusal::NoHost | UrlRefusal::NotHttp => wrong("is neither http nor https"),
+        UrlRefusal::PlainText => {
+            wrong("would show your key and your files to everybody on the way: use https")
+        }
+        UrlRefusal::Credentials => {
             "the base URL has a user name or a password in it; put the key into the environment".to_owned()
         }
     })?;

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use policy::UrlRefusal;
 use reqwest::{Client, Url};
 
-use crate::http_client::{UrlRejection, build_client, join_path, parse_safe_url, root_cause};
+use crate::http_client::{build_client, join_path, parse_safe_url, root_cause};
 use crate::response_stream::read_body;
 
 /// Maximum number of response bytes that are read.
@@ -29,10 +30,10 @@ impl OtlpCollector {
     pub fn new(base: &str, headers: &[(String, String)]) -> Result<Self, String> {
         let wrong = |why: &str| format!("the collector's URL {why}; one looks like http://127.0.0.1:4318");
         let base = parse_safe_url(base).map_err(|unfit| match unfit {
-            UrlRejection::NoUrl => wrong("is no URL"),
-            UrlRejection::NotHttp => wrong("is neither http nor https"),
-            UrlRejection::Open => wrong("would show what you do to everybody on the way: use https"),
-            UrlRejection::Named => wrong("has a user name or a password in it: use a header"),
+            UrlRefusal::NoUrl => wrong("is no URL"),
+            UrlRefusal::NoHost | UrlRefusal::NotHttp => wrong("is neither http nor https"),
+            UrlRefusal::PlainText => wrong("would show what you do to everybody on the way: use https"),
+            UrlRefusal::Credentials => wrong("has a user name or a password in it: use a header"),
         })?;
         let mut map = HeaderMap::new();
         for (name, value) in headers {

@@ -45,6 +45,7 @@ mod rule_lookup;
 pub mod rules;
 mod sandbox;
 pub mod shell;
+mod url_policy;
 mod xargs_pipeline;
 
 pub use address_class::AddressClass;
@@ -84,3 +85,4 @@ pub use sandbox::{
     ClosedPath, Confinement, MinimumTier, NetworkPolicy, ResourceLimits, SandboxPolicy, Tier,
     is_inside_configuration,
 };
+pub use url_policy::{PlainHttp, UrlParts, UrlRefusal};

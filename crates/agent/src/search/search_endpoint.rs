@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, AUTHORIZATION};
 use http::{HeaderValue, StatusCode};
+use policy::UrlRefusal;
 use reqwest::Url;
 use tool::BoxFuture;
 
 use super::{SearchHit, SearchProvider, SearchQuery, parse_search_hits};
-use crate::http_client::{build_client, is_loopback, root_cause};
+use crate::http_client::{build_client, check_url, root_cause};
 use crate::response_stream::read_body;
 
 /// Maximum number of response bytes that are read.
@@ -28,14 +29,21 @@ impl SearchEndpoint {
     /// # Errors
     /// One sentence, if the URL or the token is invalid.
     pub fn new(url: &str, bearer: Option<&str>, at_most: Duration) -> Result<Self, String> {
-        let parsed = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        let parsed = parsed.filter(Url::has_host).ok_or(format!("`{url}` is no http or https URL"))?;
-        if !parsed.username().is_empty() || parsed.password().is_some() {
-            return Err("the URL has a user name or a password in it; use `bearer_token_env_var`".to_owned());
-        }
-        // The user may choose plain HTTP for searches. A token is never sent over plain HTTP to another machine.
-        if bearer.is_some() && parsed.scheme() == "http" && !is_loopback(&parsed) {
-            return Err("the token would be shown to everybody on the way: use https".to_owned());
+        let no_url = || format!("`{url}` is no http or https URL");
+        let parsed = Url::parse(url).map_err(|_| no_url())?;
+        match check_url(&parsed) {
+            Ok(()) => {}
+            Err(UrlRefusal::NoUrl | UrlRefusal::NoHost | UrlRefusal::NotHttp) => return Err(no_url()),
+            Err(UrlRefusal::Credentials) => {
+                return Err(
+                    "the URL has a user name or a password in it; use `bearer_token_env_var`".to_owned()
+                );
+            }
+            // The user may choose plain HTTP for searches. A token is never sent over plain HTTP to another machine.
+            Err(UrlRefusal::PlainText) if bearer.is_none() => {}
+            Err(UrlRefusal::PlainText) => {
+                return Err("the token would be shown to everybody on the way: use https".to_owned());
+            }
         }
         let header = |token: &str| {
             let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
