@@ -24,6 +24,7 @@ mod tool_answer;
 mod tool_definition;
 mod tool_listing;
 mod tool_names;
+mod url_policy;
 
 pub use auth::{
     AuthServerNetwork, BrowserOpener, LoginFault, LoginOutcome, OAuthClientId, OAuthConfig, TokenStore,

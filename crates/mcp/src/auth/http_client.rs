@@ -12,10 +12,11 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 
+use super::TokenProvider;
 use super::http_post::HttpPost;
 use super::sse_events::{SseEvents, SseReconnects};
-use super::{TokenProvider, url_policy};
 use crate::json_limits::LONGEST_MESSAGE;
+use crate::url_policy;
 
 pub(super) type McpHttpError = StreamableHttpError<reqwest::Error>;
 pub(super) type RequestHeaders = HashMap<HeaderName, HeaderValue>;

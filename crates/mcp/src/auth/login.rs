@@ -15,9 +15,10 @@ use tracing::subscriber::NoSubscriber;
 use super::redirect_listener::RedirectListener;
 use super::token_provider::{TokenProvider, resource_parameter};
 use super::token_store::{StoredClient, StoredLogin, TokenStoreFault};
-use super::{OAuthClientId, OAuthConfig, credential_store, url_policy};
+use super::{OAuthClientId, OAuthConfig, credential_store};
 use crate::link::RmcpLink;
 use crate::server_config::{HttpTransport, McpServerConfig, ServerTransport};
+use crate::url_policy;
 
 /// Time limit for the user in the browser.
 const PATIENCE: Duration = Duration::from_secs(600);

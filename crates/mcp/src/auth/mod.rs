@@ -10,7 +10,6 @@ mod redirect_listener;
 mod sse_events;
 mod token_provider;
 mod token_store;
-mod url_policy;
 
 use std::fmt;
 use std::sync::Arc;

@@ -7,7 +7,8 @@ use tracing::subscriber::NoSubscriber;
 
 use super::credential_store::{TokenCredentialStore, store_error};
 use super::token_store::{OAuthToken, StoredLogin, TokenKey};
-use super::{AuthServerNetwork, OAuthConfig, url_policy};
+use super::{AuthServerNetwork, OAuthConfig};
+use crate::url_policy;
 
 /// Provides the access token of one server.
 pub(crate) struct TokenProvider {

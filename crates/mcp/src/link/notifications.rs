@@ -18,10 +18,9 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
 use super::ClientProfile;
-use crate::elicitation::{
-    Elicitation, ElicitationAnswer, ElicitationKind, find_secret_field, parse_visit_url,
-};
+use crate::elicitation::{Elicitation, ElicitationAnswer, ElicitationKind, find_secret_field};
 use crate::peer::{CallProgress, PeerError};
+use crate::url_policy::parse_page_url;
 
 /// Maximum number of queued progress steps of one call; further ones are dropped.
 const STEPS: usize = 64;
@@ -119,9 +118,9 @@ impl ServerMessageHandler {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
                 (message, serde_json::to_value(requested_schema).map(ElicitationKind::Form))
             }
-            ElicitRequestParams::UrlElicitationParams { message, url, .. } => match parse_visit_url(&url) {
-                Some(url) => (message, Ok(ElicitationKind::Visit(url))),
-                None => return ElicitResult::new(ElicitationAction::Decline),
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => match parse_page_url(&url) {
+                Ok(url) => (message, Ok(ElicitationKind::Visit(url.into()))),
+                Err(_) => return ElicitResult::new(ElicitationAction::Decline),
             },
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };

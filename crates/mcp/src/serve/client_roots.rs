@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use policy::LOCALHOST;
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::OnceCell;
 
@@ -85,7 +86,7 @@ async fn roots(context: &RequestContext<RoleServer>) -> Option<Vec<PathBuf>> {
 /// Returns the path of a `file:` URI on this machine.
 fn path(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
-    let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+    let rest = rest.strip_prefix(LOCALHOST).unwrap_or(rest);
     if !rest.starts_with('/') {
         return None;
     }

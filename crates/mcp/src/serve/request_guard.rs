@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, Method, StatusCode};
+use policy::{AddressClass, HostLocality, LOCALHOST_SPELLINGS};
 use sha2::{Digest, Sha256};
 
 use super::http_server::PATH;
@@ -109,9 +110,9 @@ impl RequestGuard {
     pub(super) fn new(entry: AccessRequirement, address: SocketAddr, names: &[String]) -> Self {
         let port = address.port();
         let mut hosts: Vec<String> =
-            ["localhost", "127.0.0.1", "[::1]"].iter().map(|host| format!("{host}:{port}")).collect();
+            LOCALHOST_SPELLINGS.iter().map(|host| format!("{host}:{port}")).collect();
         // An unspecified address (listening on all interfaces) is no host name.
-        if !address.ip().is_unspecified() {
+        if AddressClass::of(address.ip()) != AddressClass::Unspecified {
             hosts.push(address.to_string());
         }
         for name in names {
@@ -176,10 +177,14 @@ fn is_loopback(origin: &str) -> bool {
     if authority.as_str().contains('@') {
         return false;
     }
-    let host = authority.host();
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    host.eq_ignore_ascii_case("localhost")
-        || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    // Names below `localhost` and mapped addresses are no origins of local tools: browsers write the address itself.
+    match HostLocality::of(&authority.host().to_ascii_lowercase()) {
+        HostLocality::Localhost | HostLocality::LoopbackAddress => true,
+        HostLocality::MappedLoopback
+        | HostLocality::BelowLocalhost
+        | HostLocality::Ambiguous
+        | HostLocality::Elsewhere => false,
+    }
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -236,7 +241,14 @@ mod tests {
             admit_request(("POST", "http://evil.example/mcp"), &[host, token, json]),
             Err(RequestRefusal::Host)
         );
-        for origin in ["http://localhost", "http://localhost:3000", "https://127.0.0.1:1", "http://[::1]:5"] {
+        for origin in [
+            "http://localhost",
+            "http://localhost:3000",
+            "https://127.0.0.1:1",
+            "http://[::1]:5",
+            "http://127.0.0.2",
+            "http://LocalHost",
+        ] {
             assert_eq!(admit_request(POST, &[host, ("origin", origin), token, json]), Ok(()), "{origin}");
         }
         for origin in [
@@ -246,6 +258,11 @@ mod tests {
             "http://localhost.evil.example",
             "file://",
             "http://localhost@evil.example",
+            "http://app.localhost",
+            "http://localhost.",
+            "http://0.0.0.0",
+            "http://[::ffff:127.0.0.1]",
+            "http://127.1",
         ] {
             let head = &[host, ("origin", origin), token, json];
             assert_eq!(admit_request(POST, head), Err(RequestRefusal::Origin), "{origin}");
@@ -284,6 +301,7 @@ mod tests {
         assert!(hosts("127.0.0.2:80").contains(&"127.0.0.2:80".to_owned()));
         assert!(hosts("[fd00::1]:80").contains(&"[fd00::1]:80".to_owned()));
         assert!(!hosts("0.0.0.0:80").contains(&"0.0.0.0:80".to_owned()));
+        assert!(!hosts("[::ffff:0.0.0.0]:80").iter().any(|host| host.contains("ffff")));
     }
 
     #[test]
