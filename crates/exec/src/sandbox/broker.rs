@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use policy::NetworkPolicy;
+use policy::{AddressClass, NetworkPolicy};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, fcntl_getfl, fcntl_setfl, openat};
 use rustix::io::{Errno, Result};
@@ -412,8 +412,10 @@ fn target(address: &[u8]) -> ConnectTarget<'_> {
 fn may_connect(to: SocketAddr, network: NetworkPolicy) -> bool {
     match network {
         NetworkPolicy::On => true,
-        // The unspecified address means this machine.
-        NetworkPolicy::Loopback => to.ip().is_loopback() || to.ip().is_unspecified(),
+        // A client that connects to the unspecified address reaches this machine.
+        NetworkPolicy::Loopback => {
+            matches!(AddressClass::of(to.ip()), AddressClass::Loopback | AddressClass::Unspecified)
+        }
         NetworkPolicy::Off => false,
     }
 }
@@ -467,6 +469,12 @@ mod tests {
             ("[::1]:1", true),
             ("0.0.0.0:1", true),
             ("10.0.0.1:1", false),
+            ("0.0.0.1:1", false),
+            ("[::]:1", true),
+            ("[::2]:1", false),
+            ("[::127.0.0.1]:1", false),
+            ("[64:ff9b::127.0.0.1]:1", false),
+            ("[2002:7f00:1::]:1", false),
             ("[2001:db8::1]:1", false),
         ] {
             let to = to.parse().unwrap();

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use policy::HostRules;
+use policy::{HostRules, is_internet_name};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, Result};
 use rustix::net::{
@@ -86,7 +86,8 @@ impl DnsStub {
         };
         let answer = answer(&packet, question, found);
         let _gone = sendto(&self.socket, &answer, SendFlags::DONTWAIT | SendFlags::NOSIGNAL, &from?);
-        (found == NameAnswer::NoSuchName && is_host(&name)).then_some(name)
+        // Programs also query for their own machine, and for words that are not names.
+        (found == NameAnswer::NoSuchName && is_internet_name(&name)).then_some(name)
     }
 
     /// Discards queries of programs that are gone.
@@ -196,13 +197,6 @@ fn name(mut bytes: &[u8]) -> Option<(String, &[u8])> {
     }
 }
 
-/// Returns true if a name is that of another machine: programs also query for their own, and for words that are not
-/// names.
-fn is_host(name: &str) -> bool {
-    let last = name.rsplit_once('.').map(|(_, last)| last);
-    last.is_some_and(|last| !matches!(last, "arpa" | "localhost" | "local" | "internal" | "localdomain"))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -266,7 +260,7 @@ mod tests {
             ("app.localhost", false),
             ("", false),
         ] {
-            assert_eq!(is_host(name), is, "{name}");
+            assert_eq!(is_internet_name(name), is, "{name}");
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use policy::HostRules;
+use policy::{AddressClass, HostRules, LOCALHOST};
 use rustix::io::{Errno, Result};
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with, socketpair,
@@ -170,8 +170,8 @@ fn listed(to: SocketAddr, hosts: &HostRules) -> Option<String> {
     if hosts.may_reach(&address, to.port()) {
         return Some(address);
     }
-    let local = "localhost";
-    (to.ip().is_loopback() && hosts.may_reach(local, to.port())).then(|| local.to_owned())
+    let is_loopback = AddressClass::of(to.ip()) == AddressClass::Loopback;
+    (is_loopback && hosts.may_reach(LOCALHOST, to.port())).then(|| LOCALHOST.to_owned())
 }
 
 /// Returns `/etc/hosts` without the allowed hosts: programs query for those, and get a loopback address.
@@ -180,7 +180,7 @@ pub(crate) fn without_hosts(text: &str, hosts: &HostRules) -> String {
     for line in text.lines() {
         let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
         let Some(address) = words.next() else { continue };
-        let is_kept = |name: &&str| *name == "localhost" || !hosts.may_reach_some_port(name);
+        let is_kept = |name: &&str| *name == LOCALHOST || !hosts.may_reach_some_port(name);
         let names: Vec<&str> = words.filter(is_kept).collect();
         if !names.is_empty() {
             kept.extend([address, " ", &names.join(" "), "\n"]);
