@@ -10,6 +10,7 @@ mod config;
 mod configured_confinement;
 mod confinement_warnings;
 mod journals;
+mod listen_address;
 mod mcp_servers;
 #[cfg(feature = "otlp")]
 mod otlp;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{McpServerCommand, WorkspaceArgs};
+use crate::listen_address::parse_listen_address;
 
 /// Give these tools to another agent, as a server of the Model Context Protocol; or use those of other servers
 ///
@@ -63,18 +64,6 @@ Examples:
   toolgate approve")]
 pub(crate) struct ApproveArgs {}
 
-/// Parses an address of this machine and a port.
-pub(super) fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
-    // `localhost` always means 127.0.0.1 here, whatever a resolver returns.
-    let numbers = match text.strip_prefix("localhost:") {
-        Some(port) => format!("127.0.0.1:{port}"),
-        None => text.to_owned(),
-    };
-    numbers.parse().map_err(|_| {
-        "it takes an address of this machine and a port, e.g. 127.0.0.1:8717 or localhost:8717".to_owned()
-    })
-}
-
 /// Parses the name that clients send in their `Host` header.
 fn remote(text: &str) -> Result<String, String> {
     if text.parse::<Ipv6Addr>().is_ok() {
@@ -98,21 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_names_are_read_as_people_write_them() {
-        for (text, expected) in [
-            ("127.0.0.1:8717", Some("127.0.0.1:8717")),
-            ("localhost:0", Some("127.0.0.1:0")),
-            ("[::1]:80", Some("[::1]:80")),
-            ("localhost", None),
-            ("example.org:80", None),
-            ("", None),
-        ] {
-            assert_eq!(
-                parse_listen_address(text).ok().map(|found| found.to_string()).as_deref(),
-                expected,
-                "{text}"
-            );
-        }
+    fn remote_names_are_read_as_people_write_them() {
         for (text, expected) in [
             ("build.example.org", Some("build.example.org")),
             ("build:8443", Some("build:8443")),

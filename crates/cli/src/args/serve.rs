@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::WorkspaceArgs;
-use super::mcp::parse_listen_address;
+use crate::listen_address::parse_listen_address;
 
 /// Let programs hold sessions here, over JSON-RPC: prompts, tools, processes, files, and tools of their own
 ///

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
-use toolgate::EnvironmentPolicy;
 use toolgate::mcp::{STARTUP_TIMEOUT, TOOL_TIMEOUT};
+use toolgate::{EnvironmentPolicy, HostLocality};
 
 use super::config_file::ConfigFile;
 use super::{NetworkMode, SandboxMode, SourcedValue, UserDirs};
@@ -256,12 +256,9 @@ fn bad_url(url: &str) -> Option<String> {
     if host.contains('@') {
         return Some("its `url` holds a user or a password; use `bearer_token_env_var`".to_owned());
     }
-    let name = host
-        .strip_prefix('[')
-        .and_then(|host| host.split(']').next())
-        .unwrap_or_else(|| host.rsplit_once(':').map_or(host, |(name, _)| name));
-    let is_here = matches!(name, "localhost" | "127.0.0.1" | "::1");
-    (!is_secret && !is_here)
+    let name = host.rsplit_once(':').filter(|_| !host.ends_with(']')).map_or(host, |(name, _)| name);
+    // Stricter than the client (every loopback host): the spelling must be plain to whoever reads the file.
+    (!is_secret && HostLocality::of(name) != HostLocality::Localhost)
         .then(|| "its `url` must begin with https://, unless it is on this machine".to_owned())
 }
 
@@ -287,6 +284,14 @@ mod tests {
             ),
             (
                 "url = 'http://example.org'",
+                "its `url` must begin with https://, unless it is on this machine",
+            ),
+            (
+                "url = 'http://[::1]evil.org'",
+                "its `url` must begin with https://, unless it is on this machine",
+            ),
+            (
+                "url = 'http://127.0.0.2:3000/mcp'",
                 "its `url` must begin with https://, unless it is on this machine",
             ),
             (

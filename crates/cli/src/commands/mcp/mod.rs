@@ -26,7 +26,7 @@ use self::pending_questions::PendingQuestions;
 use crate::args::McpArgs;
 use crate::cli_fault::CliFault;
 use crate::config::UserDirs;
-use crate::terminal_output;
+use crate::{listen_address, terminal_output};
 
 pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
     if let Some(command) = &args.command {
@@ -77,11 +77,9 @@ async fn answering(counter: Result<ApprovalSocket, io::Error>, board: &Arc<Pendi
 
 /// Binds the address, and prints the URL and the token's location.
 fn door(args: &McpArgs, address: SocketAddr) -> Result<HttpEndpoint, CliFault> {
-    if !address.ip().is_loopback() && args.allow_remote.is_empty() {
-        let wrong =
-            format!("`{address}` can be reached from other machines, and nothing encrypts what is said");
+    if args.allow_remote.is_empty() {
         let hint = "take 127.0.0.1, or say by which name they reach it: --allow-remote build.example.org";
-        return Err(CliFault::usage(wrong).with_hint(hint));
+        listen_address::require_loopback(address).map_err(|fault| fault.with_hint(hint))?;
     }
     let listener = TcpListener::bind(address)
         .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;

@@ -20,7 +20,7 @@ use crate::cli_fault::CliFault;
 use crate::commands::mcp::access_token;
 use crate::compose;
 use crate::config::UserDirs;
-use crate::{peer_check, private_dirs, terminal_output};
+use crate::{listen_address, peer_check, private_dirs, terminal_output};
 
 /// Maximum number of connections.
 const CONNECTIONS: usize = 1024;
@@ -145,11 +145,7 @@ pub(super) async fn serve_websocket(
     address: SocketAddr,
     variable: Option<&str>,
 ) -> Result<(), CliFault> {
-    if !address.ip().is_loopback() {
-        let wrong =
-            format!("`{address}` can be reached from other machines, and nothing encrypts what is said");
-        return Err(CliFault::usage(wrong).with_hint("take 127.0.0.1"));
-    }
+    listen_address::require_loopback(address).map_err(|fault| fault.with_hint("take 127.0.0.1"))?;
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;
