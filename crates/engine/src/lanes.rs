@@ -1,8 +1,9 @@
 //! Schedules concurrent calls: shared calls run together, exclusive calls run alone, all in arrival order.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use tool::Lane;
 
@@ -31,7 +32,7 @@ impl Lanes {
     ///
     /// Not async: the order of calls to this function is the order of turns, however tasks are scheduled.
     pub(crate) fn enter(self: &Arc<Self>, lane: Lane) -> LaneTicket {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.waiting.is_empty() && state.admits(lane, self.width) {
             state.admit(lane);
             drop(state);
@@ -47,7 +48,7 @@ impl Lanes {
     }
 
     fn leave(self: &Arc<Self>, lane: Lane) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match lane {
             Lane::Shared => state.shared -= 1,
             Lane::Alone => state.alone = false,
@@ -73,13 +74,8 @@ impl Lanes {
             // If the waiter is dropped right here, the guard comes back and its drop admits the next. Hence outside the
             // lock.
             drop(turn.send(self.guard(next)));
-            state = self.lock();
+            state = self.state.lock();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, LaneState> {
-        // The state is consistent between any two statements that hold the lock, so a panic elsewhere does no damage.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -119,7 +115,7 @@ impl Drop for QueuePosition {
         let lanes = Arc::clone(&self.lanes);
         // The turn came but was not taken: dropping its guard admits the next call.
         drop(self.turn.try_recv());
-        lanes.hand_on(lanes.lock());
+        lanes.hand_on(lanes.state.lock());
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
+
+use parking_lot::RwLock;
 
 /// Latency buckets per power of two of microseconds. The middle of a bucket is within 3.2 % of any latency in it.
 /// Latencies below this number have one bucket each.
@@ -55,10 +56,10 @@ impl ToolMetrics {
     /// Counts one call; `None` stands for an unknown tool.
     pub(crate) fn record_call(&self, tool: Option<&str>, success: bool, elapsed: Duration) {
         let Some(tool) = tool else { return self.unknown.count(success, elapsed) };
-        if let Some(counters) = self.tools.read().unwrap_or_else(PoisonError::into_inner).get(tool) {
+        if let Some(counters) = self.tools.read().get(tool) {
             return counters.count(success, elapsed);
         }
-        let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = self.tools.write();
         if tools.len() < MOST {
             tools.entry(tool.to_owned()).or_default().count(success, elapsed);
         } else {
@@ -68,7 +69,7 @@ impl ToolMetrics {
 
     /// Returns the counters of every tool that was called, sorted by name.
     pub fn snapshot(&self) -> Vec<ToolStats> {
-        let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+        let tools = self.tools.read();
         let known = tools.iter().map(|(name, counters)| counters.stats(name));
         known.chain([self.unknown.stats("(unknown)")]).filter(|stats| stats.call_count() > 0).collect()
     }

@@ -1,12 +1,13 @@
 //! Tests approvals: which calls ask the user, how often, and the resulting output for the model.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use insta::assert_snapshot;
+use parking_lot::Mutex;
 use policy::rules::{NewRule, RuleSet};
 use policy::{
     ApprovalQuestion, Confinement, Denial, DenyRead, Effect, Gate, Intent, Permit, ReadRoot, ReadScope,
@@ -97,7 +98,7 @@ impl ScriptedApprover {
     }
 
     fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut self.asked.lock().unwrap())
+        std::mem::take(&mut self.asked.lock())
     }
 }
 
@@ -108,7 +109,7 @@ impl Approver for ScriptedApprover {
             tokio::time::sleep(self.thinks).await;
             self.at_once.store(0, Ordering::SeqCst);
             let why: Vec<String> = question.why.iter().map(ToString::to_string).collect();
-            self.asked.lock().unwrap().push(why.join("; "));
+            self.asked.lock().push(why.join("; "));
             (self.answer)(question)
         })
     }
@@ -239,7 +240,7 @@ async fn a_rule_is_saved_and_counts_at_once_or_the_session_remembers() {
     struct RecordingRulebook(Mutex<Vec<String>>, bool);
     impl Rulebook for RecordingRulebook {
         fn save(&self, rule: &NewRule) -> Result<RuleSet, String> {
-            self.0.lock().unwrap().push(rule.to_string());
+            self.0.lock().push(rule.to_string());
             match self.1 {
                 true => RuleSet::parse(&rule.to_string(), "r.toml".as_ref(), policy::RuleLayer::User)
                     .map_err(|fault| fault.to_string()),
@@ -262,7 +263,7 @@ async fn a_rule_is_saved_and_counts_at_once_or_the_session_remembers() {
         assert_eq!(answer(&router, "cargo test").await.0, "ran");
         assert_eq!(answer(&router, "cargo test").await.0, "ran");
         assert_eq!(person.asked().len(), 1);
-        let saved = book.0.lock().unwrap().join("\n");
+        let saved = book.0.lock().join("\n");
         assert_eq!(
             saved,
             "[[rule]]\npattern = [\"cargo\", \"test\"]\ndecision = \"allow\"\nmatch = [[\"cargo\", \"test\"]]\n"

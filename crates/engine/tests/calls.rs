@@ -1,11 +1,12 @@
 //! Tests the engine's guarantees for every call: one answer, in order, under any failure.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use insta::assert_snapshot;
+use parking_lot::Mutex;
 use policy::{DenyRead, Effect, Gate, Intent, Permit, ReadRoot, ReadScope};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -250,7 +251,7 @@ async fn lone_calls_run_in_the_models_order_on_many_threads() {
         let seen = Arc::clone(&seen);
         async move {
             tokio::task::yield_now().await;
-            seen.lock().unwrap().push(cx.call_id().to_string());
+            seen.lock().push(cx.call_id().to_string());
             Ok(ToolOutput::text("done"))
         }
     });
@@ -262,7 +263,7 @@ async fn lone_calls_run_in_the_models_order_on_many_threads() {
     while let Some(answer) = runtime.next_answer().await {
         assert!(answer.output.success);
     }
-    let order = order.lock().unwrap();
+    let order = order.lock();
     assert!(order.len() == 500 && order.is_sorted(), "{order:?}");
 }
 
@@ -335,7 +336,7 @@ async fn long_answers_lose_their_middle_and_say_where_the_rest_is() {
     struct RecordingStore(Mutex<String>);
     impl OverflowStore for RecordingStore {
         fn store(&self, call: &CallId, text: &str) -> Option<String> {
-            *self.0.lock().unwrap() = text.to_owned();
+            *self.0.lock() = text.to_owned();
             Some(format!("/state/{call}.txt"))
         }
     }
@@ -353,7 +354,7 @@ async fn long_answers_lose_their_middle_and_say_where_the_rest_is() {
     let keeping = plain.with_overflow_store(Arc::clone(&shelf) as Arc<dyn OverflowStore>);
     let short = answer(&keeping, say("7", &text)).await.0;
     assert!(short.contains("the whole answer is in `/state/7.txt`"), "{short}");
-    assert_eq!(shelf.0.lock().unwrap().lines().count(), 100);
+    assert_eq!(shelf.0.lock().lines().count(), 100);
 }
 
 #[tokio::test]
@@ -365,7 +366,7 @@ async fn observers_see_every_step_and_cannot_spoil_it() {
                 CallEvent::Finished { success, error, .. } => format!("Finished {success} {error:?}"),
                 _ => format!("{event:?}"),
             };
-            self.0.lock().unwrap().push(format!("{call} {event}"));
+            self.0.lock().push(format!("{call} {event}"));
         }
     }
     struct PanickingObserver;
@@ -380,7 +381,7 @@ async fn observers_see_every_step_and_cannot_spoil_it() {
         .with_observer(Arc::clone(&log) as Arc<dyn CallObserver>);
     assert_eq!(answer(&router, say("1", "hi")).await.0, "hi");
     answer(&router, ToolCall::function("2", "nope", "")).await;
-    assert_snapshot!(log.0.lock().unwrap().join("\n"), @r#"
+    assert_snapshot!(log.0.lock().join("\n"), @r#"
     1 Queued { tool: "echo" }
     1 Started
     1 Judged { verdict: "allow", why: [], by: "approval on-request" }

@@ -1,12 +1,13 @@
 //! Tests the end of a call that is cancelled or times out: its tool gets a signal and answers partially, or is dropped.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use insta::assert_snapshot;
+use parking_lot::Mutex;
 use policy::{DenyRead, Gate, Permit, ReadRoot, ReadScope};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -220,7 +221,7 @@ async fn the_lane_is_held_until_the_tool_has_answered_and_answers_keep_their_ord
     let router = router(move |cx: Cx| {
         let log = Arc::clone(&lines);
         async move {
-            let say = |what: &str| log.lock().unwrap().push(format!("{} {what}", cx.call_id()));
+            let say = |what: &str| log.lock().push(format!("{} {what}", cx.call_id()));
             say("began");
             if cx.call_id().as_str() == "3" {
                 return Ok(ToolOutput::text("3"));
@@ -247,7 +248,7 @@ async fn the_lane_is_held_until_the_tool_has_answered_and_answers_keep_their_ord
         let answer = runtime.next_answer().await.unwrap();
         assert_eq!((answer.output.joined_text().as_str(), answer.output.facts.error), (id, error));
     }
-    assert_eq!(*log.lock().unwrap(), ["1 began", "1 ended", "2 began", "2 ended", "3 began"]);
+    assert_eq!(*log.lock(), ["1 began", "1 ended", "2 began", "2 ended", "3 began"]);
 }
 
 #[tokio::test]
@@ -281,7 +282,7 @@ impl CallObserver for BoundedObserver {
     fn on_event(&self, _: &CallId, event: &CallEvent) {
         match event {
             CallEvent::Notice(ToolNotice::Output { stream, text }) => {
-                self.heard.lock().unwrap().push(format!("{}: {text}", stream.as_str()));
+                self.heard.lock().push(format!("{}: {text}", stream.as_str()));
             }
             CallEvent::Finished { usage, .. } => assert_eq!(usage.map(|usage| usage.stdout), Some(3)),
             _ => {}
@@ -330,7 +331,7 @@ async fn streaming_waits_for_every_observer_and_loses_nothing() {
         .with_observer(Arc::clone(&narrow) as Arc<dyn CallObserver>);
     let (output, _) = timed_out(&router).await;
     assert_eq!((output.joined_text().as_str(), output.facts.error), ("cut", Some(ToolErrorKind::TimedOut)));
-    assert_eq!(*narrow.heard.lock().unwrap(), ["stdout: a", "stdout: b"]);
+    assert_eq!(*narrow.heard.lock(), ["stdout: a", "stdout: b"]);
     let slow_reader = async {
         for _ in 0..3 {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -339,7 +340,7 @@ async fn streaming_waits_for_every_observer_and_loses_nothing() {
     };
     let ((output, took), ()) = tokio::join!(timed_out(&router), slow_reader);
     assert_eq!((output.joined_text().as_str(), took), ("all", Duration::from_secs(3)));
-    assert_eq!(narrow.heard.lock().unwrap().len(), 5);
+    assert_eq!(narrow.heard.lock().len(), 5);
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! Tests the router's guarantees for hooks: all run, the strictest decision wins, none loosens, none keeps running.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use insta::assert_snapshot;
+use parking_lot::Mutex;
 use policy::{ApprovalQuestion, DenyRead, Effect, Gate, Intent, Permit, ReadRoot, ReadScope, ReviewDecision};
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use schemars::JsonSchema;
@@ -70,7 +71,7 @@ impl RecordingHook {
     }
 
     fn heard(&self) -> Vec<String> {
-        self.heard.lock().unwrap().clone()
+        self.heard.lock().clone()
     }
 }
 
@@ -80,12 +81,12 @@ impl Hook for RecordingHook {
     }
 
     fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
-        self.heard.lock().unwrap().push(format!("before {} as {}", call.tool, call.call.name));
+        self.heard.lock().push(format!("before {} as {}", call.tool, call.call.name));
         Box::pin(std::future::ready(self.before.clone()))
     }
 
     fn after<'a>(&'a self, call: PlannedCall<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
-        self.heard.lock().unwrap().push(format!("after {}: {}", call.tool, output.joined_text()));
+        self.heard.lock().push(format!("after {}: {}", call.tool, output.joined_text()));
         Box::pin(std::future::ready(self.after.clone()))
     }
 }
@@ -126,7 +127,7 @@ struct WarningRecorder(Mutex<Vec<String>>);
 impl CallObserver for WarningRecorder {
     fn on_event(&self, _: &CallId, event: &CallEvent) {
         if let CallEvent::Notice(ToolNotice::Warning { text }) = event {
-            self.0.lock().unwrap().push(text.clone());
+            self.0.lock().push(text.clone());
         }
     }
 }
@@ -235,7 +236,7 @@ async fn notes_stand_before_the_answer_and_warnings_are_told() {
     acted
     ");
     assert_eq!(
-        *watches.0.lock().unwrap(),
+        *watches.0.lock(),
         ["the hook `says` was ignored: one broke", "the hook `says` was ignored: two broke"]
     );
 }

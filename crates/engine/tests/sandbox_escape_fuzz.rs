@@ -4,9 +4,10 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use policy::rules::{RuleLayer, RuleSet};
 use policy::{
     ApprovalPolicy, ApprovalQuestion, CommandLine, Confinement, Denial, DenyRead, Effect, Escalation,
@@ -191,7 +192,7 @@ impl AnyTool for FuzzTool {
     }
 
     fn plan(&self, _: &ToolCall, _: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
-        let intent = self.0.intent.lock().unwrap().clone();
+        let intent = self.0.intent.lock().clone();
         Ok(Box::new(FuzzAttempt { world: Arc::clone(&self.0), intent }))
     }
 }
@@ -208,8 +209,8 @@ impl CallAttempt for FuzzAttempt {
 
     fn run<'a>(&'a self, permit: &'a Permit, _: &'a Cx) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         let attempt = (permit.confinement().is_some(), permit.grants().clone());
-        self.world.seen.lock().unwrap().attempts.push(attempt);
-        let outcome = outcome(&mut self.world.random.lock().unwrap());
+        self.world.seen.lock().attempts.push(attempt);
+        let outcome = outcome(&mut self.world.random.lock());
         Box::pin(std::future::ready(outcome))
     }
 }
@@ -219,8 +220,8 @@ struct RandomApprover(Arc<FuzzWorld>);
 impl Approver for RandomApprover {
     fn ask<'a>(&'a self, _: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         assert!(!question.why.is_empty());
-        let decision = decision(&mut self.0.random.lock().unwrap());
-        self.0.seen.lock().unwrap().asked.push((question.grants.clone(), decision.clone()));
+        let decision = decision(&mut self.0.random.lock());
+        self.0.seen.lock().asked.push((question.grants.clone(), decision.clone()));
         Box::pin(std::future::ready(decision))
     }
 }
@@ -237,7 +238,7 @@ struct FuzzSession {
 
 impl FuzzSession {
     fn new(world: &Arc<FuzzWorld>) -> Self {
-        let mut random = world.random.lock().unwrap();
+        let mut random = world.random.lock();
         let sandbox = random.one(&[
             SandboxPolicy::ReadOnly,
             SandboxPolicy::WorkspaceWrite,
@@ -338,11 +339,11 @@ fn nothing_leaves_the_sandbox_without_approval() {
             if round % PER_GATE == 0 {
                 session = FuzzSession::new(&world);
             }
-            let intent = intent(&mut world.random.lock().unwrap());
-            *world.intent.lock().unwrap() = intent.clone();
+            let intent = intent(&mut world.random.lock());
+            *world.intent.lock() = intent.clone();
             let call = ToolCall::function("1", "act", "{}");
             let answer = session.router.dispatch(call, CancellationToken::new()).await;
-            let seen = std::mem::take(&mut *world.seen.lock().unwrap());
+            let seen = std::mem::take(&mut *world.seen.lock());
             session.check(&intent, &seen, answer.facts.error);
             assert!(!answer.joined_text().is_empty());
             unconfined +=

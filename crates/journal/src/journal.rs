@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::chain::{self, START};
@@ -134,7 +135,7 @@ impl Journal {
         let unwritten = |source| JournalFault::Unwritten { path: self.path.clone(), source };
         let entry = truncate::to_bounded_json(self.redactor.redact_entry(entry))
             .map_err(|error| unwritten(error.into()))?;
-        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut end = self.end.lock();
         let sealed = chain::seal_line(&end.head, end.seq, &UtcTimestamp::now().to_rfc3339(), &entry);
         self.append(&mut end, &sealed.line).map_err(unwritten)?;
         let seq = end.seq;

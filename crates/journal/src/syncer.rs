@@ -1,9 +1,10 @@
 //! Syncs a journal file to the disk in a background thread.
 
 use std::fs::File;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use parking_lot::{Condvar, Mutex};
 use rustix::io::Errno;
 
 use crate::private_file::JournalDirectory;
@@ -44,9 +45,9 @@ impl FileSyncer {
 
     /// Records a write and wakes the thread.
     pub(crate) fn note_write(&self) {
-        self.shared.progress().written += 1;
+        self.shared.progress.lock().written += 1;
         self.shared.wake.notify_one();
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut thread = self.thread.lock();
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
             let builder = std::thread::Builder::new().name("journal".to_owned());
@@ -58,14 +59,14 @@ impl FileSyncer {
     /// Waits until all writes are synced.
     pub(crate) fn flush(&self) -> Result<(), Errno> {
         self.shared.sync();
-        self.shared.progress().fault.map_or(Ok(()), Err)
+        self.shared.progress.lock().fault.map_or(Ok(()), Err)
     }
 
     /// Ends the thread and syncs the remaining writes.
     pub(crate) fn close(&self) {
-        self.shared.progress().is_closing = true;
+        self.shared.progress.lock().is_closing = true;
         self.shared.wake.notify_one();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().take();
         if let Some(thread) = thread {
             // The thread returns nothing.
             let _ended = thread.join();
@@ -75,17 +76,13 @@ impl FileSyncer {
 }
 
 impl SyncerState {
-    fn progress(&self) -> MutexGuard<'_, SyncProgress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn run(&self) {
         // ends: when the journal is dropped
         loop {
-            let mut progress = self.progress();
+            let mut progress = self.progress.lock();
             // ends: at the next write, or when the journal is dropped
             while progress.written == progress.synced && !progress.is_closing {
-                progress = self.wake.wait(progress).unwrap_or_else(PoisonError::into_inner);
+                self.wake.wait(&mut progress);
             }
             if progress.is_closing {
                 return;
@@ -98,7 +95,7 @@ impl SyncerState {
     /// Syncs all writes so far.
     fn sync(&self) {
         let (target, has_named) = {
-            let progress = self.progress();
+            let progress = self.progress.lock();
             if progress.written == progress.synced {
                 return;
             }
@@ -107,7 +104,7 @@ impl SyncerState {
         // A file whose directory entry is lost is lost as well.
         let named = if has_named { Ok(()) } else { self.directory.sync() };
         let synced = named.and_then(|()| rustix::fs::fdatasync(&*self.file));
-        let mut progress = self.progress();
+        let mut progress = self.progress.lock();
         progress.synced = progress.synced.max(target);
         progress.has_named |= synced.is_ok();
         progress.fault = progress.fault.or(synced.err());

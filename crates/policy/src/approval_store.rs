@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::{CommandLine, ForeignToolCall, Grant, Grants, HostPattern, MemoryNote};
 
@@ -80,18 +81,18 @@ pub struct ApprovalStore {
 impl ApprovalStore {
     /// Returns true if every one of `keys` was approved with all of its `grants`. An empty list is never approved.
     pub fn covers(&self, keys: &[ApprovalKey], grants: &Grants) -> bool {
-        let all = !keys.is_empty() && keys.iter().all(|key| self.approved().contains_key(key));
+        let all = !keys.is_empty() && keys.iter().all(|key| self.approved.lock().contains_key(key));
         all && self.grants_with(keys).is_superset(grants)
     }
 
     /// Returns true if there are no approvals.
     pub fn is_empty(&self) -> bool {
-        self.approved().is_empty()
+        self.approved.lock().is_empty()
     }
 
     /// Returns the grants given with `keys`: those common to all commands, or without a command those of any key.
     pub fn grants_with(&self, keys: &[ApprovalKey]) -> Grants {
-        let approved = self.approved();
+        let approved = self.approved.lock();
         let given = |key: &ApprovalKey| approved.get(key).cloned().unwrap_or_default();
         let mut commands = keys.iter().filter(|key| matches!(key, ApprovalKey::Run { .. })).map(given);
         match commands.next() {
@@ -102,7 +103,7 @@ impl ApprovalStore {
 
     /// Stores `keys`, each with those of `grants` that belong to it.
     pub fn approve(&self, keys: &[ApprovalKey], grants: &Grants) {
-        let mut approved = self.approved();
+        let mut approved = self.approved.lock();
         for key in keys {
             let own = grants.iter().filter(|grant| key.takes(grant)).cloned();
             approved.entry(key.clone()).or_default().extend(own);
@@ -114,13 +115,9 @@ impl ApprovalStore {
     #[must_use]
     pub fn copy_for_subagent(&self) -> Self {
         let inherits = |grants: &Grants| !grants.contains(&Grant::Unconfined);
-        let approved = self.approved().iter().filter(|(_, grants)| inherits(grants)).map(clone).collect();
+        let approved =
+            self.approved.lock().iter().filter(|(_, grants)| inherits(grants)).map(clone).collect();
         Self { approved: Mutex::new(approved) }
-    }
-
-    fn approved(&self) -> MutexGuard<'_, HashMap<ApprovalKey, Grants>> {
-        // The map stays valid after a panic.
-        self.approved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

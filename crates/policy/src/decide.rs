@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use crate::evaluate::IntentEvaluation;
 use crate::host_files::host_file_on;
@@ -162,12 +164,12 @@ impl Gate {
 
     /// Returns the rules in force.
     pub fn rules(&self) -> Arc<RuleSet> {
-        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.rules.read())
     }
 
     /// Adds `rules` to the rules in force.
     pub fn add_rules(&self, rules: RuleSet) {
-        let mut ours = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        let mut ours = self.rules.write();
         *ours = Arc::new(RuleSet::clone(&ours).merge(rules));
     }
 

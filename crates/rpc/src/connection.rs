@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -177,12 +178,8 @@ struct OpenRequests {
 }
 
 impl OpenRequests {
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn remove(&self, id: &RequestId) {
-        self.lock().remove(id);
+        self.requests.lock().remove(id);
         self.fewer.notify_waiters();
     }
 
@@ -193,7 +190,7 @@ impl OpenRequests {
     }
 
     fn is_settled(&self) -> bool {
-        self.lock().is_empty() && self.unsaid.load(Ordering::SeqCst) == 0
+        self.requests.lock().is_empty() && self.unsaid.load(Ordering::SeqCst) == 0
     }
 }
 
@@ -216,7 +213,7 @@ impl MessageDispatcher {
     async fn request(&self, id: RequestId, method: String, params: Value) {
         let cancel = CancellationToken::new();
         let fault = {
-            let mut open = self.open.lock();
+            let mut open = self.open.requests.lock();
             if open.contains_key(&id) {
                 Some(RpcErrorCode::Request.fault("a request with this id is under way"))
             } else if open.len() >= self.limits.requests {
@@ -268,7 +265,7 @@ impl MessageDispatcher {
             Value::String(text) => RequestId::Text(text.clone()),
             number => RequestId::Number(number.as_i64().unwrap_or(-1)),
         };
-        if let Some(cancel) = self.open.lock().get(&id) {
+        if let Some(cancel) = self.open.requests.lock().get(&id) {
             cancel.cancel();
         }
     }
@@ -293,7 +290,7 @@ impl MessageDispatcher {
 
     fn close(&self) {
         self.peer.disconnect();
-        self.open.lock().clear();
+        self.open.requests.lock().clear();
     }
 }
 
@@ -338,7 +335,7 @@ mod tests {
         }
 
         fn on_notification(&self, _: &Peer, method: &str, params: Value) {
-            self.0.lock().unwrap().push(format!("{method} {params}"));
+            self.0.lock().push(format!("{method} {params}"));
         }
 
         fn cancel_notification(&self) -> CancelNotification {
@@ -346,7 +343,7 @@ mod tests {
         }
 
         fn on_half_close(&self, peer: &Peer) {
-            self.0.lock().unwrap().push(format!("silent {}", peer.is_half_closed()));
+            self.0.lock().push(format!("silent {}", peer.is_half_closed()));
         }
     }
 
@@ -375,7 +372,7 @@ mod tests {
         let ((), said) = tokio::join!(serving, asking);
         said.iter()
             .for_each(|line| assert!(serde_json::from_str::<Value>(line).is_ok(), "no message: {line}"));
-        let told = host.0.lock().unwrap().clone();
+        let told = host.0.lock().clone();
         (said, told)
     }
 

@@ -1,8 +1,8 @@
 //! The bounded, ordered queue of outgoing messages of a connection.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Queued bytes at which senders have to wait.
@@ -29,11 +29,6 @@ struct OutboxQueue {
 }
 
 impl Outbox {
-    fn lock(&self) -> MutexGuard<'_, OutboxQueue> {
-        // The queue is consistent between any two statements.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Queues a message as soon as there is room; returns `false` if the outbox is closed.
     pub(crate) async fn send(&self, message: String) -> bool {
         let mut message = Some(message);
@@ -61,7 +56,7 @@ impl Outbox {
 
     /// Returns whether the message was queued; `None` if there is no room. An empty queue always has room.
     fn try_enqueue(&self, message: &mut Option<String>, room: usize) -> Option<bool> {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         if queue.is_closed {
             return Some(false);
         }
@@ -93,7 +88,7 @@ impl Outbox {
 
     /// Takes the first message; `Some(None)` if the outbox is closed and empty.
     fn take(&self) -> Option<Option<String>> {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         let Some(message) = queue.waiting.pop_front() else { return queue.is_closed.then_some(None) };
         queue.bytes -= message.len();
         drop(queue);
@@ -103,12 +98,12 @@ impl Outbox {
 
     /// Returns whether no message is queued.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().waiting.is_empty()
+        self.queue.lock().waiting.is_empty()
     }
 
     /// Closes the outbox for new messages; queued messages can still be taken.
     pub(crate) fn close(&self) {
-        self.lock().is_closed = true;
+        self.queue.lock().is_closed = true;
         self.filled.notify_one();
         self.emptied.notify_waiters();
     }

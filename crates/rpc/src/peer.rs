@@ -1,9 +1,10 @@
 //! The program at the other end of a connection, to which we send notifications and requests.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -101,7 +102,7 @@ impl Peer {
     pub async fn request(&self, method: &str, params: &Value) -> Result<Value, RpcFault> {
         let id = self.shared.next.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
-        self.asked().insert(id, answer);
+        self.shared.asked.lock().insert(id, answer);
         let asking = PendingRequestGuard { peer: self, id, is_open: true };
         let left = || RpcErrorCode::Peer.fault("the client left before it answered");
         // The flag is set before the list is cleared. A request that enters the list is therefore cleared, or sees the
@@ -117,14 +118,10 @@ impl Peer {
         answer?
     }
 
-    fn asked(&self) -> MutexGuard<'_, HashMap<i64, oneshot::Sender<Result<Value, RpcFault>>>> {
-        self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Delivers an answer; returns `false` if no request waits for it.
     pub(crate) fn complete_request(&self, id: &RequestId, answer: Result<Value, RpcFault>) -> bool {
         let RequestId::Number(id) = id else { return false };
-        let asked = self.asked().remove(id);
+        let asked = self.shared.asked.lock().remove(id);
         asked.is_some_and(|asked| asked.send(answer).is_ok())
     }
 
@@ -139,7 +136,7 @@ impl Peer {
 
     /// Fails all pending requests.
     pub(crate) fn drop_pending(&self) {
-        self.asked().clear();
+        self.shared.asked.lock().clear();
     }
 
     /// Closes the connection and fails all pending requests.
@@ -171,7 +168,7 @@ impl PendingRequestGuard<'_> {
 
 impl Drop for PendingRequestGuard<'_> {
     fn drop(&mut self) {
-        self.peer.asked().remove(&self.id);
+        self.peer.shared.asked.lock().remove(&self.id);
         if self.is_open {
             let CancelNotification { method, id } = self.peer.shared.take_back;
             self.peer.try_notify(method, &serde_json::json!({ id: self.id }));

@@ -1,8 +1,9 @@
 //! A scripted approver for tests.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use engine::Approver;
+use parking_lot::Mutex;
 use policy::{ApprovalQuestion, ReviewDecision};
 use tool::{BoxFuture, CallId};
 
@@ -31,13 +32,13 @@ impl TestApprover {
 
     /// Takes the questions recorded so far.
     pub fn take_questions(&self) -> Vec<ApprovalQuestion> {
-        std::mem::take(&mut self.asked.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.asked.lock())
     }
 }
 
 impl Approver for TestApprover {
     fn ask<'a>(&'a self, _: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(question.clone());
+        self.asked.lock().push(question.clone());
         let decision = (self.answer)(question);
         Box::pin(std::future::ready(decision))
     }

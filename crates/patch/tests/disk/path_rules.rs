@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolgate_patch::FileTree;
 use toolgate_patch::{DiskTree, FileAccess};
 use toolgate_patch::{PatchPlan, parse};
@@ -202,12 +203,12 @@ fn a_judge_sees_real_paths_and_replaces_the_root() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (seen, allowed, secret) = (Arc::clone(&asked), ground.out("allowed"), ground.path("dir/secret"));
     let disk = ground.disk().with_access_check(Arc::new(move |path: &Path, access: FileAccess| {
-        seen.lock().unwrap().push((path.to_owned(), access));
+        seen.lock().push((path.to_owned(), access));
         let no = path == secret || (access == FileAccess::Write && path.ends_with("out/secret"));
         if no { Err(format!("{} is not for you", path.display())) } else { Ok(()) }
     }));
     disk.look_up("link/file").unwrap();
-    assert_eq!(asked.lock().unwrap().as_slice(), [(ground.path("dir/file"), FileAccess::Read)]);
+    assert_eq!(asked.lock().as_slice(), [(ground.path("dir/file"), FileAccess::Read)]);
     assert_eq!(disk.look_up("link/secret").unwrap_err().what.split(" is ").nth(1), Some("not for you"));
     disk.commit(&[put_step(allowed.to_str().unwrap(), None, "new")], &ground.records()).unwrap();
     assert_eq!(fs::read_to_string(allowed).unwrap(), "new");
