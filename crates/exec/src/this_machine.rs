@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use policy::{Confinement, HostFile, MachineLookup, ResolvedProgram};
 use rustix::fs::{Access, FileType, Stat, access, stat};
 
@@ -59,7 +60,7 @@ impl ThisMachine {
     /// Returns the files that git obeys in the working tree at `root`, if it is one. They are read again after a
     /// change.
     fn obeyed(&self, root: &Path) -> Option<Arc<GitInputs>> {
-        let mut known = self.obeyed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.obeyed.lock();
         let before = known.get(root);
         if let Some((looked, obeyed)) = before
             && looked.elapsed() < FRESH
@@ -80,7 +81,7 @@ impl ThisMachine {
 
     /// Returns the real locations of configuration for the roots that hold `path`, read again after a change.
     fn configured(&self, path: &Path) -> Vec<Arc<RootConfiguration>> {
-        let mut known = self.configured.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.configured.lock();
         let mut look = |root: &PathBuf| {
             let stamp = FileStamp::read(root);
             let before = known.get(root);

@@ -10,9 +10,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use policy::{
     DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadRoot, ReadScope, SandboxPolicy, Verdict,
 };
@@ -53,7 +54,7 @@ const GONE: Duration = Duration::from_secs(5);
 /// Serializes the tests: descriptors and children are shared by the whole process.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+    ONE.lock()
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {

@@ -9,9 +9,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream as StdStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use policy::{Enforcement, Permit, Tier};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::net::UnixStream;
@@ -67,7 +68,7 @@ pub enum Stdio {
 /// Starts processes. Clones share the spawner process and its supervisors.
 #[derive(Debug, Clone, Default)]
 pub struct Spawner {
-    shared: Arc<Mutex<SpawnerState>>,
+    pub(super) shared: Arc<Mutex<SpawnerState>>,
     cells: Arc<CellPool>,
 }
 
@@ -176,7 +177,7 @@ impl Spawner {
 
     /// Requests a cell from the spawner as `order` says, and returns the socket to it.
     pub(crate) fn request_cell(&self, order: &[u8]) -> Result<StdStream, SpawnFault> {
-        let mut shared = self.lock();
+        let mut shared = self.shared.lock();
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         shared.ask(order, &theirs)?;
@@ -211,7 +212,7 @@ impl Spawner {
 
     /// Kills a spawner that does not respond, e.g. because a program stopped it. The next request starts another one.
     fn replace(&self, spawner: SupervisorSource) {
-        let mut shared = self.lock();
+        let mut shared = self.shared.lock();
         // Another thread may have replaced it already.
         if let Some(link) = &mut shared.link
             && spawner == SupervisorSource::Spawner(link.id())
@@ -239,18 +240,13 @@ impl Spawner {
             ask(&cell.control, &[0], &theirs)?;
             return Ok((ours, cell.new_layers(), SupervisorSource::Cell));
         }
-        let mut shared = self.lock();
+        let mut shared = self.shared.lock();
         if let Some(keeper) = shared.idle.pop() {
             return Ok((keeper, Vec::new(), SupervisorSource::Reused));
         }
         let (ours, theirs) = pair()?;
         let made_by = shared.ask(&MessageEncoder::new().finish(), &theirs)?;
         Ok((ours, Vec::new(), made_by))
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, SpawnerState> {
-        // The idle list and the link are consistent between any two statements, so poisoning is ignored.
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -118,7 +118,7 @@ impl RunningProcess {
         if let Some(cell) = &self.cell {
             return cell.return_idle(keeper, self.names);
         }
-        let mut shared = self.spawner.lock();
+        let mut shared = self.spawner.shared.lock();
         if shared.idle.len() < MAX_IDLE {
             shared.idle.push(keeper);
         }

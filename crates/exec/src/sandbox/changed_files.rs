@@ -8,9 +8,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use policy::{HOST_CONFIGURATION, HostFile, HostFileRole, host_file_by_name};
 use rustix::fs::{AtFlags, CWD, FileType, Stat, fstat, statat};
 
@@ -87,7 +88,7 @@ impl ChangedSince {
     /// in their place: moving a directory changes no file in it.
     pub(crate) fn find(&self) -> Vec<(PathBuf, HostFile)> {
         let mut found = Vec::new();
-        let mut index = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut index = self.directories.lock();
         let (mut left, mut entries) = (MAX_DIRECTORIES, MAX_ENTRIES);
         for root in &self.roots {
             let Ok(top) = sys::root(root) else { continue };
@@ -175,7 +176,7 @@ mod tests {
         std::thread::sleep(BEHIND * 5);
         let since = ChangedSince::start(std::slice::from_ref(&at), Arc::default());
         // The scan at the creation of a cell knows the existing files.
-        let mut index = since.directories.lock().unwrap();
+        let mut index = since.directories.lock();
         for name in ["old", "a"] {
             index.add(&at.join(name), &rustix::fs::stat(at.join(name)).unwrap());
         }

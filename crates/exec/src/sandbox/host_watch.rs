@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use policy::{HostFile, HostFileRole};
 
 use super::changed_files::{ChangedSince, DirectoryIndex};

@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use policy::{Confinement, HostFile, ReadScope, Tier, normalize_path};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
@@ -254,7 +255,7 @@ impl PlannedCell {
     /// the scripts that `package.json` names.
     pub(crate) fn reported_files(&self, confinement: &Confinement) -> Vec<(PathBuf, HostFile)> {
         let mut told = self.told.clone();
-        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut named = self.named.lock();
         for (root, configured) in &mut *named {
             if !configured.has_current_texts() {
                 *configured = RootConfiguration::scan(root, confinement);

@@ -5,9 +5,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use policy::{
     Confinement, Enforcement, EnforcementGap, MissingTier, NetworkPolicy, Permit, ReadScope, Tier,
     UnenforcedReason,
@@ -95,7 +96,7 @@ impl BorrowedLayer {
 impl CellPool {
     /// Uses `scratch` for the policies that name its path.
     pub(crate) fn lend_scratch(&self, scratch: &Arc<Scratch>) {
-        let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lent = self.lent.lock();
         lent.retain(|scratch| scratch.strong_count() > 0);
         lent.push(Arc::downgrade(scratch));
     }
@@ -141,7 +142,7 @@ impl CellPool {
     }
 
     fn scratch(&self, confinement: &Confinement) -> io::Result<Arc<Scratch>> {
-        let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        let lent = self.lent.lock();
         let named = lent
             .iter()
             .filter_map(Weak::upgrade)
@@ -344,7 +345,7 @@ impl SandboxCell {
 
     /// Takes an idle supervisor with the names of its layers.
     pub(crate) fn take_idle(&self) -> Option<IdleSupervisor> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        self.idle.lock().pop()
     }
 
     /// Returns the names of layers for a new supervisor.
@@ -354,7 +355,7 @@ impl SandboxCell {
 
     /// Returns a supervisor to the idle list.
     pub(crate) fn return_idle(&self, keeper: StdStream, names: Vec<String>) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         if idle.len() < MAX_IDLE {
             idle.push((keeper, names));
         }

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::file_stamp::FileStamp;
 use super::git::sys;
@@ -33,7 +34,7 @@ impl RunOverlap {
     /// Adds the `missing` configuration of another cell, and returns all of the session. A file that a running
     /// command has just created looks like the user's to the next cell.
     pub(crate) fn add_missing(&self, missing: Vec<(PathBuf, String)>) -> Vec<(PathBuf, String)> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.missing.extend(missing);
         state.missing.iter().map(|(path, when)| (path.clone(), when.clone())).collect()
     }
@@ -41,7 +42,7 @@ impl RunOverlap {
     /// Begins a run. Returns the configuration that the user has created, i.e. that existed before the first of the
     /// overlapping runs.
     pub(crate) fn begin(&self) -> BTreeSet<PathBuf> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.running == 0 {
             let there = state.missing.keys().filter(|path| is_made(path)).cloned().collect();
             state.accepted = there;
@@ -52,7 +53,7 @@ impl RunOverlap {
 
     /// Records that the change of `path` to `stamp` is reported. Returns true if it is new.
     pub(crate) fn record_change(&self, path: &Path, stamp: FileStamp) -> bool {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.told.len() >= MAX_TOLD {
             state.told.clear();
         }
@@ -61,12 +62,8 @@ impl RunOverlap {
 
     /// Ends a run.
     pub(crate) fn end(&self) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.running = state.running.saturating_sub(1);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, OverlapState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,9 +8,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use policy::Tier;
 use rustix::fs::{
     AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, StatxFlags, Timespec, Timestamps, UTIME_NOW, XattrFlags,
@@ -133,7 +133,7 @@ impl Scratch {
 
     /// Takes the notes about a killed session, which are reported once.
     pub(crate) fn take_recovery_notes(&self) -> Vec<String> {
-        std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.left.lock())
     }
 
     /// Saves `places` for the session after a kill.
@@ -149,7 +149,7 @@ impl Scratch {
 
     /// Registers paths that supervisors may hold later: they are checked when the session ends.
     pub(crate) fn register_placeholders(&self, paths: impl IntoIterator<Item = PathBuf>) {
-        self.may_hold.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
+        self.may_hold.lock().extend(paths);
     }
 
     /// Creates an empty placeholder directory at `path`, so that no command can create it. It is removed when no
@@ -169,7 +169,7 @@ impl Scratch {
         }
         // Another session may have created it, and must not remove it while this one needs it.
         let _cannot = flock(&held, FlockOperation::NonBlockingLockShared);
-        let mut placeholders = self.placeholders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut placeholders = self.placeholders.lock();
         if !placeholders.iter().any(|(known, _)| known == path) {
             let _not_noted = note(&self.path.join(NOTES), path);
             placeholders.push((path.to_owned(), held));
@@ -180,11 +180,11 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let placeholders = self.placeholders.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let placeholders = self.placeholders.get_mut();
         for (path, held) in placeholders.drain(..) {
             give_up(&path, &held);
         }
-        for path in self.may_hold.get_mut().unwrap_or_else(PoisonError::into_inner).iter() {
+        for path in self.may_hold.get_mut().iter() {
             give_up_marked(path);
         }
         remove_tree(&self.path);

@@ -114,7 +114,7 @@ fn read(pipe: &OwnedFd, session: &ProcessSession, stream: CapturedStream, stop: 
     let wait = Timespec::try_from(OVER).ok();
     let mut still = PipeState::Open;
     // ends: with the output, with the burst, or when it is stopped
-    while still == PipeState::Open && !stop.load(Ordering::Relaxed) && session.lock().may_read() {
+    while still == PipeState::Open && !stop.load(Ordering::Relaxed) && session.state.lock().may_read() {
         if poll(&mut [PollFd::new(pipe, PollFlags::IN)], wait.as_ref()) == Ok(0) {
             break;
         }

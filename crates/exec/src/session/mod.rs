@@ -10,9 +10,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use policy::Permit;
 use tokio::sync::watch;
 
@@ -283,33 +284,33 @@ impl ProcessSession {
 
     /// Returns the run time so far, or in total.
     pub fn wall_time(&self) -> Duration {
-        self.lock().over_at.unwrap_or_else(Instant::now) - self.began
+        self.state.lock().over_at.unwrap_or_else(Instant::now) - self.began
     }
 
     /// Returns the pid, once it is known.
     pub fn pid(&self) -> Option<i32> {
-        self.lock().pid
+        self.state.lock().pid
     }
 
     /// Returns the stage.
     pub fn stage(&self) -> SessionStage {
-        self.lock().stage.clone()
+        self.state.lock().stage.clone()
     }
 
     /// Takes the error if it did not start; later calls return `None`.
     pub fn take_fault(&self) -> Option<SpawnFault> {
-        self.lock().fault.take()
+        self.state.lock().fault.take()
     }
 
     /// Returns the processes that survived SIGKILL.
     pub fn stuck_processes(&self) -> Vec<KilledProcess> {
-        self.lock().stuck.clone()
+        self.state.lock().stuck.clone()
     }
 
     /// Takes the stage and the output since the last call. While the process runs, an incomplete character is left
     /// for the next call.
     pub fn take_output(&self) -> TakenOutput {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut output = state.capture.take();
         let rest = std::mem::take(&mut state.rest);
         output.head.splice(0..0, rest);
@@ -323,17 +324,17 @@ impl ProcessSession {
 
     /// Returns the number of output bytes that were not taken yet.
     pub fn pending_output(&self) -> u64 {
-        self.lock().capture.pending()
+        self.state.lock().capture.pending()
     }
 
     /// Returns the total number of bytes written to `stream`.
     pub fn bytes_written(&self, stream: CapturedStream) -> u64 {
-        self.lock().capture.total(stream)
+        self.state.lock().capture.total(stream)
     }
 
     /// Returns the time since which it waits in the middle of a line, as a prompt does.
     pub fn prompting_since(&self) -> Option<Instant> {
-        let state = self.lock();
+        let state = self.state.lock();
         let listens = state.input.open && state.input.waiting.is_empty();
         let prompt = listens && state.stage == SessionStage::Running && !state.capture.ends_with_newline();
         prompt.then_some(state.last_output)
@@ -346,7 +347,7 @@ impl ProcessSession {
 
     /// Queues `bytes` as input of the process.
     pub fn write_input(&self, bytes: &[u8]) -> Result<(), InputFault> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.input.open || state.stage != SessionStage::Running {
             return Err(InputFault::Closed);
         }
@@ -362,13 +363,13 @@ impl ProcessSession {
 
     /// Returns the number of input bytes that the process has not read.
     pub fn unread_input(&self) -> usize {
-        self.lock().input.waiting.len()
+        self.state.lock().input.waiting.len()
     }
 
     /// Closes the input after the queued bytes are read. A terminal has no end of file: it receives Ctrl-D.
     pub fn close_input(&self) {
         const END_OF_INPUT: u8 = 4;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match state.terminal {
             Some(_) => state.input.waiting.push_back(END_OF_INPUT),
             None => state.input.open = false,
@@ -384,7 +385,7 @@ impl ProcessSession {
 
     /// Ends every process because its time limit `after` is over.
     pub(crate) fn time_out(&self, after: Duration) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // A process that has exited was in time, even if it left others running.
         if state.stage == SessionStage::Running {
             state.timed_out = Some(after);
@@ -395,7 +396,7 @@ impl ProcessSession {
 
     /// Returns the time limit that ended its process, if one did.
     pub fn timed_out(&self) -> Option<Duration> {
-        self.lock().timed_out
+        self.state.lock().timed_out
     }
 
     /// Sends a signal to the process group.
@@ -404,13 +405,13 @@ impl ProcessSession {
     }
 
     fn order(&self, order: SessionOrder) {
-        self.lock().orders.push(order);
+        self.state.lock().orders.push(order);
         self.work.send_replace(());
     }
 
     /// Changes the size of its terminal.
     pub fn resize(&self, size: PtySize) -> io::Result<()> {
-        match &mut self.lock().terminal {
+        match &mut self.state.lock().terminal {
             Some(terminal) => {
                 terminal.size = size;
                 resize(&terminal.fd, size)
@@ -421,14 +422,9 @@ impl ProcessSession {
 
     /// Returns the recent output of its terminal, and its size; `None` without a terminal.
     pub fn recent_terminal_output(&self) -> Option<(Vec<u8>, PtySize)> {
-        let state = self.lock();
+        let state = self.state.lock();
         let terminal = state.terminal.as_ref()?;
         Some((terminal.recent.iter().copied().collect(), terminal.size))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ProcessSessionState> {
-        // No code panics while holding the lock, and the state is consistent between any two statements.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

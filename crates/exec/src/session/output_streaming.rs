@@ -9,13 +9,13 @@ impl ProcessSession {
     /// Keeps all output for a later [`ProcessSession::stream_output`]. Call it before the pump runs, so that no output
     /// is lost between the start of the process and its observer. The process is slowed down as if it were observed.
     pub fn keep_for_stream(&self) {
-        self.lock().streamed.get_or_insert_default();
+        self.state.lock().streamed.get_or_insert_default();
     }
 
     /// Streams the output to [`OutputStreaming::next`] until the guard is dropped, beginning with output that was not
     /// taken yet. The process is slowed down while no piece is taken.
     pub fn stream_output(self: &Arc<Self>) -> OutputStreaming {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.streamed.is_none() {
             state.streamed = Some(state.capture.peek().into());
         }
@@ -31,7 +31,7 @@ pub struct OutputStreaming(Arc<ProcessSession>);
 impl OutputStreaming {
     /// Returns the next piece, if there is one.
     pub fn next(&self) -> Option<(CapturedStream, Vec<u8>)> {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         let next = state.streamed.as_mut()?.pop_front()?;
         drop(state);
         self.0.work.send_replace(());
@@ -40,14 +40,14 @@ impl OutputStreaming {
 
     /// Lifts the backpressure limit: the process is about to end, and must not wait for the observer.
     pub fn without_limit(&self) {
-        self.0.lock().stream_limit = MAX_LAST_WORDS;
+        self.0.state.lock().stream_limit = MAX_LAST_WORDS;
         self.0.work.send_replace(());
     }
 }
 
 impl Drop for OutputStreaming {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.streamed = None;
         state.stream_limit = MAX_STREAMED;
         drop(state);

@@ -74,7 +74,7 @@ struct LostIfDropped(Arc<ProcessSession>);
 
 impl Drop for LostIfDropped {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         if !matches!(state.stage, SessionStage::Over { .. }) {
             state.stage = SessionStage::Lost;
             state.confined.set_aside_new();
@@ -119,7 +119,7 @@ pub(super) enum PipeState {
 impl PumpLoop {
     fn new(session: Arc<ProcessSession>, process: RunningProcess) -> Self {
         let work = session.work.subscribe();
-        let look_at = session.lock().confined.is_watched().then(|| Instant::now() + LOOK);
+        let look_at = session.state.lock().confined.is_watched().then(|| Instant::now() + LOOK);
         Self { session, process, work, left_at: None, gauge: BurstDetector::new(), flood: None, look_at }
     }
 
@@ -142,18 +142,18 @@ impl PumpLoop {
                 PumpEvent::FloodOver(pipe) => self.flood_over(pipe),
                 PumpEvent::Wrote(PipeState::Closed) => {
                     self.process.pipes.stdin = None;
-                    let mut state = self.session.lock();
+                    let mut state = self.session.state.lock();
                     state.input.open = false;
                     state.input.waiting.clear();
                 }
                 PumpEvent::Wrote(PipeState::Open) | PumpEvent::Work => {}
                 PumpEvent::Look => {
-                    self.session.lock().confined.set_aside_new();
+                    self.session.state.lock().confined.set_aside_new();
                     self.look_at = Some(Instant::now() + LOOK);
                 }
                 PumpEvent::Settled => {
                     self.left_at = None;
-                    if let SessionStage::Leaving { settled, .. } = &mut self.session.lock().stage {
+                    if let SessionStage::Leaving { settled, .. } = &mut self.session.state.lock().stage {
                         *settled = true;
                     }
                     self.session.changed.send_replace(());
@@ -163,7 +163,7 @@ impl PumpLoop {
     }
 
     fn report(&mut self, report: SupervisorReport, command: &ProcessCommand) {
-        let mut state = self.session.lock();
+        let mut state = self.session.state.lock();
         match report {
             SupervisorReport::Started { pid } => state.pid = Some(pid),
             SupervisorReport::Failed { step, errno } => state.fault = Some(command.launch_fault(step, errno)),
@@ -192,7 +192,7 @@ impl PumpLoop {
             CapturedStream::Terminal => return,
         };
         let written = self.session.bytes_written(stream);
-        let is_watched = self.session.lock().streamed.is_some();
+        let is_watched = self.session.state.lock().streamed.is_some();
         if !self.gauge.record_read(written) || self.flood.is_some() || is_watched {
             return;
         }
@@ -213,7 +213,7 @@ impl PumpLoop {
     }
 
     fn over(self, stage: impl FnOnce(ProcessExit) -> SessionStage, again: bool, touched: bool) {
-        let mut state = self.session.lock();
+        let mut state = self.session.state.lock();
         state.confined.finish(touched);
         let exit =
             if let SessionStage::Leaving { exit, .. } = state.stage { exit } else { ProcessExit::Code(-1) };
@@ -229,7 +229,7 @@ impl PumpLoop {
     /// Waits for the next event.
     async fn news(&mut self) -> PumpEvent {
         let (may_read, has_input, settled_at) = {
-            let state = self.session.lock();
+            let state = self.session.state.lock();
             let settled_at = self.left_at.map(|at| (state.last_output.max(at) + QUIET).min(at + SETTLE));
             (state.may_read(), !state.input.waiting.is_empty(), settled_at)
         };
@@ -256,7 +256,7 @@ impl PumpLoop {
     /// Passes on orders, and closes the input if requested.
     async fn obey(&mut self) {
         let (orders, close) = {
-            let mut state = self.session.lock();
+            let mut state = self.session.state.lock();
             let close = !state.input.open && state.input.waiting.is_empty();
             (std::mem::take(&mut state.orders), close)
         };
@@ -386,7 +386,7 @@ pub(super) fn read_once(
         match read(scratch) {
             Ok(0) => Some(PipeState::Closed),
             Ok(length) => {
-                session.lock().output(stream, &scratch[..length]);
+                session.state.lock().output(stream, &scratch[..length]);
                 Some(PipeState::Open)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
@@ -429,7 +429,7 @@ async fn write_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Proc
 }
 
 fn give_out(session: &ProcessSession, write: impl FnOnce(&[u8]) -> io::Result<usize>) -> Option<PipeState> {
-    let mut state = session.lock();
+    let mut state = session.state.lock();
     let waiting = &mut state.input.waiting;
     let written = write(waiting.as_slices().0);
     match written {

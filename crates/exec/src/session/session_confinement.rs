@@ -82,12 +82,12 @@ impl SessionConfinement {
 impl ProcessSession {
     /// Returns the enforcement.
     pub fn enforcement(&self) -> Enforcement {
-        self.lock().confined.enforcement.clone()
+        self.state.lock().confined.enforcement.clone()
     }
 
     /// Returns the denials that the kernel reported.
     pub fn denials(&self) -> Vec<Denial> {
-        let state = self.lock();
+        let state = self.state.lock();
         let SessionConfinement { refusals, confinement, .. } = &state.confined;
         let denial = |refusal: &KernelRefusal| Some(refusal.to_denial(confinement.as_deref()?));
         refusals.iter().filter_map(denial).collect()
@@ -95,22 +95,22 @@ impl ProcessSession {
 
     /// Returns the confinement, if the session is confined.
     pub fn confinement(&self) -> Option<Arc<Confinement>> {
-        self.lock().confined.confinement.clone()
+        self.state.lock().confined.confinement.clone()
     }
 
     /// Returns the git directories that are read-only because the roots hold too many for a layer each.
     pub fn read_only_repositories(&self) -> Arc<[PathBuf]> {
-        Arc::clone(&self.lock().confined.read_only_repositories)
+        Arc::clone(&self.state.lock().confined.read_only_repositories)
     }
 
     /// Returns the readable paths, if the session is confined.
     pub fn reach(&self) -> Option<Arc<ReadScope>> {
-        self.lock().confined.reach.clone()
+        self.state.lock().confined.reach.clone()
     }
 
     /// Returns true if there are changes to land, or notes to report.
     pub fn has_pending_changes(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let SessionConfinement { layers, landed, told, .. } = &mut state.confined;
         !told.is_empty()
             || *landed != LandedChanges::default()
@@ -119,7 +119,7 @@ impl ProcessSession {
 
     /// Lands the allowed changes to git directories so far. Returns notes about the rest.
     pub fn land(&self) -> Vec<String> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let confined = &mut state.confined;
         for layer in &mut confined.layers {
             confined.landed.add(layer.land());

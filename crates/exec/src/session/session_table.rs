@@ -1,10 +1,11 @@
 //! Session table of a tool system: a bounded number of sessions, by number, which never end silently.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use policy::Permit;
 use tokio::task::AbortHandle;
 
@@ -40,11 +41,6 @@ impl SharedProcesses {
     pub fn with_own_sessions(&self) -> Self {
         Self { spawner: self.spawner.clone(), ..Self::default() }
     }
-
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<u32, SessionEntry>> {
-        // The map is consistent between any two statements.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The sessions of one tool system. Dropping it ends them, except those to be kept.
@@ -72,7 +68,7 @@ impl SessionTable {
 
     /// Returns true if the note `text` about confinement was not reported yet, and records it.
     pub fn is_first_mention(&self, text: &str) -> bool {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned())
+        self.said.lock().insert(text.to_owned())
     }
 
     /// Returns the spawner.
@@ -94,8 +90,8 @@ impl SessionTable {
 
     /// Checks for room for another session; removes one that has ended if necessary.
     pub fn make_room(&self) -> Result<(), SessionTableFull> {
-        let mut table = self.lock();
-        let mut kept = self.processes.kept();
+        let mut table = self.table.lock();
+        let mut kept = self.processes.kept.lock();
         kept.retain(|_, entry| !entry.session.is_over());
         if table.len() + kept.len() < self.limit {
             return Ok(());
@@ -134,13 +130,13 @@ impl SessionTable {
         )]
         let moved_by = tokio::spawn(moved).abort_handle();
         let entry = SessionEntry { session: Arc::clone(session), moved_by: Some(moved_by) };
-        self.lock().insert(session.id, entry);
+        self.table.lock().insert(session.id, entry);
     }
 
     /// Returns the session with this number, of this tool system or kept by another.
     pub fn find(&self, id: u32) -> Option<Arc<ProcessSession>> {
-        let own = self.lock().get(&id).map(|entry| Arc::clone(&entry.session));
-        own.or_else(|| self.processes.kept().get(&id).map(|entry| Arc::clone(&entry.session)))
+        let own = self.table.lock().get(&id).map(|entry| Arc::clone(&entry.session));
+        own.or_else(|| self.processes.kept.lock().get(&id).map(|entry| Arc::clone(&entry.session)))
     }
 
     /// Returns all sessions, ordered by number.
@@ -148,16 +144,16 @@ impl SessionTable {
         let of = |table: &BTreeMap<u32, SessionEntry>| -> Vec<Arc<ProcessSession>> {
             table.values().map(|entry| Arc::clone(&entry.session)).collect()
         };
-        let mut all = of(&self.processes.kept());
-        all.extend(of(&self.lock()));
+        let mut all = of(&self.processes.kept.lock());
+        all.extend(of(&self.table.lock()));
         all.sort_by_key(|session| session.id);
         all
     }
 
     /// Forgets a session that is over.
     pub fn forget(&self, id: u32) {
-        self.lock().remove(&id);
-        self.processes.kept().remove(&id);
+        self.table.lock().remove(&id);
+        self.processes.kept.lock().remove(&id);
     }
 
     /// Ends the sessions with the lifetime of a turn.
@@ -181,11 +177,6 @@ impl SessionTable {
         };
         let _some_will_not = tokio::time::timeout(at_most, all_over).await;
     }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, SessionEntry>> {
-        // The map is consistent between any two statements.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl ProcessSession {
@@ -204,10 +195,10 @@ impl ProcessSession {
 
 impl Drop for SessionTable {
     fn drop(&mut self) {
-        let table = std::mem::take(&mut *self.lock());
+        let table = std::mem::take(&mut *self.table.lock());
         for (id, entry) in table {
             if entry.session.about.lifetime == Lifetime::Keep && !entry.session.is_over() {
-                self.processes.kept().insert(id, entry);
+                self.processes.kept.lock().insert(id, entry);
             } else if let Some(task) = entry.moved_by {
                 // Its pump is dropped; the supervisor notices, and kills.
                 task.abort();

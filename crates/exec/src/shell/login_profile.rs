@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use policy::{EnvironmentPolicy, Permit};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -57,7 +58,7 @@ impl LoginProfiles {
         spawner: &Spawner,
         permit: &Permit,
     ) -> Option<Arc<LoginProfile>> {
-        let cell = Arc::clone(self.lock().entry(shell.clone()).or_default());
+        let cell = Arc::clone(self.0.lock().entry(shell.clone()).or_default());
         let found = cell.get_or_init(|| async {
             let found = timeout(PATIENCE, find_out(shell, first, spawner, permit)).await.ok().flatten();
             found.map(Arc::new)
@@ -66,12 +67,7 @@ impl LoginProfiles {
     }
 
     pub(super) fn forget(&self) {
-        self.lock().clear();
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<InstalledShell, ProfileProbe>> {
-        // The map is consistent between any two statements.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().clear();
     }
 }
 

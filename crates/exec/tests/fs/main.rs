@@ -14,9 +14,9 @@ mod walk;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use exec::fs::{ConfinedFs, FsError, IgnoreFiles, WalkControl, WalkEntry, WalkOptions, WalkSummary};
+use parking_lot::Mutex;
 use policy::{DenyRead, Effect, Gate, Intent, Permit, ReadRoot, ReadScope, Verdict};
 use tempfile::TempDir;
 
@@ -104,13 +104,13 @@ fn walk(door: &ConfinedFs, start: &Path, options: &WalkOptions) -> (Vec<String>,
     let seen = Mutex::new(Vec::new());
     let visitor = || {
         |entry: &WalkEntry<'_>| {
-            seen.lock().unwrap().push(entry.path().to_string_lossy().into_owned());
+            seen.lock().push(entry.path().to_string_lossy().into_owned());
             WalkControl::Continue
         }
     };
     let start = door.lookup(start).unwrap();
     let walked = door.walk(&start, options, &|| false, visitor).unwrap();
-    (seen.into_inner().unwrap(), walked)
+    (seen.into_inner(), walked)
 }
 
 fn is_root() -> bool {

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use exec::fs::{FileKind, IgnoreFiles, WalkControl, WalkEntry, WalkOptions};
+use parking_lot::Mutex;
 use policy::ReadRoot;
 use rustix::fs::{CWD, FileType, Mode};
 
@@ -57,7 +57,7 @@ fn an_entry_knows_what_it_is() {
             assert_eq!(stat.kind, entry.kind());
             let name = entry.path().to_string_lossy().into_owned();
             let target = entry.link_target().map(|at| at.file_name().unwrap().to_string_lossy().into_owned());
-            seen.lock().unwrap().push((name, entry.kind(), entry.depth(), text.ok(), target));
+            seen.lock().push((name, entry.kind(), entry.depth(), text.ok(), target));
             WalkControl::Continue
         }
     };
@@ -65,7 +65,7 @@ fn an_entry_knows_what_it_is() {
     ground.door().walk(&start, &options(1), &|| false, visitor).unwrap();
     let name = |name: &str| Some(name.to_owned());
     assert_eq!(
-        seen.into_inner().unwrap(),
+        seen.into_inner(),
         [
             ("dir".to_owned(), FileKind::Directory, 1, None, None),
             ("fifo".to_owned(), FileKind::Fifo, 1, None, None),
@@ -181,13 +181,13 @@ fn skip_does_not_descend() {
     let seen = Mutex::new(Vec::new());
     let visitor = || {
         |entry: &WalkEntry<'_>| {
-            seen.lock().unwrap().push(entry.path().to_owned());
+            seen.lock().push(entry.path().to_owned());
             if entry.path().ends_with("a") { WalkControl::Skip } else { WalkControl::Continue }
         }
     };
     let start = ground.door().lookup(&ground.root()).unwrap();
     ground.door().walk(&start, &options(1), &|| false, visitor).unwrap();
-    assert_eq!(seen.into_inner().unwrap(), ["a", "b", "b/y"].map(std::path::PathBuf::from));
+    assert_eq!(seen.into_inner(), ["a", "b", "b/y"].map(std::path::PathBuf::from));
 }
 
 #[test]

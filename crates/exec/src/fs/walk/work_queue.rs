@@ -1,8 +1,10 @@
 //! Work queue of a parallel walk: directories to list and entries to visit.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Condvar, Mutex};
 
 use super::directory_entries::EntryNames;
 use super::{PendingDirectory, SharedWalk};
@@ -72,7 +74,7 @@ impl<'w, 'a> WalkQueue<'w, 'a> {
 
     /// Waits for a task. Returns `None` when the walk is over.
     pub(super) fn next_task(&self) -> Option<(WalkTask, WalkTaskGuard<'_, 'w, 'a>)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // ends: when no thread is busy no new task can come, and the last busy thread wakes all
         while !self.walk.is_halted() {
             // Directories first: two threads on two directories do not contend for the entries of one.
@@ -86,7 +88,7 @@ impl<'w, 'a> WalkQueue<'w, 'a> {
                 return None;
             }
             state.idle += 1;
-            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.wake.wait(&mut state);
             state.idle -= 1;
         }
         None
@@ -94,7 +96,7 @@ impl<'w, 'a> WalkQueue<'w, 'a> {
 
     /// Adds a directory to list.
     pub(super) fn push_directory(&self, dir: PendingDirectory) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.dirs.push(dir);
         if state.idle > 0 {
             self.wake.notify_one();
@@ -103,7 +105,7 @@ impl<'w, 'a> WalkQueue<'w, 'a> {
 
     /// Lets other threads help with `chunk`.
     pub(super) fn share_chunk(&self, chunk: &Arc<EntryChunk>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.chunks.push(Arc::clone(chunk));
         if state.idle > 0 {
             self.wake.notify_all();
@@ -112,12 +114,7 @@ impl<'w, 'a> WalkQueue<'w, 'a> {
 
     /// Removes `chunk`, whose entries are all claimed.
     pub(super) fn remove_chunk(&self, chunk: &Arc<EntryChunk>) {
-        self.lock().chunks.retain(|other| !Arc::ptr_eq(other, chunk));
-    }
-
-    /// Ignores poisoning: no code under the lock can panic halfway, so the state is consistent.
-    fn lock(&self) -> MutexGuard<'_, WalkQueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().chunks.retain(|other| !Arc::ptr_eq(other, chunk));
     }
 }
 
@@ -127,7 +124,7 @@ impl Drop for WalkTaskGuard<'_, '_, '_> {
         if std::thread::panicking() {
             self.queue.walk.halt();
         }
-        let mut state = self.queue.lock();
+        let mut state = self.queue.state.lock();
         state.busy -= 1;
         if state.busy == 0 || self.queue.walk.is_halted() {
             self.queue.wake.notify_all();

@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statat, statx};
 use rustix::io::Errno;
 
@@ -86,20 +86,20 @@ impl PlantedFileWatch {
 
     /// Begins a run: notes of earlier runs may be repeated.
     pub(crate) fn begin_run(&self) {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.said.lock().clear();
     }
 
     /// Renames planted files, except those `accepted`, and returns notes about it. If git directories were `changed`,
     /// it also collects new locations for the next run.
     pub(crate) fn defuse(&self, accepted: &BTreeSet<PathBuf>, changed: bool) -> Vec<String> {
-        let mut told = std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut told = std::mem::take(&mut *self.left.lock());
         if changed {
             told.extend(self.watch_modules(TREES_AFTER_RUN));
         }
-        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let places = self.places.lock();
         let open = places.iter().filter(|place| !place.is_in(accepted));
         told.extend(open.filter_map(PlantLocation::defuse));
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = self.said.lock();
         told.retain(|sentence| said.insert(sentence.clone()));
         told
     }
@@ -107,7 +107,7 @@ impl PlantedFileWatch {
     /// Adds the paths of submodules that the index or a branch names, reading at most `budget` trees. Returns
     /// warnings that the user has to check.
     fn watch_modules(&self, mut budget: usize) -> Vec<String> {
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut links = self.links.lock();
         let (mut new, mut told) = (Vec::new(), BTreeSet::new());
         for (repository, links) in self.repositories.iter().zip(links.iter_mut()) {
             let known = links.found.len();
@@ -126,7 +126,7 @@ impl PlantedFileWatch {
                 told.extend(older.map(|at| older_repository(&at)));
             }
         }
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = self.places.lock();
         let modules = places.iter().filter(|place| matches!(place, PlantLocation::Module { .. })).count();
         let room = MAX_MODULES.saturating_sub(modules);
         let new: Vec<PlantLocation> =
@@ -154,7 +154,7 @@ impl PlantedFileWatch {
 
     /// Encodes the locations, for [`recover`].
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let places = self.places.lock();
         places.iter().flat_map(PlantLocation::written).collect()
     }
 }
