@@ -7,9 +7,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
@@ -52,7 +53,7 @@ struct WarningLog(Mutex<Vec<String>>);
 impl CallObserver for WarningLog {
     fn on_event(&self, _: &CallId, event: &CallEvent) {
         if let CallEvent::Notice(ToolNotice::Warning { text }) = event {
-            self.0.lock().unwrap().push(text.clone());
+            self.0.lock().push(text.clone());
         }
     }
 }
@@ -191,7 +192,7 @@ fn a_failure_can_be_ignored_with_a_warning() {
             bench.builder().observer(Arc::clone(&warnings) as Arc<_>).command_hook(hook).build().unwrap();
         let output = bench.runtime.block_on(toolgate.call("read_file", json!({ "path": "a.txt" })));
         assert_eq!(output.joined_text(), "1| one", "{text}");
-        let warned = warnings.0.lock().unwrap().concat();
+        let warned = warnings.0.lock().concat();
         assert!(warned.starts_with("the hook `guard` was ignored: ") && warned.contains(why), "{warned}");
     }
     // A denial is no failure.

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use patch::{CommitMilestone, CommitStep, DiskTree, FileChange, ParsedPatch, PatchPlan};
 use policy::{Denial, Effect, Intent, Permit};
 use serde_json::json;
@@ -139,7 +140,7 @@ impl CallAttempt for PatchAttempt {
                 });
                 Ok(match plan {
                     Ok(plan) => Ok((spelling.plan(&plan).diff(), plan)),
-                    Err(why) if lock(&denied).is_none() => Err(Some(spelling.text(&why))),
+                    Err(why) if denied.lock().is_none() => Err(Some(spelling.text(&why))),
                     Err(_) => Err(None),
                 })
             });
@@ -268,7 +269,7 @@ pub(crate) fn git_layout_refusal(steps: &[CommitStep], permit: &Permit, cwd: &Pa
 
 /// Takes the recorded denial, if there is one.
 pub(crate) fn take_denial(denied: &SharedDenial) -> Option<Denial> {
-    lock(denied).take()
+    denied.lock().take()
 }
 
 /// Opens the tree that `permit` allows to change.
@@ -283,10 +284,6 @@ pub(crate) fn open_writable_tree(
 /// The first denial of the judge, shared with the tree.
 pub(crate) type SharedDenial = Arc<Mutex<Option<Denial>>>;
 
-fn lock(denied: &SharedDenial) -> std::sync::MutexGuard<'_, Option<Denial>> {
-    denied.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Opens the tree that `judge` lets a patch touch.
 fn open(
     place: &WorkingDir,
@@ -299,7 +296,7 @@ fn open(
     let disk = disk.with_hard_link_hint(LINKED).with_access_check(Arc::new(move |real, _access| {
         judge(real).map_err(|denial| {
             let why = denial.to_string();
-            lock(&noted).get_or_insert(denial);
+            noted.lock().get_or_insert(denial);
             why
         })
     }));

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use exec::fs::FileHandle;
+use parking_lot::Mutex;
 use patch::FileVersion;
 
 /// The most files that are tracked. Beyond it, all are forgotten, and no change is reported.
@@ -69,7 +69,7 @@ impl EditTracker {
     }
 
     fn note(&self, path: &Path, seen: SeenVersion) {
-        let mut all = self.lock();
+        let mut all = self.seen.lock();
         if all.len() >= REMEMBERED {
             all.clear();
         }
@@ -78,11 +78,6 @@ impl EditTracker {
 
     /// Returns true if the model has seen another version of the file than `now`.
     pub(crate) fn is_stale(&self, path: &Path, now: FileVersion) -> bool {
-        self.lock().get(path).is_some_and(|then| *then != SeenVersion::from(now))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, SeenVersion>> {
-        // The map is consistent between any two statements.
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock().get(path).is_some_and(|then| *then != SeenVersion::from(now))
     }
 }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use exec::fs::{
@@ -11,6 +10,7 @@ use exec::fs::{
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use parking_lot::Mutex;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -196,7 +196,7 @@ impl CompiledSearch {
             WalkSummary { unreadable: u64::from(read.is_err()), denied: 0, stopped: false }
         };
         walked.stopped |= late();
-        Ok((hits.into_inner().unwrap_or_else(PoisonError::into_inner), walked))
+        Ok((hits.into_inner(), walked))
     }
 
     fn tree(

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Mutex;
 
 use exec::fs::WalkEntry;
 use grep_searcher::Searcher;
+use parking_lot::Mutex;
 
 use crate::grep_files::CompiledSearch;
 use crate::grep_hits::{FileHits, FileRank, HitCollector, SearchHits};
@@ -49,10 +49,8 @@ impl<'a> FileSearcher<'a> {
     ) -> io::Result<()> {
         let mut found = FileHits::default();
         let searched = self.search_in(file, size, &mut found);
-        if found.is_reportable()
-            && let Ok(mut hits) = self.hits.lock()
-        {
-            hits.insert(rank(), found);
+        if found.is_reportable() {
+            self.hits.lock().insert(rank(), found);
         }
         searched
     }

@@ -3,12 +3,12 @@
 
 use std::io::{Cursor, Read};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use exec::fs::FileHandle;
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use parking_lot::Mutex;
 use serde_json::json;
 use tool::{OutputImage, ToolError, ToolOutput};
 
@@ -60,7 +60,7 @@ pub(crate) fn load_image(
 ) -> Result<ToolOutput, ToolError> {
     let bytes = bytes(path, found)?;
     let format = format(&bytes).ok_or_else(|| no_picture(path, &bytes))?;
-    let _alone = DECODING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = DECODING.lock();
     let decoded = decode(path, &bytes, format)?;
     let (width, height) = (decoded.picture.width(), decoded.picture.height());
     let sent = prepare(decoded, bytes, format, pictures.max_side)

@@ -148,13 +148,8 @@ impl ListingPage {
         };
         let ignore = if ignored { IgnoreFiles::Everything } else { IgnoreFiles::Respect };
         let options = WalkOptions { ignore, max_depth, threads: 1 };
-        let page = std::sync::Mutex::new(self);
-        let visitor = || {
-            |entry: &WalkEntry<'_>| match page.lock() {
-                Ok(mut page) => page.visit(entry, pattern),
-                Err(_) => WalkControl::Stop,
-            }
-        };
+        let page = parking_lot::Mutex::new(self);
+        let visitor = || |entry: &WalkEntry<'_>| page.lock().visit(entry, pattern);
         door.walk(start, &options, &|| stop.is_requested(), visitor).map_err(fs_error)
     }
 

@@ -5,13 +5,14 @@ use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use exec::fs::{
     ConfinedFs, FileHandle, FileKind, FileStat, IgnoreFiles, WalkControl, WalkEntry, WalkOptions,
 };
+use parking_lot::Mutex;
 
 /// A longer file is mentioned and not shown.
 const LONGEST: u64 = 1 << 20;
@@ -118,7 +119,7 @@ impl FileSnapshot {
             let mut mine = ScanWorker { look: &look, found: Vec::new() };
             move |entry: &WalkEntry<'_>| mine.visit(entry)
         });
-        let found = look.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let found = look.found.into_inner();
         let is_whole = walked.is_ok_and(|walked| !walked.stopped);
         self.reach = if is_whole { ScanCoverage::Everything } else { ScanCoverage::Part };
         self.renew(found.into_iter().flatten())
@@ -185,7 +186,7 @@ impl ScanWorker<'_, '_> {
 
 impl Drop for ScanWorker<'_, '_> {
     fn drop(&mut self) {
-        let mut found = self.look.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.look.found.lock();
         found.push(std::mem::take(&mut self.found));
     }
 }

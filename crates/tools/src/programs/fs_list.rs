@@ -1,8 +1,7 @@
 //! `fs_list`: lists a directory as structured data.
 
-use std::sync::Mutex;
-
 use exec::fs::{FileKind, IgnoreFiles, WalkControl, WalkEntry, WalkOptions};
+use parking_lot::Mutex;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -53,16 +52,17 @@ impl ToolHandler for FsListTool {
             let options = WalkOptions { ignore: IgnoreFiles::Everything, max_depth, threads: 1 };
             let entries = Mutex::new(Vec::new());
             let visitor = || {
-                |entry: &WalkEntry<'_>| match entries.lock() {
-                    Ok(mut entries) if entries.len() < limit => {
-                        entries.push(described(entry));
-                        WalkControl::Continue
+                |entry: &WalkEntry<'_>| {
+                    let mut entries = entries.lock();
+                    if entries.len() >= limit {
+                        return WalkControl::Stop;
                     }
-                    Ok(_) | Err(_) => WalkControl::Stop,
+                    entries.push(described(entry));
+                    WalkControl::Continue
                 }
             };
             let walked = door.walk(&start, &options, &|| stop.is_requested(), visitor).map_err(fs_error)?;
-            let entries = entries.into_inner().unwrap_or_default();
+            let entries = entries.into_inner();
             let about = format!("{} entries of `{}`", entries.len(), args.path());
             Ok(answer(about, json!({ "entries": entries, "complete": !walked.stopped })))
         })

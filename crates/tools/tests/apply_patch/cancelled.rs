@@ -1,10 +1,11 @@
 //! Tests that a call cancelled while it applies a patch leaves all of its changes, or none.
 
 use std::fs;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{CallEvent, CallObserver};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tool::{CallId, ToolCall, ToolErrorKind, ToolNotice, ToolPayload};
 
@@ -43,7 +44,7 @@ struct CancelOnFirstChange(Mutex<Option<CancellationToken>>);
 impl CallObserver for CancelOnFirstChange {
     fn on_event(&self, _: &CallId, event: &CallEvent) {
         if matches!(event, CallEvent::Notice(ToolNotice::FileChanged { .. }))
-            && let Some(cancel) = self.0.lock().unwrap().take()
+            && let Some(cancel) = self.0.lock().take()
         {
             cancel.cancel();
         }

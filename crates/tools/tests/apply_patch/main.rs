@@ -14,10 +14,11 @@ mod stale_files;
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use engine::{CallEvent, CallObserver, ToolRegistry, ToolRouter};
 use exec::this_machine::ThisMachine;
+use parking_lot::Mutex;
 use policy::rules::{RuleLayer, RuleSet};
 use policy::{
     ApprovalPolicy, ApprovalQuestion, Confinement, DEFAULT_DENY_READ, DenyRead, Gate, Grant, Grants,
@@ -45,7 +46,7 @@ struct PatchEventLog(Mutex<Vec<CallEvent>>);
 
 impl CallObserver for PatchEventLog {
     fn on_event(&self, _: &CallId, event: &CallEvent) {
-        self.0.lock().unwrap().push(event.clone());
+        self.0.lock().push(event.clone());
     }
 }
 
@@ -127,7 +128,7 @@ impl PatchWorkspace {
 
     /// Returns the changed files that observers were notified of.
     fn changes(&self) -> Vec<String> {
-        let events = self.events.0.lock().unwrap();
+        let events = self.events.0.lock();
         let changed = |event: &CallEvent| match event {
             CallEvent::Notice(ToolNotice::FileChanged { kind, path }) => Some(format!("{kind} {path}")),
             _ => None,

@@ -1,10 +1,11 @@
 //! Tests output that is streamed to observers while it is written.
 
 use std::fs;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::{CallEvent, CallObserver, ToolRouter};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use testkit::TestWorkspace;
 use tokio::runtime::Runtime;
@@ -25,7 +26,7 @@ struct GatedObserver {
 
 impl CallObserver for GatedObserver {
     fn on_event(&self, _: &CallId, event: &CallEvent) {
-        self.events.lock().unwrap().push(event.clone());
+        self.events.lock().push(event.clone());
     }
 
     fn ready(&self) -> Option<BoxFuture<'_, ()>> {
@@ -41,7 +42,7 @@ impl CallObserver for GatedObserver {
 
 impl GatedObserver {
     fn streamed_text(&self, wanted: OutputStream) -> String {
-        let events = self.events.lock().unwrap();
+        let events = self.events.lock();
         let texts = events.iter().filter_map(|event| match event {
             CallEvent::Notice(ToolNotice::Output { stream, text }) if *stream == wanted => {
                 Some(text.as_str())
@@ -85,7 +86,7 @@ pub(crate) fn observer_sees_all_output() {
     let seq = |last: usize| (1..=last).map(|n| format!("{n}\n")).collect::<String>();
     assert!(stage.watcher.streamed_text(OutputStream::Stdout) == seq(200_000) + "end\n");
     assert!(stage.watcher.streamed_text(OutputStream::Stderr) == seq(1000));
-    let events = stage.watcher.events.lock().unwrap();
+    let events = stage.watcher.events.lock();
     let [
         CallEvent::Queued { tool },
         CallEvent::Started,
