@@ -2,13 +2,14 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use engine::{CallEvent, CallObserver, Hook, HookDecision, HookResponse, PlannedCall};
 use journal::{
     ImageDigest, Journal, JournalEntry, JournalFault, JournalPlanStep, McpToolRef, RecordedCallForm,
     RecordedVerdict,
 };
+use parking_lot::Mutex;
 use policy::Effect;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
@@ -105,7 +106,7 @@ impl JournalRecorder {
     /// # Errors
     /// If the data cannot be flushed.
     pub fn flush(&self) -> Result<(), JournalFault> {
-        for thread in std::mem::take(&mut *self.hashing.lock().unwrap_or_else(PoisonError::into_inner)) {
+        for thread in std::mem::take(&mut *self.hashing.lock()) {
             let _panicked = thread.join();
         }
         self.journal.flush()
@@ -121,20 +122,20 @@ impl JournalRecorder {
         };
         // Without a thread the file is not hashed; nothing else changes.
         if let Ok(thread) = std::thread::Builder::new().name("hash".to_owned()).spawn(hashes) {
-            self.hashing.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+            self.hashing.lock().push(thread);
         }
     }
 
     /// Writes an entry for something that has happened already. A failure denies the next call.
     fn note(&self, entry: &JournalEntry) {
         if let Err(fault) = self.write(entry) {
-            let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut broken = self.broken.lock();
             broken.get_or_insert(fault.to_string());
         }
     }
 
     fn intends(&self, call: PlannedCall<'_>) -> Result<(), String> {
-        if let Some(why) = self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+        if let Some(why) = self.broken.lock().clone() {
             return Err(why);
         }
         let effects = call.intent.effects.iter().map(effect).collect();

@@ -7,10 +7,10 @@
 //! 429, "retry_after": "1"}`). A turn with `when` answers only requests that contain these words, so several
 //! conversations can share a script.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{StreamExt, iter};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tool::{BoxFuture, LocalShellCall, ToolCall, ToolPayload};
@@ -140,7 +140,7 @@ impl ScriptedBackend {
     /// Returns the number of the turn that answers `body`: the next one whose `when` matches, otherwise the next one
     /// without `when`.
     fn next(&self, body: &str) -> usize {
-        let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut played = self.played.lock();
         let open = |(at, _): &(usize, &ScriptedTurn)| !played[*at];
         let is_for =
             |turn: &ScriptedTurn| turn.when.as_ref().is_some_and(|words| body.contains(words.as_str()));

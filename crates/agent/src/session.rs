@@ -1,10 +1,11 @@
 //! One conversation: its setup, its state between turns, and the handle that controls it.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use engine::ToolRouter;
 use journal::{JournalEntry, JournalFault};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tool::{OutputFacts, ToolErrorKind, ToolOutput};
@@ -113,21 +114,17 @@ struct CurrentTurn {
 impl SessionHandle {
     /// Stops the turn. Its calls are answered as aborted.
     pub fn interrupt(&self) {
-        self.lock().stop.cancel();
+        self.turn.lock().stop.cancel();
     }
 
     /// Returns the id of the current turn, or of the last one.
     pub fn turn_id(&self) -> String {
-        self.lock().id.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, CurrentTurn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turn.lock().id.clone()
     }
 
     /// Announces a turn: from now on `interrupt` means this turn.
     pub fn announce_turn(&self) {
-        *self.lock() = CurrentTurn { awaited: true, ..CurrentTurn::default() };
+        *self.turn.lock() = CurrentTurn { awaited: true, ..CurrentTurn::default() };
     }
 
     /// Adds input to the running turn; the model reads it with its next request. The journal records it, so a crash
@@ -146,7 +143,7 @@ impl SessionHandle {
 
     /// Begins a turn. Interrupts from before its announcement do not stop it.
     pub(crate) fn begin_turn(&self) -> CancellationToken {
-        let mut turn = self.lock();
+        let mut turn = self.turn.lock();
         if !std::mem::take(&mut turn.awaited) {
             *turn = CurrentTurn::default();
         }
@@ -155,12 +152,12 @@ impl SessionHandle {
 
     /// Sets the id of the turn.
     pub(crate) fn set_turn_id(&self, id: String) {
-        self.lock().id = id;
+        self.turn.lock().id = id;
     }
 
     /// Returns the stop token of the current turn.
     pub(crate) fn stop_token(&self) -> CancellationToken {
-        self.lock().stop.clone()
+        self.turn.lock().stop.clone()
     }
 }
 

@@ -2,9 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use engine::{ToolRegistry, ToolRouter};
+use parking_lot::Mutex;
 use policy::{DenyRead, Gate, Permit, ReadRoot, ReadScope, SandboxPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -54,7 +55,7 @@ impl ModelBackend for NarrowContextModel {
                 &refused.to_string(),
             ))));
         }
-        self.asked.lock().unwrap().push(serde_json::from_str(&body).unwrap());
+        self.asked.lock().push(serde_json::from_str(&body).unwrap());
         self.script.respond(body)
     }
 }
@@ -68,7 +69,7 @@ impl SessionObserver for NoticeLog {
             seen,
             SessionEvent::Compacted { .. } | SessionEvent::Retried { .. } | SessionEvent::Notice(_)
         ) {
-            self.0.lock().unwrap().push(format!("{seen:?}"));
+            self.0.lock().push(format!("{seen:?}"));
         }
     }
 }
@@ -114,8 +115,8 @@ async fn play(most: usize, context: u64, turns: &str) -> (TurnEnd, Vec<Value>, V
     let setup = setup(router, Arc::clone(&model) as _, Arc::clone(&told) as _, limits);
     let mut session = AgentSession::new(setup, None).unwrap();
     let ended = session.prompt("what the user asked for", Vec::new()).await.unwrap();
-    let asked = model.asked.lock().unwrap().clone();
-    let told = told.0.lock().unwrap().clone();
+    let asked = model.asked.lock().clone();
+    let told = told.0.lock().clone();
     (ended, asked, told)
 }
 
@@ -143,7 +144,7 @@ impl ModelBackend for ZeroContextModel {
     }
 
     fn respond(&self, _: String) -> BoxFuture<'_, Result<ModelEventStream, ModelError>> {
-        *self.0.lock().unwrap() += 1;
+        *self.0.lock() += 1;
         let refused = r#"{"error": {"code": "context_length_exceeded", "message": "too long"}}"#;
         Box::pin(std::future::ready(Err(self.dialect().http_error(400, None, refused))))
     }
@@ -162,8 +163,8 @@ async fn a_request_that_cannot_shrink_is_not_retried() {
     let mut session = AgentSession::new(setup, None).unwrap();
     let fault = session.prompt("what the user asked for", Vec::new()).await.unwrap_err().to_string();
     assert!(fault.contains("too long"), "{fault}");
-    assert_eq!(*model.0.lock().unwrap(), 1);
-    assert_eq!(*told.0.lock().unwrap(), Vec::<String>::new());
+    assert_eq!(*model.0.lock(), 1);
+    assert_eq!(*told.0.lock(), Vec::<String>::new());
 }
 
 #[tokio::test]

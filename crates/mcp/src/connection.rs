@@ -1,10 +1,11 @@
 //! Lifecycle of one server: starts it, lists its tools, reacts to changes, and restarts it with backoff.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -143,12 +144,12 @@ impl McpConnection {
 
     /// Returns its tools.
     pub(crate) fn offered_tools(&self) -> Arc<ToolOffer> {
-        Arc::clone(&self.offer.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.offer.lock())
     }
 
     /// Lands the changes that a call made inside the server's confinement, and reports those that stay behind.
     pub(crate) async fn land_changes(&self, cx: &Cx) -> Vec<String> {
-        let landing = self.landing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let landing = self.landing.lock().clone();
         // Most calls leave nothing to land, and another thread would cost more than the rest of the call.
         let Some(land) = landing.and_then(|landing| landing()) else { return Vec::new() };
         cx.run_blocking(move |_| Ok(land())).await.unwrap_or_default()
@@ -156,7 +157,7 @@ impl McpConnection {
 
     /// Returns the gaps in its confinement.
     pub(crate) fn gaps(&self) -> Vec<&'static str> {
-        self.gaps.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.gaps.lock().clone()
     }
 
     /// Returns whether its tool annotations can replace a question to the user.
@@ -165,7 +166,7 @@ impl McpConnection {
     }
 
     fn offers(&self, offer: ToolOffer) {
-        *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
+        *self.offer.lock() = Arc::new(offer);
     }
 
     /// Waits until the server is ready, or returns the reason why it is not.
@@ -329,8 +330,8 @@ impl McpConnection {
                 let running = launch.launch(theirs).await;
                 let running =
                     running.map_err(|fault| ServerEnd { why: fault.why, passing: fault.passing })?;
-                *self.landing.lock().unwrap_or_else(PoisonError::into_inner) = running.landing();
-                *self.gaps.lock().unwrap_or_else(PoisonError::into_inner) = running.gaps();
+                *self.landing.lock() = running.landing();
+                *self.gaps.lock() = running.gaps();
                 let mut program = ServerProgram::new(running, ends.errors);
                 let link = tokio::select! {
                     link = RmcpLink::connect_program(client, ends.output, ends.input) => link,

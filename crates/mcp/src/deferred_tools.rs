@@ -1,8 +1,9 @@
 //! Deferred tools: if there are too many for the model, `tool_search` finds them, and found tools stay available.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use policy::Permit;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,12 +28,8 @@ pub(crate) struct LoadedTools {
 }
 
 impl LoadedTools {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn add(&self, name: &str) {
-        let mut names = self.lock();
+        let mut names = self.names.lock();
         names.retain(|known| known != name);
         names.push_back(name.to_owned());
     }
@@ -40,7 +37,7 @@ impl LoadedTools {
     /// Returns the found tools of `offers`, the latest first, within `budget` bytes.
     pub(crate) fn tools_within(&self, budget: usize, offers: &[Arc<ToolOffer>]) -> Vec<Arc<dyn AnyTool>> {
         let mut left = budget;
-        let names: Vec<String> = self.lock().iter().rev().cloned().collect();
+        let names: Vec<String> = self.names.lock().iter().rev().cloned().collect();
         let found = names.iter().filter_map(|name| offers.iter().find_map(|offer| offer.tools.get(name)));
         let fits = |tool: &&Arc<dyn AnyTool>| {
             let size = spec_size(tool.spec());

@@ -1,8 +1,9 @@
 //! A server program and the end of its standard error.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
@@ -43,7 +44,7 @@ impl StderrTail {
             let mut buffer = [0; 8 << 10];
             // ends: with the program
             while let Ok(read @ 1..) = errors.read(&mut buffer).await {
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = kept.lock();
                 kept.extend_from_slice(&buffer[..read]);
                 let more = kept.len().saturating_sub(LAST_WORDS);
                 kept.drain(..more);
@@ -64,7 +65,7 @@ impl StderrTail {
 
     /// Returns the last line that is not empty.
     fn last(&self) -> Option<String> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         let text = String::from_utf8_lossy(&kept);
         let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
         Some(line.chars().filter(|letter| !policy::is_invisible(*letter)).take(300).collect())

@@ -1,8 +1,9 @@
 //! All servers of a client: started at once, each on its own. Only a call to a server waits for it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tool::{AnyTool, BoxFuture, ToolCall, ToolError, ToolHandler, ToolSource, erase};
 
@@ -108,7 +109,7 @@ impl McpServers {
     /// Ends all servers and waits until nothing of them is left, with a time limit.
     pub async fn close(&self) {
         self.connections.iter().for_each(|connection| connection.close());
-        let lives = std::mem::take(&mut *self.lives.lock().unwrap_or_else(PoisonError::into_inner));
+        let lives = std::mem::take(&mut *self.lives.lock());
         let _in_time = tokio::time::timeout(LEAVE, futures_util::future::join_all(lives)).await;
     }
 

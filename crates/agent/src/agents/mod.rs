@@ -9,10 +9,11 @@ mod subagent;
 mod worktree_diff;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tool::BoxFuture;
 
@@ -167,19 +168,14 @@ impl SessionAgents {
         self.all().iter().for_each(|child| child.interrupt());
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Subagent>>> {
-        // The map is consistent between any two statements.
-        self.children.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the agent with this id, if this session started it.
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Subagent>> {
-        self.lock().get(id).cloned()
+        self.children.lock().get(id).cloned()
     }
 
     /// Returns all agents that this session started.
     pub(crate) fn all(&self) -> Vec<Arc<Subagent>> {
-        self.lock().values().cloned().collect()
+        self.children.lock().values().cloned().collect()
     }
 
     /// Starts an agent with its first task.
@@ -191,7 +187,7 @@ impl SessionAgents {
         let place = AgentSlot::take(family)?;
         let id = format!("a{}", family.named.fetch_add(1, Ordering::Relaxed) + 1);
         let child = Subagent::new(id.clone(), task, place, self.stop.child_token());
-        self.lock().insert(id, Arc::clone(&child));
+        self.children.lock().insert(id, Arc::clone(&child));
         // The parent's call may be cancelled during the start.
         let unfinished = UnfinishedStart(&child);
         let started = self.start(&child, None).await;

@@ -1,8 +1,9 @@
 //! One agent: runs its tasks one after another in its own tokio task.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -62,7 +63,7 @@ impl Subagent {
     }
 
     pub(super) fn stop_token(&self) -> CancellationToken {
-        lock(&self.stop).clone()
+        self.stop.lock().clone()
     }
 
     pub(crate) fn status(&self) -> AgentStatus {
@@ -71,13 +72,13 @@ impl Subagent {
 
     /// Id of its journal, once it has one.
     pub(crate) fn session_id(&self) -> Option<String> {
-        lock(&self.session).clone()
+        self.session.lock().clone()
     }
 
     /// Records that its session could not be created.
     pub(super) fn fail_start(&self, why: &str) {
         self.status.send_replace(AgentStatus::Errored(why.to_owned()));
-        lock(&self.place).take();
+        self.place.lock().take();
     }
 
     /// Runs the session `raised` from now on. Sends the agent's task first if `begins` is set.
@@ -90,9 +91,9 @@ impl Subagent {
         let (inbox, told) = mpsc::unbounded_channel();
         let (alive, over) = watch::channel(());
         let handle = raised.session.handle();
-        *lock(&self.session) = Some(raised.id.clone());
-        lock(&self.changed).clone_from(&raised.changed);
-        *lock(&self.work) = Some(SubagentHandle { handle, inbox: inbox.clone(), over });
+        *self.session.lock() = Some(raised.id.clone());
+        self.changed.lock().clone_from(&raised.changed);
+        *self.work.lock() = Some(SubagentHandle { handle, inbox: inbox.clone(), over });
         if begins {
             let _nobody_listens = inbox.send(self.task.message.clone());
             self.status.send_replace(AgentStatus::Running);
@@ -146,7 +147,7 @@ impl Subagent {
             Box::pin(agents.close_all()).await;
         }
         (raised.close)().await;
-        lock(&self.place).take();
+        self.place.lock().take();
         self.status.send_replace(AgentStatus::Shutdown);
     }
 
@@ -158,7 +159,7 @@ impl Subagent {
         told: &mpsc::UnboundedReceiver<String>,
         ended: Result<TurnEnd, AgentFault>,
     ) {
-        let work = lock(&self.work);
+        let work = self.work.lock();
         if let Some(more) = raised.session.take_late_input() {
             let _nobody_listens = work.as_ref().map(|work| work.inbox.send(more));
         }
@@ -180,7 +181,7 @@ impl Subagent {
     /// closed.
     pub(crate) fn send_message(&self, message: String, interrupt: bool) -> Option<()> {
         // The lock is held to the end, so `settle` checks for waiting messages either before or after this send.
-        let work = lock(&self.work);
+        let work = self.work.lock();
         let work = work.as_ref()?;
         let running = !self.status().is_final();
         if running && !interrupt {
@@ -196,7 +197,7 @@ impl Subagent {
 
     /// Interrupts the current turn. The agent then waits for its next message.
     pub(super) fn interrupt(&self) {
-        if let Some(work) = lock(&self.work).as_ref() {
+        if let Some(work) = self.work.lock().as_ref() {
             work.handle.interrupt();
         }
     }
@@ -210,7 +211,7 @@ impl Subagent {
 
     /// Returns the changes in its own worktree; `None` if it has no worktree.
     pub(crate) async fn worktree_changes(&self) -> Option<Result<WorktreeDiff, String>> {
-        let changed = lock(&self.changed).clone()?;
+        let changed = self.changed.lock().clone()?;
         Some(changed().await)
     }
 
@@ -218,12 +219,12 @@ impl Subagent {
     pub(crate) async fn close(&self) -> AgentStatus {
         let before = self.status();
         self.stop_token().cancel();
-        let work = lock(&self.work).take();
+        let work = self.work.lock().take();
         if let Some(mut work) = work {
             let gone = async { while work.over.changed().await.is_ok() {} };
             let _takes_too_long = tokio::time::timeout(CLOSE, gone).await;
         }
-        lock(&self.place).take();
+        self.place.lock().take();
         self.status.send_replace(AgentStatus::Shutdown);
         before
     }
@@ -231,14 +232,9 @@ impl Subagent {
     /// Prepares a closed agent for a restart, in a slot of its own.
     pub(crate) fn reopen(&self, agents: &SessionAgents) -> Result<(), String> {
         let place = AgentSlot::take(&agents.family)?;
-        *lock(&self.place) = Some(place);
-        *lock(&self.stop) = agents.stop.child_token();
+        *self.place.lock() = Some(place);
+        *self.stop.lock() = agents.stop.child_token();
         self.status.send_replace(AgentStatus::PendingInit);
         Ok(())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The guarded values are consistent between any two statements.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,11 @@
 //! Reads the SSE events of an HTTP server, with size limits and reconnect backoff.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{BoxStream, Stream, StreamExt, unfold};
 use hyper::body::Bytes;
+use parking_lot::Mutex;
 use reqwest::Response;
 use rmcp::model::RequestId;
 use sse_stream::{Error, Sse, SseStream};
@@ -116,14 +117,10 @@ impl SseEventSize {
 pub(super) struct SseReconnects(Arc<Mutex<(u32, Option<Instant>)>>);
 
 impl SseReconnects {
-    fn kept(&self) -> MutexGuard<'_, (u32, Option<Instant>)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits before the next stream is opened. Returns `false` if there were too many.
     pub(super) async fn wait_to_reconnect(&self) -> bool {
         let before = {
-            let mut kept = self.kept();
+            let mut kept = self.0.lock();
             if kept.1.is_some_and(|opened| opened.elapsed() > LIVED) {
                 kept.0 = 0;
             }
@@ -138,7 +135,7 @@ impl SseReconnects {
         if !pause.is_zero() {
             tokio::time::sleep(pause).await;
         }
-        self.kept().1 = Some(Instant::now());
+        self.0.lock().1 = Some(Instant::now());
         true
     }
 
@@ -159,7 +156,7 @@ impl SseReconnects {
                 })
             });
             if event.as_ref().is_ok_and(|event| event.data.as_ref().is_some_and(|data| !data.is_empty())) {
-                silence.kept().0 = 0;
+                silence.0.lock().0 = 0;
             }
             event
         };

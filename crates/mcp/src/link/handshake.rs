@@ -3,8 +3,9 @@
 //! `rmcp` first probes whether a server speaks the newer protocol. After ten seconds without an answer it sends the
 //! `initialize` request of the older one. A program that starts reading only then answers both, in that order.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
 use rmcp::service::RoleClient;
 use rmcp::transport::Transport;
@@ -29,14 +30,14 @@ impl<T> ReusableTransport<T> {
 
     /// Lends the transport to a handshake; `None` while another one has it.
     pub(super) fn lend(&self) -> Option<HandshakeTransport<T>> {
-        let transport = self.inner.lock().unwrap_or_else(PoisonError::into_inner).transport.take()?;
+        let transport = self.inner.lock().transport.take()?;
         let owner = Arc::clone(&self.inner);
         Some(HandshakeTransport { transport: Some(transport), owner, probes: Vec::new(), greeted: false })
     }
 
     /// Returns whether a late answer showed that the server speaks the newer protocol.
     pub(super) fn speaks_newer_protocol(&self) -> bool {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).is_newer
+        self.inner.lock().is_newer
     }
 }
 
@@ -70,7 +71,7 @@ impl<T> HandshakeTransport<T> {
         };
         let late = self.greeted && id.is_some_and(|id| self.probes.contains(id));
         if late && is_newer {
-            self.owner.lock().unwrap_or_else(PoisonError::into_inner).is_newer = true;
+            self.owner.lock().is_newer = true;
         }
         late
     }
@@ -78,7 +79,7 @@ impl<T> HandshakeTransport<T> {
 
 impl<T> Drop for HandshakeTransport<T> {
     fn drop(&mut self) {
-        self.owner.lock().unwrap_or_else(PoisonError::into_inner).transport = self.transport.take();
+        self.owner.lock().transport = self.transport.take();
     }
 }
 

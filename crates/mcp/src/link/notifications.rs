@@ -2,9 +2,10 @@
 #![expect(deprecated, reason = "servers of the older era still ask for roots")]
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rmcp::ClientHandler;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -63,7 +64,7 @@ impl ProgressReceiver {
 
 impl Drop for ProgressReceiver {
     fn drop(&mut self) {
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
+        self.followed.lock().remove(&self.token);
     }
 }
 
@@ -95,7 +96,7 @@ impl ServerMessageHandler {
     /// Returns the progress of the call with this token.
     pub(crate) fn follow_progress(&self, token: ProgressToken) -> ProgressReceiver {
         let (sender, steps) = mpsc::channel(STEPS);
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), sender);
+        self.followed.lock().insert(token.clone(), sender);
         ProgressReceiver { token, steps, followed: Arc::clone(&self.followed) }
     }
 
@@ -163,7 +164,7 @@ impl ClientHandler for ServerMessageHandler {
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         let step = CallProgress { done: params.progress, of: params.total, message: params.message };
-        let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let followed = self.followed.lock();
         if let Some(sender) = followed.get(&params.progress_token) {
             // If the queue is full, the step is dropped.
             let _full = sender.try_send(step);

@@ -1,9 +1,10 @@
 //! Chooses the host of a session: in the server's directory, or in the directories (roots) of its client.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use policy::LOCALHOST;
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::OnceCell;
@@ -37,14 +38,14 @@ impl SessionHost {
         if ProtocolEra::from_context(context) == ProtocolEra::Stateless || capabilities.roots.is_none() {
             return Arc::clone(base);
         }
-        let found = Arc::clone(&self.found.lock().unwrap_or_else(PoisonError::into_inner));
+        let found = Arc::clone(&self.found.lock());
         let looked = found.get_or_init(|| async { self.at(base, roots(context).await) });
         Arc::clone(looked.await)
     }
 
     /// Returns the host for `roots`; the last host if the client gives none.
     fn at(&self, base: &Arc<dyn ToolHost>, roots: Option<Vec<PathBuf>>) -> Arc<dyn ToolHost> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         match (&*last, roots) {
             (Some((_, host)), None) => Arc::clone(host),
             (Some((before, host)), Some(roots)) if *before == roots => Arc::clone(host),
@@ -60,7 +61,7 @@ impl SessionHost {
 
     /// Forgets the host, so that the next call requests the roots again.
     pub(super) fn invalidate(&self) {
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = SessionHostCell::default();
+        *self.found.lock() = SessionHostCell::default();
     }
 }
 

@@ -1,8 +1,9 @@
 //! Limits connections: a new unauthenticated one evicts the oldest unauthenticated one, never an authenticated one.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -37,13 +38,9 @@ impl ConnectionLimiter {
         Arc::new(Self { waiting: Mutex::default(), room: Arc::new(Semaphore::new(INSIDE)) })
     }
 
-    fn waiting(&self) -> MutexGuard<'_, WaitingConnections> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Registers a connection, and evicts the longest-waiting one if there are too many.
     pub(super) fn accept(self: &Arc<Self>) -> LimitedConnection {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         if waiting.guests.len() >= WAITING
             && let Some((_, oldest)) = waiting.guests.pop_front()
         {
@@ -70,7 +67,7 @@ impl LimitedConnection {
     }
 
     fn leaves_the_lobby(&self) {
-        self.lobby.waiting().guests.retain(|(number, _)| *number != self.number);
+        self.lobby.waiting.lock().guests.retain(|(number, _)| *number != self.number);
     }
 }
 
@@ -93,7 +90,7 @@ mod tests {
         assert!(silent[0].out.is_cancelled() && !silent[1].out.is_cancelled());
         assert!(!known.out.is_cancelled() && known.take_slot());
         drop(silent);
-        assert!(lobby.waiting().guests.is_empty());
+        assert!(lobby.waiting.lock().guests.is_empty());
     }
 
     #[test]

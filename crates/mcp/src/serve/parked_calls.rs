@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rmcp::model::{RequestStateCodec, SealOptions};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -51,7 +51,7 @@ impl ParkedCalls {
     /// Parks a call and returns its `requestState`.
     pub(super) fn park(&self, about: &CallDigest, waiting: ParkedCall) -> io::Result<String> {
         let id = hex(&random_bytes()?[..16]);
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         calls.retain(|_, (since, _)| since.elapsed() < KEPT);
         if calls.len() >= MOST
             && let Some(oldest) = calls.iter().min_by_key(|(_, (since, _))| *since).map(|(id, _)| id.clone())
@@ -68,7 +68,7 @@ impl ParkedCalls {
     pub(super) fn resume(&self, about: &CallDigest, note: &str) -> Result<ParkedCall, RequestStateFault> {
         let id = self.codec.open_with(note, &about.0).map_err(|_| RequestStateFault::Forged)?;
         let id = String::from_utf8(id).map_err(|_| RequestStateFault::Forged)?;
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         calls.remove(&id).map(|(_, waiting)| waiting).ok_or(RequestStateFault::Gone)
     }
 }

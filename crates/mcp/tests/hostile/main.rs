@@ -8,9 +8,10 @@ mod hostile_web_server;
 #[path = "../support/program.rs"]
 mod program;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tool::{BoxFuture, ToolSource};
@@ -191,7 +192,7 @@ struct AlwaysAccept(Mutex<Vec<String>>);
 
 impl Elicitor for AlwaysAccept {
     fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
-        self.0.lock().unwrap().push(elicitation.message.clone());
+        self.0.lock().push(elicitation.message.clone());
         Box::pin(std::future::ready(ElicitationAnswer::Accepted(Some(
             json!({"name": "Ada", "password": "1234"}),
         ))))
@@ -207,7 +208,7 @@ async fn forms_that_ask_for_a_password_are_declined() {
     assert_eq!(read(&asked), r#"{"action": "decline"}"#);
     let asked = call_echo(&start_mode("asks-name", ENOUGH, &means)).await;
     assert!(read(&asked).contains("Ada"), "{}", read(&asked));
-    assert_eq!(*yes.0.lock().unwrap(), ["Your name?"]);
+    assert_eq!(*yes.0.lock(), ["Your name?"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -219,6 +220,6 @@ async fn questions_per_call_are_limited() {
     for calls in 1..=2 {
         let said = read(&call_echo(&servers).await);
         assert_eq!((said.matches("accept").count(), said.matches("decline").count()), (10, 5), "{said}");
-        assert_eq!(yes.0.lock().unwrap().len(), calls * 10);
+        assert_eq!(yes.0.lock().len(), calls * 10);
     }
 }

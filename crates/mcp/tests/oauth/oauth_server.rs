@@ -4,10 +4,11 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tool::BoxFuture;
 use toolgate_mcp::{
@@ -83,7 +84,7 @@ pub(crate) struct LoggedInBrowser {
 impl BrowserOpener for LoggedInBrowser {
     fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>> {
         self.opened.fetch_add(1, Ordering::Relaxed);
-        address.clone_into(&mut self.last.lock().unwrap());
+        address.clone_into(&mut self.last.lock());
         Box::pin(async move {
             // The content of the page does not matter.
             let _page = reqwest::get(address).await;

@@ -1,8 +1,9 @@
 //! Tokens and other secrets never appear in logs, even at trace level.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolgate_mcp::login;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -14,7 +15,7 @@ struct MemoryLog(Arc<Mutex<Vec<u8>>>);
 
 impl Write for MemoryLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -40,7 +41,7 @@ async fn no_secret_is_logged() {
     login(&place.config(), &LoggedInBrowser::default()).await.unwrap();
     assert_eq!(call_echo(place.config()).await, "hi");
     assert_eq!(place.refresh_count().await, 1);
-    let log = String::from_utf8_lossy(&log.0.lock().unwrap()).into_owned();
+    let log = String::from_utf8_lossy(&log.0.lock()).into_owned();
     assert!(!log.is_empty());
     for secret in ["code-0", "access-0", "access-1", "refresh-0", "refresh-1", "hush", "identity-0"] {
         let line = log.lines().find(|line| line.contains(secret));
