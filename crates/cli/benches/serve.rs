@@ -14,9 +14,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 const SESSIONS: usize = 1000;
@@ -155,7 +156,7 @@ fn load(
                 r#"{{"jsonrpc":"2.0","id":{},"method":"tool/call","params":{{"session_id":"{id}","tool":"list_sessions"}}}}"#,
                 number + 1
             ) + "\n";
-            noted.lock().unwrap().insert(number + 1, Instant::now());
+            noted.lock().insert(number + 1, Instant::now());
             write.write_all(line.as_bytes()).unwrap();
         }
         // Stays open until the reader has everything.
@@ -171,7 +172,7 @@ fn load(
                 let answer: Value = serde_json::from_slice(&line).unwrap();
                 assert_eq!(answer["result"]["success"], true, "{answer}");
                 let number = usize::try_from(answer["id"].as_u64().unwrap()).unwrap();
-                took.push(sent.lock().unwrap().remove(&number).unwrap().elapsed());
+                took.push(sent.lock().remove(&number).unwrap().elapsed());
             }
         }
         took

@@ -1,8 +1,8 @@
 //! Warns on stderr, before the first command runs, that commands are less confined than the policy says.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use toolgate::{CallEvent, CallId, CallObserver, ToolNotice};
 
 use crate::terminal_output;
@@ -28,7 +28,7 @@ impl CallObserver for WarningPrinter {
 
 /// Prints the warning unless it was printed before.
 pub(crate) fn warn_once(text: &str) {
-    let is_new = SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
+    let is_new = SAID.lock().insert(text.to_owned());
     if is_new {
         terminal_output::print_warning(text);
     }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use exec::atomic_file::AtomicFile;
+use parking_lot::Mutex;
 use toolgate::mcp::{
     CallApproval, DefinitionPins, HttpTransport, LaunchFault, LaunchedServer, McpClientDeps, McpServerConfig,
     McpServers, OAuthClientId, OAuthConfig, ServerEvent, ServerLauncher, ServerObserver, ServerTransport,
@@ -251,7 +252,7 @@ impl PinFile {
 
 impl DefinitionPins for PinFile {
     fn pinned(&self, server: &str, tool: &str) -> Result<Option<String>, String> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock();
         let pinned = read.entry(server.to_owned()).or_insert_with(|| self.load(server));
         pinned.as_ref().map(|tools| tools.get(tool).cloned()).map_err(Clone::clone)
     }
@@ -263,7 +264,7 @@ impl DefinitionPins for PinFile {
         if let Err(why) = self.save(server, tool, definition) {
             tracing::warn!(server = ?server, why = ?why, "what a server says about its tools cannot be remembered");
         }
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock();
         let pinned = read.entry(server.to_owned()).or_insert_with(|| Ok(BTreeMap::new()));
         if let Ok(tools) = pinned {
             tools.insert(tool.to_owned(), definition.to_owned());

@@ -11,9 +11,10 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 use serde_json::{Value, json};
@@ -80,7 +81,7 @@ impl RunScreen {
             let mut bytes = [0; 4096];
             // ends: with the terminal
             while let Ok(count @ 1..) = from.read(&mut bytes) {
-                to.lock().unwrap().process(&bytes[..count]);
+                to.lock().process(&bytes[..count]);
             }
         });
         Self { home, served, program, terminal, other_end, shown, modes }
@@ -88,7 +89,7 @@ impl RunScreen {
 
     /// Returns the visible text, without the session's number and with times as T.
     fn text(&self) -> String {
-        let text = self.shown.lock().unwrap().screen().contents();
+        let text = self.shown.lock().screen().contents();
         text.trim_end().lines().filter(|line| !line.starts_with("session ")).collect::<Vec<_>>().join("\n")
     }
 
@@ -120,7 +121,7 @@ impl RunScreen {
         assert_eq!(format!("{:?}", tcgetattr(&self.other_end).unwrap()), self.modes);
         std::thread::sleep(Duration::from_millis(100));
         let text = self.text();
-        assert!(!self.shown.lock().unwrap().screen().bracketed_paste());
+        assert!(!self.shown.lock().screen().bracketed_paste());
         (code, text)
     }
 
@@ -225,7 +226,7 @@ fn a_narrower_screen_shows_it_once() {
     screen.types("count\r");
     screen.sees("│ line 5");
     for width in [30, 80, 24] {
-        screen.shown.lock().unwrap().screen_mut().set_size(cells(HEIGHT), cells(width));
+        screen.shown.lock().screen_mut().set_size(cells(HEIGHT), cells(width));
         resize(&screen.terminal, width);
         std::thread::sleep(Duration::from_millis(300));
         screen.sees("│ line 5");

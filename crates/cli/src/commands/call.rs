@@ -3,11 +3,12 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent::WebSearchTool;
 use base64::Engine;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use toolgate::mcp::{self, McpClientDeps};
@@ -142,7 +143,7 @@ struct LatestProgress(Mutex<Option<String>>);
 impl LatestProgress {
     /// Returns the first 60 characters of the message, which fit on a terminal line.
     fn last(&self) -> Option<String> {
-        let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = self.0.lock();
         said.as_ref().map(|text| text.chars().take(60).collect())
     }
 }
@@ -150,7 +151,7 @@ impl LatestProgress {
 impl CallObserver for LatestProgress {
     fn on_event(&self, _: &CallId, event: &CallEvent) {
         if let CallEvent::Notice(ToolNotice::Progress { text, .. }) = event {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.clone());
+            *self.0.lock() = Some(text.clone());
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use agent::{ScriptedBackend, ScriptedModelServer as Server, ScriptedTurn};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate::wire::Dialect;
 
@@ -21,7 +22,7 @@ pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
         let server = Server::bind(args.port, ScriptedBackend::new(Dialect::Responses, turns)).await?;
         terminal_output::print_text(&format!("http://{}/v1", server.local_addr()?))?;
         let heard = move |path: &str, body: &str| {
-            if let Some(file) = log.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            if let Some(file) = log.lock().as_mut() {
                 let body: Value = serde_json::from_str(body).unwrap_or_default();
                 let _nobody_reads = writeln!(file, "{}", json!({ "path": path, "body": body }));
             }

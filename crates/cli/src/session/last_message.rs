@@ -1,8 +1,7 @@
 //! Keeps the last message of a model.
 
-use std::sync::{Mutex, PoisonError};
-
 use agent::{SessionEvent, SessionObserver};
+use parking_lot::Mutex;
 
 /// The text of the current or last response.
 #[derive(Default)]
@@ -11,13 +10,13 @@ pub(crate) struct LastMessage(Mutex<String>);
 impl LastMessage {
     /// Returns the text.
     pub(crate) fn text(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 }
 
 impl SessionObserver for LastMessage {
     fn saw(&self, seen: SessionEvent<'_>) {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         match seen {
             SessionEvent::Asked { .. } => last.clear(),
             SessionEvent::Text(text) => last.push_str(text),

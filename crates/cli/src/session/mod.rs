@@ -193,15 +193,15 @@ fn with_own_tools(
 /// Returns a function for the changes of a turn, and a future that is ready once the initial snapshot exists. The
 /// snapshot takes a while, and only calls have to wait for it.
 fn changes(toolgate: &Toolgate, state: Option<&Path>) -> (TurnChangesFn, BaselineReady) {
-    let shared = Arc::new(std::sync::Mutex::new(None::<TurnDiffRecorder>));
+    let shared = Arc::new(parking_lot::Mutex::new(None::<TurnDiffRecorder>));
     let (inside, toolgate, state) = (Arc::clone(&shared), toolgate.clone(), state.map(PathBuf::from));
     #[expect(clippy::disallowed_methods, reason = "no call: it looks at files while the model thinks")]
     let looking = tokio::task::spawn_blocking(move || {
         let turns = TurnDiffRecorder::start(&toolgate, state.as_deref());
-        *inside.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(turns);
+        *inside.lock() = Some(turns);
     });
     let changed = move || {
-        let mut turns = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut turns = shared.lock();
         tokio::task::block_in_place(|| turns.as_mut()?.end_turn()).map(|turn| turn.text)
     };
     let ready = async move {

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent::{
     AgentLimits, AgentRestrictions, AgentWorkspace, SessionAgents, SessionHandle, SessionObserver,
     SubagentFactory as RaisesAgents, SubagentSession, SubagentSpec, TurnLimits, WorktreeDiffFn,
 };
 use journal::{JournalEntry, SessionId};
+use parking_lot::Mutex;
 use toolgate::mcp::McpClientDeps;
 use toolgate::{
     ApprovalQuestion, Approver, BoxFuture, CallId, Gate, ReviewDecision, SandboxPolicy, SharedProcesses,
@@ -67,17 +68,12 @@ impl SubagentSessions {
         let router = made.toolgate.router();
         let (cwd, gate) = (router.working_dir().cwd.clone(), router.gate().clone());
         let known = KnownSession { cwd, gate, session: made.id.as_str().to_owned(), handle: made.handle() };
-        self.known().insert(path, known);
-    }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<Vec<String>, KnownSession>> {
-        // A map is consistent between any two statements.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().insert(path, known);
     }
 
     async fn start_agent(&self, rearing: SubagentSpec) -> Result<SubagentSession, String> {
         let parent = rearing.path.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default();
-        let above = self.known().get(&parent).cloned();
+        let above = self.known.lock().get(&parent).cloned();
         let KnownSession { cwd, gate, session, .. } =
             above.ok_or("whoever started it is not there any more")?;
         if rearing.workspace == AgentWorkspace::Shared {
@@ -151,7 +147,7 @@ impl SubagentSessions {
         };
         Ok(match &self.approver {
             Some(approver) => {
-                let first = self.known().get(&[][..]).and_then(|first| first.handle.clone());
+                let first = self.known.lock().get(&[][..]).and_then(|first| first.handle.clone());
                 let bubbling =
                     ForwardingApprover { approver: Arc::clone(approver), path: rearing.path.clone(), first };
                 composed.with_approver(Arc::new(bubbling))
@@ -213,7 +209,7 @@ impl SubagentSessions {
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for a worktree")?;
         let directory = state.join("worktrees");
         crate::private_dirs::ensure_private_dir(&directory).map_err(|error| error.to_string())?;
-        let but_from = self.known().values().flat_map(|known| known.gate.writable().to_vec()).collect();
+        let but_from = self.known.lock().values().flat_map(|known| known.gate.writable().to_vec()).collect();
         let git = GitRunner { processes: Arc::clone(&self.processes), but_from };
         git.remove_abandoned(&directory).await;
         let name = format!("{}-{}", SessionId::new().as_str(), path.join("-"));
@@ -227,7 +223,7 @@ impl RaisesAgents for SubagentSessions {
     }
 
     fn forget<'a>(&'a self, path: &'a [String]) -> BoxFuture<'a, ()> {
-        self.known().retain(|whose, _| whose.len() <= path.len() || !whose.starts_with(path));
+        self.known.lock().retain(|whose, _| whose.len() <= path.len() || !whose.starts_with(path));
         Box::pin(self.worktrees.remove_below(path))
     }
 }

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
 /// Extension of the lock file beside a worktree's directory.
@@ -73,7 +73,7 @@ impl WorktreeLock {
 
     /// Reports whether the directory is still in use.
     pub(super) fn is_held(&self) -> bool {
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.lock.lock().is_some()
     }
 
     /// Removes the directory and its files, and releases the lock.
@@ -84,7 +84,7 @@ impl WorktreeLock {
         }
         let _was_not_there = rustix::fs::unlink(self.index_path());
         rustix::fs::unlink(self.at.with_extension(ENDING))?;
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.lock.lock().take();
         Ok(())
     }
 }

@@ -1,8 +1,10 @@
 //! The worktrees of a session's agents. A worktree outlives its agent, so that a resumed agent finds its work again.
 //! It is removed when the agent's parent is gone.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::worktree::Worktree;
 
@@ -14,20 +16,15 @@ const KEPT: usize = 12;
 pub(crate) struct WorktreePool(Mutex<Vec<(Vec<String>, Arc<Worktree>)>>);
 
 impl WorktreePool {
-    fn lock(&self) -> MutexGuard<'_, Vec<(Vec<String>, Arc<Worktree>)>> {
-        // A list is consistent between any two statements.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the worktree of the agent at `path`.
     pub(super) fn find(&self, path: &[String]) -> Option<Arc<Worktree>> {
-        self.lock().iter().find(|(whose, _)| whose == path).map(|(_, worktree)| Arc::clone(worktree))
+        self.0.lock().iter().find(|(whose, _)| whose == path).map(|(_, worktree)| Arc::clone(worktree))
     }
 
     /// Adds a worktree, and removes the oldest unused one beyond the limit.
     pub(super) async fn insert(&self, path: Vec<String>, worktree: Arc<Worktree>) {
         let oldest = {
-            let mut all = self.lock();
+            let mut all = self.0.lock();
             all.push((path, worktree));
             let closed = |(_, one): &(Vec<String>, Arc<Worktree>)| !one.is_open.load(Ordering::Relaxed);
             let oldest = all.iter().position(closed).filter(|_| all.len() > KEPT);
@@ -43,7 +40,7 @@ impl WorktreePool {
         let below = |(whose, _): &mut (Vec<String>, Arc<Worktree>)| {
             whose.len() > path.len() && whose.starts_with(path)
         };
-        let gone: Vec<_> = self.lock().extract_if(.., below).collect();
+        let gone: Vec<_> = self.0.lock().extract_if(.., below).collect();
         for (_, worktree) in gone {
             worktree.remove().await;
         }

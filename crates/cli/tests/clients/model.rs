@@ -2,10 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// Answers each request with one item, in order.
@@ -46,9 +47,9 @@ impl ScriptedModel {
                             continue;
                         }
                         let came = Instant::now();
-                        let item = items.lock().unwrap().next();
+                        let item = items.lock().next();
                         let events = events(&item.unwrap_or_else(|| message_item("over")));
-                        kept.lock().unwrap().push(TimedRequest { body, came, answered: Instant::now() });
+                        kept.lock().push(TimedRequest { body, came, answered: Instant::now() });
                         answer(&stream, "200 OK", "text/event-stream", &events);
                     }
                 });
@@ -63,12 +64,12 @@ impl ScriptedModel {
 
     /// Returns the bodies of all requests so far.
     pub(crate) fn request_bodies(&self) -> Vec<Value> {
-        self.heard.lock().unwrap().iter().map(|heard| heard.body.clone()).collect()
+        self.heard.lock().iter().map(|heard| heard.body.clone()).collect()
     }
 
     /// Returns the time from each answer to the next request.
     pub(crate) fn turnarounds(&self) -> Vec<Duration> {
-        let heard = self.heard.lock().unwrap();
+        let heard = self.heard.lock();
         heard.windows(2).map(|pair| pair[1].came - pair[0].answered).collect()
     }
 }

@@ -1,7 +1,8 @@
 //! Prints the results of all cases as one table.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::suite::case::{AttackCase, ExpectedOutcome};
 use crate::suite::cases;
@@ -62,12 +63,12 @@ static NOTES: Mutex<BTreeMap<(&str, CaseTier, CaseUser), MatrixCell>> = Mutex::n
 const FEW: usize = 20;
 
 pub(crate) fn note(case: &'static AttackCase, tier: CaseTier, user: CaseUser, cell: MatrixCell) {
-    NOTES.lock().unwrap_or_else(PoisonError::into_inner).insert((case.id, tier, user), cell);
+    NOTES.lock().insert((case.id, tier, user), cell);
 }
 
 /// Prints the recorded results, then every gap with its reason.
 pub(crate) fn print() {
-    let notes = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
+    let notes = NOTES.lock();
     if notes.len() < FEW {
         return;
     }

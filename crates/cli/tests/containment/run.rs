@@ -6,9 +6,9 @@ use std::io::{PipeReader, Read, pipe};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -61,7 +61,7 @@ pub(crate) fn run_confined(case: &AttackCase, tier: CaseTier, user: CaseUser) ->
 /// Returns the reason why `case` proves nothing for `user` here, if any. Determined once.
 pub(crate) fn inert_reason(case: &AttackCase, user: CaseUser) -> Option<String> {
     static KNOWN: Mutex<BTreeMap<(&str, CaseUser), Option<String>>> = Mutex::new(BTreeMap::new());
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || KNOWN.lock();
     if let Some(why) = known().get(&(case.id, user)) {
         return why.clone();
     }

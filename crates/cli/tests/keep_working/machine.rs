@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use testkit::{SkipReason, WorldExecutableCopy};
 
 use crate::fixture_cache::FixtureCache;
@@ -15,7 +15,7 @@ use crate::workload::{Workload, WorkloadUsers};
 pub(crate) fn toolgate_binary() -> String {
     let copy = || WorldExecutableCopy::new(env!("CARGO_BIN_EXE_toolgate"));
     let ours = || {
-        let mut copied = COPY.lock().unwrap();
+        let mut copied = COPY.lock();
         copied.get_or_insert_with(copy).path().display().to_string()
     };
     std::env::var("TOOLGATE").unwrap_or_else(|_| ours())
@@ -26,7 +26,7 @@ static COPY: Mutex<Option<WorldExecutableCopy>> = Mutex::new(None);
 
 /// Removes the copy.
 pub(crate) fn remove_copy() {
-    drop(COPY.lock().unwrap().take());
+    drop(COPY.lock().take());
 }
 
 /// Facts that are determined before the first test.

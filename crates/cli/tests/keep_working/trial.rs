@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use crate::machine::{TestMachine, toolgate_binary};
@@ -92,7 +93,7 @@ type ControlResult = Arc<OnceLock<Result<TrialResult, String>>>;
 /// Runs a workload without the sandbox, once for each user.
 fn control(machine: &TestMachine, workload: &Workload, user: ProgramUser) -> Result<TrialResult, String> {
     static TOLD: Mutex<Option<HashMap<(&str, ProgramUser), ControlResult>>> = Mutex::new(None);
-    let mut table = TOLD.lock().unwrap();
+    let mut table = TOLD.lock();
     let told: ControlResult =
         Arc::clone(table.get_or_insert_default().entry((workload.name, user)).or_default());
     drop(table);

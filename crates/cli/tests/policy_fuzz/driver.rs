@@ -5,9 +5,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use testkit::WorldExecutableCopy;
 
@@ -19,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Returns the binary under test.
 pub(crate) fn toolgate_binary() -> PathBuf {
-    let copy = COPY.lock().unwrap().upgrade().map(|copy| copy.path());
+    let copy = COPY.lock().upgrade().map(|copy| copy.path());
     std::env::var_os("TOOLGATE_FUZZ_BIN").map(PathBuf::from).or(copy).expect("a test holds a copy")
 }
 
@@ -27,7 +28,7 @@ static COPY: Mutex<Weak<WorldExecutableCopy>> = Mutex::new(Weak::new());
 
 /// Returns a copy of the binary that every user can start; it exists while a test holds it.
 pub(crate) fn world_runnable_copy() -> Arc<WorldExecutableCopy> {
-    let mut copied = COPY.lock().unwrap();
+    let mut copied = COPY.lock();
     let made = || Arc::new(WorldExecutableCopy::new(env!("CARGO_BIN_EXE_toolgate")));
     let copy = copied.upgrade().unwrap_or_else(made);
     *copied = Arc::downgrade(&copy);

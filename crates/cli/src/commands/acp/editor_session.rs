@@ -1,10 +1,11 @@
 //! One open session of the editor: runs its turns one after another, and closes it.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{AgentSession, JournalRecorder, SessionHandle, TurnEnd};
+use parking_lot::Mutex;
 use rpc::{RpcErrorCode, RpcFault};
 use serde_json::Value;
 use toolgate::mcp::McpServers;
@@ -63,13 +64,9 @@ impl EditorSession {
             .map_err(|why| RpcErrorCode::Params.fault(format!("the params do not fit at `modeId`: {why}")))
     }
 
-    fn stop(&self) -> MutexGuard<'_, CancellationToken> {
-        self.stop.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Cancels the running turn and the queued prompts.
     pub(super) fn cancel(&self) {
-        std::mem::take(&mut *self.stop()).cancel();
+        std::mem::take(&mut *self.stop.lock()).cancel();
     }
 
     /// Runs a turn and returns its stop reason. A prompt that arrives during a turn waits for its end.
@@ -79,7 +76,7 @@ impl EditorSession {
         images: Vec<OutputImage>,
         taken_back: CancellationToken,
     ) -> Result<StopReason, RpcFault> {
-        let stop = self.stop().clone();
+        let stop = self.stop.lock().clone();
         let stopped = async {
             tokio::select! {
                 () = stop.cancelled() => {}

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use agent::{SessionEvent, SessionObserver};
+use parking_lot::Mutex;
 use rpc::Peer;
 use serde_json::Value;
 use toolgate::{
@@ -65,16 +66,12 @@ impl EditorUpdates {
         self.line.send(update).await;
     }
 
-    fn calls(&self) -> MutexGuard<'_, HashMap<String, ReportedCall>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Registers a new call and returns its view. Returns `None` for a call that is shown as a plan.
     pub(super) fn call_started(&self, call: &ToolCall) -> Option<ToolCallUpdate> {
         if call.name == call_view::PLAN {
             return None;
         }
-        let mut all = self.calls();
+        let mut all = self.calls.lock();
         let shown = all.entry(call.id.as_str().to_owned()).or_default();
         *shown = ReportedCall { times: shown.times + 1, is_open: true, diffs: Vec::new() };
         let id = named(&call.id, shown.times);
@@ -83,7 +80,7 @@ impl EditorUpdates {
 
     /// Marks a call as answered and returns its update. Returns `None` for an unknown call.
     pub(super) fn call_finished(&self, call: &CallId, output: &ToolOutput) -> Option<ToolCallUpdate> {
-        let mut all = self.calls();
+        let mut all = self.calls.lock();
         let shown = all.get_mut(call.as_str()).filter(|shown| shown.is_open)?;
         shown.is_open = false;
         let (id, diffs) = (named(call, shown.times), std::mem::take(&mut shown.diffs));
@@ -97,12 +94,16 @@ impl EditorUpdates {
 
     /// Returns the editor's id of an unanswered call.
     pub(super) fn editor_call_id(&self, call: &CallId) -> Option<String> {
-        self.calls().get(call.as_str()).filter(|shown| shown.is_open).map(|shown| named(call, shown.times))
+        self.calls
+            .lock()
+            .get(call.as_str())
+            .filter(|shown| shown.is_open)
+            .map(|shown| named(call, shown.times))
     }
 
     /// Appends to the output of a call. Holds the lock on the calls, so no output follows the answer.
     fn writes(&self, call: &CallId, text: &str) {
-        let all = self.calls();
+        let all = self.calls.lock();
         if let Some(shown) = all.get(call.as_str()).filter(|shown| shown.is_open) {
             self.outputs.append(&named(call, shown.times), text);
         }
@@ -110,7 +111,7 @@ impl EditorUpdates {
 
     /// Returns the diffs of a patch call.
     pub(super) fn patch_diffs(&self, call: &CallId) -> Vec<EditorFileDiff> {
-        self.calls().get(call.as_str()).map(|shown| shown.diffs.clone()).unwrap_or_default()
+        self.calls.lock().get(call.as_str()).map(|shown| shown.diffs.clone()).unwrap_or_default()
     }
 
     /// Sends a remark of Toolgate as a thought: the protocol has no other message for it.
@@ -212,7 +213,7 @@ impl Hook for EditorUpdates {
         if let (Some(id), Some(diffs)) = (self.editor_call_id(&call.call.id), self.edits.preview_diffs(call))
         {
             let content = Some(diffs.iter().cloned().map(ToolCallContent::Diff).collect());
-            if let Some(shown) = self.calls().get_mut(call.call.id.as_str()) {
+            if let Some(shown) = self.calls.lock().get_mut(call.call.id.as_str()) {
                 shown.diffs = diffs;
             }
             // A patch inside a shell command was reported as a command so far.

@@ -1,9 +1,10 @@
 //! Shows the tail of a running command's output in the editor, at most ten times a second.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use super::protocol::{SessionUpdate, ToolCallContent, ToolCallUpdate, fenced_block};
@@ -38,13 +39,9 @@ impl LiveOutputs {
         Self { line, runtime: Handle::current(), tails: Arc::default() }
     }
 
-    fn tails(&self) -> MutexGuard<'_, HashMap<String, OutputTail>> {
-        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Appends to the output of the call with the editor's id `id`.
     pub(super) fn append(&self, id: &str, text: &str) {
-        let mut tails = self.tails();
+        let mut tails = self.tails.lock();
         let tail = tails.entry(id.to_owned()).or_default();
         tail.push(text);
         if tail.is_due {
@@ -57,7 +54,7 @@ impl LiveOutputs {
                 // Not a tool call: the task shows the output once and ends.
                 self.runtime.spawn(async move {
                     tokio::time::sleep(PAUSE - since).await;
-                    if let Some(tail) = outputs.tails().get_mut(&id) {
+                    if let Some(tail) = outputs.tails.lock().get_mut(&id) {
                         outputs.show(&id, tail);
                     }
                 });
@@ -79,7 +76,7 @@ impl LiveOutputs {
 
     /// Removes an answered call.
     pub(super) fn remove(&self, id: &str) {
-        self.tails().remove(id);
+        self.tails.lock().remove(id);
     }
 }
 

@@ -1,10 +1,11 @@
 //! Opens a session for an editor: a new one, or one resumed from its journal.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use agent::SessionObserver;
 use journal::SessionId;
+use parking_lot::Mutex;
 use rpc::{Peer, RpcErrorCode, RpcFault};
 use toolgate::mcp::McpClientDeps;
 use toolgate::{Approver, CallObserver, Hook};

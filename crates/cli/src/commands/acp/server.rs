@@ -1,10 +1,11 @@
 //! The ACP server: keeps the sessions of one editor and dispatches its requests.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use exec::session::SharedProcesses;
+use parking_lot::Mutex;
 use rpc::{CancelNotification, IncomingRequest, Peer, RpcErrorCode, RpcFault, RpcHost, parse_params};
 use serde_json::{Value, json};
 use toolgate::{BoxFuture, CancellationToken};
@@ -39,18 +40,13 @@ impl AcpServer {
         Self { args, dirs, processes, is_met: AtomicBool::new(false), live }
     }
 
-    fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<EditorSession>>> {
-        // The map is consistent after every statement, so a poisoned lock is usable.
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn all(&self) -> Vec<Arc<EditorSession>> {
-        self.live().values().cloned().collect()
+        self.live.lock().values().cloned().collect()
     }
 
     /// Closes every session. Journals stay on disk.
     pub(super) async fn close(&self) {
-        let all: Vec<Arc<EditorSession>> = self.live().drain().map(|(_, live)| live).collect();
+        let all: Vec<Arc<EditorSession>> = self.live.lock().drain().map(|(_, live)| live).collect();
         all.iter().for_each(|live| live.cancel());
         for live in all {
             live.close("the editor left").await;
@@ -58,7 +54,7 @@ impl AcpServer {
     }
 
     fn find(&self, id: &str) -> Result<Arc<EditorSession>, RpcFault> {
-        self.live().get(id).cloned().ok_or_else(|| {
+        self.live.lock().get(id).cloned().ok_or_else(|| {
             let id = crate::terminal_output::to_one_line(id);
             not_found(format!("there is no session `{id}` here; `session/load` goes on with an earlier one"))
         })
@@ -88,13 +84,13 @@ impl AcpServer {
     }
 
     fn begin(&self, peer: &Peer, workplace: SessionSetup) -> Result<Value, RpcFault> {
-        if self.live().len() >= MOST_SESSIONS {
+        if self.live.lock().len() >= MOST_SESSIONS {
             return Err(RpcErrorCode::Limit
                 .fault(format!("there are {MOST_SESSIONS} sessions, and no more may; close one")));
         }
         let live = open_session::start_new(self, peer, workplace)?;
         let answer = json!({ "sessionId": live.id(), "modes": live.modes_json() });
-        self.live().insert(live.id().to_owned(), Arc::new(live));
+        self.live.lock().insert(live.id().to_owned(), Arc::new(live));
         Ok(answer)
     }
 
@@ -104,7 +100,7 @@ impl AcpServer {
             return Ok(live);
         }
         let live = Arc::new(open_session::resume(self, peer, &earlier.session_id, earlier.workplace)?);
-        self.live().insert(live.id().to_owned(), Arc::clone(&live));
+        self.live.lock().insert(live.id().to_owned(), Arc::clone(&live));
         Ok(live)
     }
 
@@ -140,7 +136,7 @@ impl AcpServer {
 
     async fn end(&self, which: &SessionIdParams) -> Result<Value, RpcFault> {
         let live = self.find(&which.session_id)?;
-        self.live().remove(&which.session_id);
+        self.live.lock().remove(&which.session_id);
         live.close("closed").await;
         Ok(json!({}))
     }

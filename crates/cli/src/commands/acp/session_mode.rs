@@ -2,8 +2,7 @@
 //!
 //! A mode only tightens the configuration, and applies from the next call on.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate::{BoxFuture, Effect, Hook, HookDecision, HookResponse, Intent, PlannedCall, ToolOutput};
 
@@ -61,7 +60,7 @@ impl SessionModeHook {
     }
 
     fn now(&self) -> SessionMode {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.now.lock()
     }
 
     /// Switches the mode. An unknown id is an error that lists the modes.
@@ -72,7 +71,7 @@ impl SessionModeHook {
                 SessionMode::ALL.map(|mode| format!("`{}`", mode.id())).join(", ")
             ));
         };
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+        *self.now.lock() = mode;
         Ok(())
     }
 

@@ -1,10 +1,11 @@
 //! Routes approval questions to the call's client and to all approval terminals; the first answer counts.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use toolgate::{
     ApprovalQuestion, Approver, BoxFuture, CallEvent, CallId, CallObserver, ReviewDecision, ToolNotice,
 };
@@ -34,7 +35,7 @@ impl ApprovalRouter {
     /// Registers a call under a new id.
     pub(super) fn register(self: &Arc<Self>, line: &Arc<ClientBridge>) -> RegisteredCall {
         let id = CallId::from(format!("mcp-{}", self.count.fetch_add(1, Ordering::Relaxed)));
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         calls.insert(id.clone(), Arc::clone(line));
         RegisteredCall { desk: Arc::clone(self), id }
     }
@@ -45,7 +46,7 @@ impl ApprovalRouter {
     }
 
     fn line(&self, call: &CallId) -> Option<Arc<ClientBridge>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).get(call).cloned()
+        self.calls.lock().get(call).cloned()
     }
 
     async fn asked(&self, call: &CallId, question: &ApprovalQuestion) -> ReviewDecision {
@@ -115,6 +116,6 @@ pub(super) struct RegisteredCall {
 
 impl Drop for RegisteredCall {
     fn drop(&mut self) {
-        self.desk.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.desk.calls.lock().remove(&self.id);
     }
 }

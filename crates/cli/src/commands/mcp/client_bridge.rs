@@ -1,12 +1,13 @@
 //! Bridges one running call and its MCP client: progress and questions out, answers in.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::mcp::serve::{
     BearerToken, CallStep, CallUpdate, CallingClient, ClientInput, ClientInputBatch, RunningCall,
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
@@ -45,7 +46,7 @@ impl ClientBridge {
         if !self.client.wants_progress {
             return;
         }
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = self.heard.lock();
         heard.push_str(text);
         let over = heard.len().saturating_sub(MOST);
         let cut = heard.ceil_char_boundary(over);
@@ -58,7 +59,7 @@ impl ClientBridge {
     async fn heard(&self) -> String {
         // ends: when there is text
         loop {
-            let heard = std::mem::take(&mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner));
+            let heard = std::mem::take(&mut *self.heard.lock());
             if !heard.is_empty() {
                 return heard;
             }

@@ -1,8 +1,9 @@
 //! The pending approval questions, shared with every connected approval terminal.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use toolgate::{ApprovalQuestion, ReviewDecision};
 
@@ -23,14 +24,10 @@ struct OpenQuestions {
 }
 
 impl PendingQuestions {
-    fn open(&self) -> std::sync::MutexGuard<'_, OpenQuestions> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a question. It stays until it is answered or the result is dropped.
     pub(super) fn post(&self, question: &ApprovalQuestion) -> PostedQuestion<'_> {
         let (answer, answered) = oneshot::channel();
-        let mut open = self.open();
+        let mut open = self.open.lock();
         open.next += 1;
         let id = open.next;
         open.questions.insert(id, (Arc::new(question.clone()), answer));
@@ -41,12 +38,12 @@ impl PendingQuestions {
 
     /// Returns the pending questions, oldest first.
     pub(super) fn questions(&self) -> Vec<(u64, Arc<ApprovalQuestion>)> {
-        self.open().questions.iter().map(|(id, (question, _))| (*id, Arc::clone(question))).collect()
+        self.open.lock().questions.iter().map(|(id, (question, _))| (*id, Arc::clone(question))).collect()
     }
 
     /// Answers a question. Returns `false` if it is no longer pending.
     pub(super) fn answer(&self, id: u64, decision: ReviewDecision) -> bool {
-        let taken = self.open().questions.remove(&id);
+        let taken = self.open.lock().questions.remove(&id);
         self.changes.send_modify(|count| *count += 1);
         taken.is_some_and(|(_, answer)| answer.send(decision).is_ok())
     }
@@ -88,7 +85,7 @@ impl PostedQuestion<'_> {
 
 impl Drop for PostedQuestion<'_> {
     fn drop(&mut self) {
-        if self.board.open().questions.remove(&self.id).is_some() {
+        if self.board.open.lock().questions.remove(&self.id).is_some() {
             self.board.changes.send_modify(|count| *count += 1);
         }
     }

@@ -2,10 +2,11 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent::SessionHandle;
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 use tokio::sync::mpsc;
@@ -80,10 +81,6 @@ impl KeyModeState {
     }
 }
 
-fn modes() -> MutexGuard<'static, KeyModeState> {
-    MODES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Returns true if our process group is in the foreground. A background process that touches the terminal is
 /// stopped.
 fn is_ours() -> bool {
@@ -92,14 +89,14 @@ fn is_ours() -> bool {
 
 /// Requests key mode until `leave`.
 pub(super) fn enter_key_mode() {
-    let mut modes = modes();
+    let mut modes = MODES.lock();
     modes.wanted = true;
     modes.apply();
 }
 
 /// Restores the terminal. Returns true if key mode was requested.
 pub(super) fn leave_key_mode() -> bool {
-    let mut modes = modes();
+    let mut modes = MODES.lock();
     if let Some(before) = modes.before.take()
         && is_ours()
     {
@@ -132,7 +129,7 @@ impl KeyReader {
                 continue;
             }
             // The process may have been moved to the foreground.
-            modes().apply();
+            MODES.lock().apply();
             if !ready(if keyboard.has_pending() { &REST } else { &WAIT }) {
                 self.heed(keyboard.decode(true), &mut line);
                 continue;

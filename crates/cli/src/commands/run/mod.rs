@@ -13,9 +13,10 @@ mod user_questions;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use agent::{SessionObserver, TurnEnd, UserPrompter};
+use parking_lot::Mutex;
 use toolgate::mcp::McpClientDeps;
 use toolgate::{Approver, CallObserver, OutputImage};
 

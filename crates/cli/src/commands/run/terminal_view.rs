@@ -4,13 +4,13 @@
 //! follow below.
 
 use std::io::{IsTerminal, Write};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use agent::{SessionEvent, SessionObserver, TurnEnd};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use parking_lot::Mutex;
 use toolgate::{CallEvent, CallId, CallObserver, PlanStep, StepStatus, ToolCall, ToolNotice, ToolOutput};
 use unicode_width::UnicodeWidthStr;
 
@@ -74,10 +74,6 @@ impl TerminalView {
         Self { state: Mutex::default(), terminal, both: terminal && std::io::stdout().is_terminal() }
     }
 
-    fn state(&self) -> MutexGuard<'_, TerminalViewState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Redraws the status lines.
     fn draw(&self, state: &mut TerminalViewState) {
         if !self.terminal || !state.live {
@@ -118,7 +114,7 @@ impl TerminalView {
     }
 
     fn text(&self, text: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let mut now = if whole > 0 { std::mem::take(&mut state.said) } else { String::new() };
         state.said.push_str(&text[whole..]);
@@ -140,7 +136,7 @@ impl TerminalView {
     }
 
     fn answered(&self, call: &ToolCall, output: &ToolOutput) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.runs.retain(|run| run.id != call.id.as_str());
         let took =
             output.facts.duration.map(|took| format!(" {FAINT}{}{FAINT:#}", short(took))).unwrap_or_default();
@@ -162,7 +158,7 @@ impl TerminalView {
     }
 
     fn plan(&self, steps: &[PlanStep]) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         for step in steps {
             let (style, sign) = match step.status {
                 StepStatus::Completed => (GOOD, '☑'),
@@ -174,7 +170,7 @@ impl TerminalView {
     }
 
     fn diff(&self, diff: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let lines: Vec<&str> = diff.lines().collect();
         for line in lines.iter().take(DIFF) {
             let style = match line.as_bytes().first() {
@@ -243,13 +239,13 @@ impl SessionView for TerminalView {
     fn began(&self, session: &str, _: &str, model: &str, resumed: bool) {
         let again = if resumed { "goes on" } else { "begins" };
         self.line(
-            &mut self.state(),
+            &mut self.state.lock(),
             &format!("{FAINT}session {session} {again}, model {}{FAINT:#}", to_one_line(model)),
         );
     }
 
     fn ended(&self, ended: &Result<TurnEnd, String>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         (state.waits, state.runs) = (None, Vec::new());
         self.clear(&mut state);
         let said = match ended {
@@ -268,13 +264,13 @@ impl SessionView for TerminalView {
     }
 
     fn tick(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.live = true;
         self.draw(&mut state);
     }
 
     fn gives_way(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         // While the user is asked, the running calls are not shown as busy.
         state.runs.clear();
         (state.live, state.invited) = (false, false);
@@ -282,20 +278,20 @@ impl SessionView for TerminalView {
     }
 
     fn invites(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         (state.live, state.invited) = (true, true);
         self.draw(&mut state);
     }
 
     fn typing(&self, line: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         line.clone_into(&mut state.typed);
         state.live = true;
         self.draw(&mut state);
     }
 
     fn typed(&self, line: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.typed.clear();
         state.invited = false;
         if !line.trim().is_empty() {
@@ -310,31 +306,31 @@ impl SessionView for TerminalView {
 impl SessionObserver for TerminalView {
     fn saw(&self, seen: SessionEvent<'_>) {
         match seen {
-            SessionEvent::Asked { .. } => self.state().waits = Some(Instant::now()),
+            SessionEvent::Asked { .. } => self.state.lock().waits = Some(Instant::now()),
             SessionEvent::Text(text) => self.text(text),
             SessionEvent::Thought(_) => {}
             SessionEvent::Called(call) => {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 state.waits = None;
                 let (id, since) = (call.id.as_str().to_owned(), Instant::now());
                 state.runs.push(RunningCallStatus { id, title: title(call), since, tail: String::new() });
             }
             SessionEvent::Hosted { kind, .. } => {
-                self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", to_one_line(kind)));
+                self.line(&mut self.state.lock(), &format!("{FAINT}· {}{FAINT:#}", to_one_line(kind)));
             }
             SessionEvent::Answered(call, output) => self.answered(call, output),
-            SessionEvent::Responded { .. } => self.state().waits = None,
+            SessionEvent::Responded { .. } => self.state.lock().waits = None,
             SessionEvent::Retried { why, pause } => {
                 let text = format!("{FAINT}· {}; again in {}{FAINT:#}", to_one_line(why), short(pause));
-                self.line(&mut self.state(), &text);
+                self.line(&mut self.state.lock(), &text);
             }
             SessionEvent::Compacted { bytes } => {
                 let text = format!("{FAINT}· the conversation was shortened by {} kB{FAINT:#}", bytes / 1000);
-                self.line(&mut self.state(), &text);
+                self.line(&mut self.state.lock(), &text);
             }
             SessionEvent::Changed(diff) => self.diff(diff),
             SessionEvent::Notice(text) => {
-                self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", cut(text)));
+                self.line(&mut self.state.lock(), &format!("{FAINT}· {}{FAINT:#}", cut(text)));
             }
         }
     }
@@ -344,13 +340,13 @@ impl CallObserver for TerminalView {
     fn on_event(&self, call: &CallId, event: &CallEvent) {
         match event {
             CallEvent::Notice(ToolNotice::Output { text, .. }) => {
-                if let Some(run) = self.state().runs.iter_mut().find(|run| run.id == call.as_str()) {
+                if let Some(run) = self.state.lock().runs.iter_mut().find(|run| run.id == call.as_str()) {
                     run.wrote(text);
                 }
             }
             CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => self.plan(steps),
             CallEvent::Notice(ToolNotice::Warning { text }) => {
-                self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", cut(text)));
+                self.line(&mut self.state.lock(), &format!("{FAINT}· {}{FAINT:#}", cut(text)));
             }
             // The line of an answer is truncated, and the user has to see this text in full.
             CallEvent::Notice(ToolNotice::Weaker { text, refused: true }) => {
@@ -358,7 +354,7 @@ impl CallObserver for TerminalView {
             }
             // The question is about to be drawn on the screen.
             CallEvent::Asked { .. } => {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 state.live = false;
                 self.clear(&mut state);
             }

@@ -1,8 +1,9 @@
 //! Questions of the model to the user, answered by the next typed line.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use agent::{UserPrompter, UserQuestion};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use toolgate::BoxFuture;
 
@@ -23,7 +24,7 @@ impl UserQuestions {
 
     /// Passes a line to the waiting question. Returns the line if there is none.
     pub(super) fn offer_line(&self, line: String) -> Option<String> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let open = self.open.lock().take();
         match open {
             Some(open) => open.send(line).err(),
             None => Some(line),
@@ -32,14 +33,14 @@ impl UserQuestions {
 
     /// Withdraws the question without an answer.
     pub(super) fn withdraw(&self) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.open.lock().take();
     }
 }
 
 impl UserPrompter for UserQuestions {
     fn ask<'a>(&'a self, inquiry: &'a UserQuestion) -> BoxFuture<'a, Option<String>> {
         let (open, answered) = oneshot::channel();
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
+        *self.open.lock() = Some(open);
         self.show.gives_way();
         terminal_output::print_stderr(&format_inquiry(inquiry));
         self.show.invites();

@@ -1,13 +1,14 @@
 //! Processes of clients: output is kept until a client reads it, with backpressure on the process.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use exec::capture::CapturedStream;
 use exec::process::PtySize;
 use exec::session::{GRACE, OutputStreaming, ProcessSession, SessionStage};
+use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{RpcErrorCode, RpcFault};
 use serde_json::json;
@@ -51,18 +52,6 @@ struct UnreadOutput {
     /// The output that was read and not discarded, and the offset of its first byte.
     waiting: VecDeque<(CapturedStream, Vec<u8>)>,
     from: u64,
-}
-
-impl ClientProcesses {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Arc<ProcessReader>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl ProcessReader {
-    fn lock(&self) -> MutexGuard<'_, UnreadOutput> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl UnreadOutput {
@@ -142,12 +131,12 @@ impl HostedSession {
         let output = UnreadOutput { streaming: session.stream_output(), waiting: VecDeque::new(), from: 0 };
         let process_id = session.id();
         let reading = ProcessReader { session, output: Mutex::new(output) };
-        self.processes.lock().insert(process_id, Arc::new(reading));
+        self.processes.0.lock().insert(process_id, Arc::new(reading));
         Ok(p::ProcessStartResult { process_id })
     }
 
     fn reading(&self, process: u32) -> Result<Arc<ProcessReader>, RpcFault> {
-        let found = self.processes.lock().get(&process).cloned();
+        let found = self.processes.0.lock().get(&process).cloned();
         found.ok_or_else(|| {
             RpcErrorCode::NoProcess
                 .fault(format!("there is no process {process}; one whose end was read is forgotten"))
@@ -169,7 +158,7 @@ impl HostedSession {
             // Read before the output: output that arrives later is returned by the next read.
             let stage = reading.session.stage();
             let (pieces, next) = {
-                let mut output = reading.lock();
+                let mut output = reading.output.lock();
                 if read.from > output.end() {
                     let why = format!(
                         "the params do not fit at `from`: only {} bytes were read so far",
@@ -206,7 +195,7 @@ impl HostedSession {
 
     /// Forgets a process whose end was reported.
     fn forget(&self, process: u32) {
-        self.processes.lock().remove(&process);
+        self.processes.0.lock().remove(&process);
         self.toolgate.forget_process(process);
     }
 
@@ -250,7 +239,7 @@ impl HostedSession {
 
     pub(super) fn kill_process(&self, process: u32) -> Result<p::EmptyResult, RpcFault> {
         let reading = self.reading(process)?;
-        reading.lock().streaming.without_limit();
+        reading.output.lock().streaming.without_limit();
         reading.session.end(GRACE);
         Ok(p::EmptyResult {})
     }

@@ -1,10 +1,11 @@
 //! Tools that clients register with a session and answer themselves.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use agent::SessionHandle;
+use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{Peer, RpcErrorCode, RpcFault, method};
 use serde_json::Value;
@@ -46,14 +47,9 @@ impl ClientTools {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, ClientTool>> {
-        // The map is consistent after every statement, so a poisoned lock is usable.
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the names of the tools.
     pub(super) fn names(&self) -> Vec<String> {
-        self.lock().keys().cloned().collect()
+        self.tools.lock().keys().cloned().collect()
     }
 
     /// Registers the tools of `owner`, all or none. `could_be` checks if a name is available.
@@ -82,7 +78,7 @@ impl ClientTools {
                 return Err(wrong("is given twice"));
             }
         }
-        let mut all = self.lock();
+        let mut all = self.tools.lock();
         let more = brought.keys().filter(|name| !all.contains_key(*name)).count();
         if all.len() + more > MOST_TOOLS {
             return Err(RpcErrorCode::Limit.fault(format!("clients may give a session {MOST_TOOLS} tools")));
@@ -93,7 +89,7 @@ impl ClientTools {
 
     /// Removes tools.
     pub(super) fn unregister(&self, names: &[String]) {
-        self.lock().retain(|name, _| !names.contains(name));
+        self.tools.lock().retain(|name, _| !names.contains(name));
     }
 
     fn build_tool(self: &Arc<Self>, owner: &Peer, tool: &p::DynamicTool) -> Result<Arc<dyn AnyTool>, String> {
@@ -121,11 +117,11 @@ fn is_name(name: &str) -> bool {
 
 impl ToolSource for ClientTools {
     fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
-        self.lock().values().map(|brought| Arc::clone(&brought.tool)).collect()
+        self.tools.lock().values().map(|brought| Arc::clone(&brought.tool)).collect()
     }
 
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
-        self.lock().get(name).map(|brought| Arc::clone(&brought.tool))
+        self.tools.lock().get(name).map(|brought| Arc::clone(&brought.tool))
     }
 }
 
@@ -161,7 +157,8 @@ impl ClientToolHandler {
     async fn asked(&self, arguments: Value, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let all = self.all.upgrade().unwrap_or_default();
         // A client that reconnected may have registered the tool again.
-        let owner = all.lock().get(&self.name).map_or_else(|| self.owner.clone(), |now| now.owner.clone());
+        let owner =
+            all.tools.lock().get(&self.name).map_or_else(|| self.owner.clone(), |now| now.owner.clone());
         let name = &self.name;
         if owner.disconnected().is_cancelled() {
             return Err(ToolError::io(format!(

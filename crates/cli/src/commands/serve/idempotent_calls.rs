@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use journal::{JournalEntry, JournalRecord, RecordedCallForm};
+use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{Peer, RpcErrorCode, RpcFault};
 use serde_json::Value;
@@ -71,11 +72,6 @@ impl ClientCalls {
             state: Mutex::new(ClientCallState { answered, ..ClientCallState::default() }),
             ..Self::default()
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ClientCallState> {
-        // No code panics while it holds the lock, and the state is consistent after every statement.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Cancels all running calls, and waits until each has its answer.
@@ -177,7 +173,7 @@ impl HostedSession {
                         live.keep(answer.clone());
                         told.send_replace(Some(answer));
                     } else {
-                        live.calls.lock().running.remove(&id);
+                        live.calls.state.lock().running.remove(&id);
                     }
                 });
                 let mut first = running;
@@ -193,7 +189,7 @@ impl HostedSession {
     }
 
     fn keyed(&self, id: &str) -> KeyedCall {
-        let mut state = self.calls.lock();
+        let mut state = self.calls.state.lock();
         if state.first(id).is_some_and(|first| first != id) {
             return KeyedCall::Other;
         }
@@ -210,7 +206,7 @@ impl HostedSession {
     }
 
     fn keep(&self, answer: p::ToolCallResult) {
-        let mut state = self.calls.lock();
+        let mut state = self.calls.state.lock();
         state.running.remove(&answer.call_id);
         state.answered.insert(answer.call_id.clone());
         state.answers.push_back(answer);

@@ -1,11 +1,12 @@
 //! Opens a session for a client: a new one, or one resumed from its journal.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use agent::{SessionObserver, TurnLimits, UserPrompter};
 use clap::ValueEnum;
 use journal::{JournalEntry, SessionId};
+use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{RpcErrorCode, RpcFault};
 use rustix::fs::FileType;

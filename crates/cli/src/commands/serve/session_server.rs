@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use exec::session::SharedProcesses;
+use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{
     ClientCall, IncomingRequest, MAX_MESSAGE, Peer, RpcErrorCode, RpcFault, RpcHost, encode_result, method,
@@ -50,15 +51,6 @@ impl SessionServer {
         }
     }
 
-    fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<HostedSession>>> {
-        // The map is consistent after every statement, so a poisoned lock is usable.
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn guests(&self) -> MutexGuard<'_, HashMap<u64, p::ClientCapabilities>> {
-        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the directory of the journals.
     pub(super) fn sessions_dir(&self) -> Option<PathBuf> {
         self.dirs.sessions.clone()
@@ -66,7 +58,7 @@ impl SessionServer {
 
     /// Closes every session. Journals stay on disk.
     pub(super) async fn close(&self) {
-        let all: Vec<Arc<HostedSession>> = self.live().drain().map(|(_, live)| live).collect();
+        let all: Vec<Arc<HostedSession>> = self.live.lock().drain().map(|(_, live)| live).collect();
         let mut closing: JoinSet<()> =
             all.into_iter().map(|live| async move { live.close("the server ended").await }).collect();
         // Each close has its own time limit.
@@ -74,7 +66,7 @@ impl SessionServer {
     }
 
     fn find(&self, id: &str) -> Result<Arc<HostedSession>, RpcFault> {
-        self.live().get(id).cloned().ok_or_else(|| {
+        self.live.lock().get(id).cloned().ok_or_else(|| {
             RpcErrorCode::NoSession.fault(format!(
                 "there is no session `{}` here; `session/list` has those that `session/attach` can go on with",
                 crate::terminal_output::escape_invisible(id)
@@ -87,7 +79,7 @@ impl SessionServer {
             let why = format!("protocol {} is not spoken here; {} is", said.protocol, p::PROTOCOL);
             return Err(RpcErrorCode::Initialize.fault(why));
         }
-        if self.guests().insert(peer.number(), said.capabilities).is_some() {
+        if self.guests.lock().insert(peer.number(), said.capabilities).is_some() {
             return Err(RpcErrorCode::Initialize.fault("`initialize` was called before"));
         }
         Ok(p::InitializeResult {
@@ -128,7 +120,7 @@ impl SessionServer {
         attach: p::SessionAttachParams,
     ) -> Result<p::SessionAttachResult, RpcFault> {
         let opening = self.opening.lock().await;
-        let known = self.live().get(&attach.session_id).cloned();
+        let known = self.live.lock().get(&attach.session_id).cloned();
         let (live, resumed) = match known {
             Some(live) => (live, false),
             None => {
@@ -155,13 +147,13 @@ impl SessionServer {
         tools: &[p::DynamicTool],
     ) -> Result<(), RpcFault> {
         live.register(&guest.peer, tools)?;
-        self.live().insert(live.id().to_owned(), Arc::clone(live));
+        self.live.lock().insert(live.id().to_owned(), Arc::clone(live));
         live.follow(&guest.peer, guest.capabilities, cursor);
         Ok(())
     }
 
     fn room(&self) -> Result<(), RpcFault> {
-        match self.live().len() < MOST_SESSIONS {
+        match self.live.lock().len() < MOST_SESSIONS {
             true => Ok(()),
             false => Err(RpcErrorCode::Limit
                 .fault(format!("there are {MOST_SESSIONS} sessions, and no more may; close one"))),
@@ -176,7 +168,7 @@ impl SessionServer {
         let unread = |fault: journal::JournalFault| RpcErrorCode::Journal.fault(fault.to_string());
         let all = journal::list_sessions(&directory, if wanted.live { MOST_SESSIONS } else { most })
             .map_err(unread)?;
-        let live = self.live();
+        let live = self.live.lock();
         let listed = all.into_iter().filter_map(|one| {
             let here = live.get(one.id.as_str());
             (here.is_some() || !wanted.live).then(|| p::SessionListEntry {
@@ -196,7 +188,7 @@ impl SessionServer {
 
     async fn end(&self, id: &str) -> Result<p::EmptyResult, RpcFault> {
         let live = self.find(id)?;
-        self.live().remove(id);
+        self.live.lock().remove(id);
         live.close("closed").await;
         Ok(p::EmptyResult {})
     }
@@ -270,7 +262,7 @@ impl RpcHost for SessionServer {
         Box::pin(async move {
             let IncomingRequest { peer, method, params, cancel } = asked;
             let call = ClientCall::parse(&method, params)?;
-            let known = self.guests().get(&peer.number()).copied();
+            let known = self.guests.lock().get(&peer.number()).copied();
             match (known, call) {
                 (None, ClientCall::Initialize(said)) => {
                     encode_result::<method::Initialize>(self.initialize(&peer, &said))
@@ -284,13 +276,13 @@ impl RpcHost for SessionServer {
     }
 
     fn on_half_close(&self, peer: &Peer) {
-        let all: Vec<Arc<HostedSession>> = self.live().values().cloned().collect();
+        let all: Vec<Arc<HostedSession>> = self.live.lock().values().cloned().collect();
         all.iter().for_each(|live| live.peer_silent(peer));
     }
 
     fn on_disconnect(&self, peer: &Peer) {
-        self.guests().remove(&peer.number());
-        let all: Vec<Arc<HostedSession>> = self.live().values().cloned().collect();
+        self.guests.lock().remove(&peer.number());
+        let all: Vec<Arc<HostedSession>> = self.live.lock().values().cloned().collect();
         all.iter().for_each(|live| live.peer_left(peer));
     }
 }

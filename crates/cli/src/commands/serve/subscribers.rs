@@ -1,8 +1,8 @@
 //! The clients that follow a session, and the questions to them.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rpc::protocol::ClientCapabilities;
 use rpc::{Peer, RpcMethod};
 use tokio::sync::watch;
@@ -59,16 +59,11 @@ impl Default for Subscribers {
 }
 
 impl Subscribers {
-    fn lock(&self) -> MutexGuard<'_, Vec<Subscriber>> {
-        // The list is consistent after every statement, so a poisoned lock is usable.
-        self.followers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a follower, or replaces the previous subscription of the same peer.
     pub(super) fn subscribe(&self, peer: &Peer, capabilities: ClientCapabilities) -> Subscription {
         let (stop, told) = (peer.disconnected().child_token(), CancellationToken::new());
         let mut before = None;
-        let mut followers = self.lock();
+        let mut followers = self.followers.lock();
         followers.retain(|one| {
             let same = one.peer.number() == peer.number();
             if same {
@@ -93,7 +88,7 @@ impl Subscribers {
 
     /// Marks a follower as gone, and stops its event stream.
     pub(super) fn unsubscribe(&self, peer: &Peer) {
-        for one in self.lock().iter_mut().filter(|one| one.peer.number() == peer.number()) {
+        for one in self.followers.lock().iter_mut().filter(|one| one.peer.number() == peer.number()) {
             one.stop.cancel();
             one.left.get_or_insert_with(Instant::now);
         }
@@ -102,7 +97,7 @@ impl Subscribers {
 
     /// Marks a follower as unable to answer.
     pub(super) fn mark_silent(&self, peer: &Peer) {
-        for one in self.lock().iter_mut().filter(|one| one.peer.number() == peer.number()) {
+        for one in self.followers.lock().iter_mut().filter(|one| one.peer.number() == peer.number()) {
             one.silent.get_or_insert_with(Instant::now);
         }
         self.changes.send_modify(|count| *count += 1);
@@ -110,12 +105,12 @@ impl Subscribers {
 
     /// Returns the connected followers.
     pub(super) fn connected_peers(&self) -> Vec<Peer> {
-        self.lock().iter().filter(|one| one.left.is_none()).map(|one| one.peer.clone()).collect()
+        self.followers.lock().iter().filter(|one| one.left.is_none()).map(|one| one.peer.clone()).collect()
     }
 
     /// Returns the connected followers that can be asked, and the time until which an absent one may return.
     fn able(&self, can: fn(&ClientCapabilities) -> bool) -> (Vec<Peer>, Option<Instant>) {
-        let followers = self.lock();
+        let followers = self.followers.lock();
         let able = followers.iter().filter(|one| can(&one.capabilities));
         let since = |one: &&Subscriber| one.silent.or(one.left);
         let here = able.clone().filter(|one| since(one).is_none()).map(|one| one.peer.clone()).collect();

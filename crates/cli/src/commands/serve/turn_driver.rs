@@ -1,8 +1,9 @@
 //! Runs the turns of one session one after another, in a task independent of client connections.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use agent::{AgentSession, SessionHandle};
+use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{RpcErrorCode, RpcFault};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -38,12 +39,6 @@ enum TurnPhase {
     Closed,
 }
 
-impl TurnStatus {
-    fn lock(&self) -> MutexGuard<'_, TurnPhase> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// A prompt on its way to the driver.
 struct QueuedPrompt {
     text: String,
@@ -66,7 +61,7 @@ impl TurnRunner {
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        matches!(*self.busy.lock(), TurnPhase::Busy | TurnPhase::Closing)
+        matches!(*self.busy.now.lock(), TurnPhase::Busy | TurnPhase::Closing)
     }
 
     /// Stops the turn, prevents further turns, and waits for its end.
@@ -75,7 +70,7 @@ impl TurnRunner {
         tokio::pin!(over);
         over.as_mut().enable();
         {
-            let mut now = self.busy.lock();
+            let mut now = self.busy.now.lock();
             *now = match *now {
                 TurnPhase::Idle | TurnPhase::Closed => TurnPhase::Closed,
                 TurnPhase::Busy | TurnPhase::Closing => TurnPhase::Closing,
@@ -96,7 +91,7 @@ impl TurnRunner {
     ) -> Result<p::SessionPromptResult, RpcFault> {
         let closed = || RpcErrorCode::NoSession.fault("the session is closed");
         let answered = {
-            let mut now = self.busy.lock();
+            let mut now = self.busy.now.lock();
             match *now {
                 TurnPhase::Idle => {}
                 TurnPhase::Closing | TurnPhase::Closed => return Err(closed()),
@@ -172,7 +167,7 @@ impl TurnDriver {
     /// Returns text that arrived just after the turn ended, as a new turn. Without such text the session
     /// becomes idle or closed.
     fn added(&mut self) -> Option<QueuedPrompt> {
-        let mut now = self.busy.lock();
+        let mut now = self.busy.now.lock();
         let added = match *now {
             TurnPhase::Idle | TurnPhase::Busy => self.session.take_late_input(),
             TurnPhase::Closing | TurnPhase::Closed => None,

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate::mcp::{McpClientDeps, ServerEvent, ServerHealth, ServerObserver};
 
@@ -23,7 +24,7 @@ struct StartTimes(Mutex<BTreeMap<String, Duration>>);
 impl ServerObserver for StartTimes {
     fn saw(&self, server: &str, event: &ServerEvent) {
         if let ServerEvent::Ready { took, .. } = event {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), *took);
+            self.0.lock().insert(server.to_owned(), *took);
         }
     }
 }
@@ -52,7 +53,7 @@ pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
         servers.close().await;
         Ok(health)
     })?;
-    let times = times.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let times = times.0.lock().clone();
     let shown = if args.json { as_json(&health, &times).to_string() } else { String::new() };
     if args.json {
         terminal_output::print_text(&shown)?;
