@@ -57,6 +57,14 @@ pub const DEFAULT_DENY_READ: &[&str] = &[
     "~/.bitcoin",
     "~/.ethereum/keystore",
     "~/.electrum",
+    "~/.huggingface/token",
+    "~/.cache/huggingface/token",
+    "~/.cache/huggingface/stored_tokens",
+    "~/.composer/auth.json",
+    "~/.config/composer/auth.json",
+    "~/.config/pypoetry/auth.toml",
+    "~/.vercel/auth.json",
+    "~/.netlify/config.json",
     // Logins of agents.
     "~/.claude/.credentials.json",
     "~/.claude.json",
@@ -68,6 +76,8 @@ pub const DEFAULT_DENY_READ: &[&str] = &[
     "~/.config/goose/secrets.yaml",
     "~/.config/io.datasette.llm/keys.json",
     "~/.config/Cursor/User/globalStorage",
+    "~/.config/Code/User/globalStorage",
+    "~/.config/VSCodium/User/globalStorage",
     // Histories of shells and consoles may contain passwords typed in command lines.
     "~/.bash_history",
     "~/.zsh_history",
@@ -341,6 +351,9 @@ mod tests {
             ("/home/[me]/.codex/auth.json", Some("~/.codex/auth.json")),
             ("/home/[me]/.codex/config.toml", None),
             ("/home/[me]/.vault-token", Some("~/.vault-token")),
+            ("/home/[me]/.cache/huggingface/token", Some("~/.cache/huggingface/token")),
+            ("/home/[me]/.cache/huggingface/hub/x", None),
+            ("/home/[me]/.config/pypoetry/auth.toml", Some("~/.config/pypoetry/auth.toml")),
             ("/home/[me]/.local/share/keyrings/login.keyring", Some("~/.local/share/keyrings")),
             ("/home/[me]/.config/git/credentials", Some("~/.config/git/credentials")),
             // Build programs fail if they cannot read these files.
