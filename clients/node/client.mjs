@@ -1,9 +1,10 @@
-// A client of `toolgate serve` for Node, in one file and without dependencies: requests in both directions, one JSON message a line.
-// docs/serve.md is the manual, docs/openrpc.json has every method and every type. `node example.mjs` uses it.
+// Client of `toolgate serve` for Node, in one file and without dependencies. Sends and answers JSON-RPC requests, one per line.
+// docs/serve.md is the manual. docs/openrpc.json lists every method and type. `node example.mjs` runs an example.
 
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
+/** Error response of the server. */
 export class RpcError extends Error {
   constructor({ code, message, data }) {
     super(message);
@@ -11,12 +12,13 @@ export class RpcError extends Error {
   }
 }
 
+/** A server process and the connection to it. */
 export class Client {
   #process;
   #waiting = new Map();
   #next = 1;
 
-  /** `asked` answers what the server asks, by method; `told` hears what it tells. */
+  /** Starts the server. `asked` maps methods to functions that answer the server's requests; `told` gets its notifications. */
   constructor({ binary = "toolgate", args = ["serve"], asked = {}, told = () => {}, ...options } = {}) {
     this.asked = asked;
     this.told = told;
@@ -24,17 +26,19 @@ export class Client {
     createInterface({ input: this.#process.stdout }).on("line", (line) => this.#hear(JSON.parse(line)));
     this.#process.stdin.on("error", () => {});
     this.closed = new Promise((resolve) => {
-      this.#process.once("error", (fault) => resolve(this.#left(`the server cannot be started: ${fault.message}`)));
-      this.#process.once("close", (code) => resolve(this.#left("the server left", code)));
+      this.#process.once("error", (fault) => resolve(this.#left(`cannot start the server: ${fault.message}`)));
+      this.#process.once("close", (code) => resolve(this.#left("the server ended", code)));
     });
   }
 
+  /** Starts the server and sends `initialize`. Returns the client. */
   static async start({ name = "node", capabilities = {}, ...options } = {}) {
     const client = new Client(options);
     await client.request("initialize", { protocol: 1, client: { name }, capabilities });
     return client;
   }
 
+  /** Sends a request. Resolves with its result; rejects with an `RpcError`, or with an `Error` if the server ends. */
   request(method, params = {}) {
     const id = this.#next++;
     return new Promise((resolve, reject) => {
@@ -43,13 +47,13 @@ export class Client {
     });
   }
 
-  /** Says that nothing more comes; resolves when the server has ended. */
+  /** Closes the server's input, which ends it. Resolves with the exit code when the server has ended. */
   close() {
     this.#process.stdin.end();
     return this.closed;
   }
 
-  /** Nobody answers what still waits. */
+  /** Rejects all pending requests. */
   #left(why, code = null) {
     for (const { reject } of this.#waiting.values()) reject(new Error(why));
     this.#waiting.clear();
@@ -68,7 +72,7 @@ export class Client {
     }
     if (id === undefined) return this.told(method, params);
     try {
-      if (!this.asked[method]) throw new Error(`nobody answers \`${method}\` here`);
+      if (!this.asked[method]) throw new Error(`this client has no handler for \`${method}\``);
       this.#send({ id, result: await this.asked[method](params) });
     } catch (fault) {
       this.#send({ id, error: { code: -32009, message: String(fault.message ?? fault) } });

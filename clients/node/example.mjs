@@ -1,4 +1,4 @@
-// Registers a tool of its own and has the scripted model use it: `TOOLGATE=path/to/toolgate node example.mjs`.
+// Registers a tool that a scripted model calls: `TOOLGATE=path/to/toolgate node example.mjs`.
 
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ writeFileSync(script, turns.map((turn) => JSON.stringify(turn) + "\n").join(""))
 
 const weather = {
   name: "weather",
-  description: "Says what the weather is.",
+  description: "Returns the weather in a city.",
   input_schema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
 };
 const client = await Client.start({
