@@ -1,4 +1,4 @@
-"""A model, played by a script, calls a tool of this program: `python examples/dynamic_tool.py [toolgate]`."""
+"""A scripted model calls a tool of this program: `python examples/dynamic_tool.py [toolgate]`."""
 
 import asyncio
 import sys

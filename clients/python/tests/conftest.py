@@ -1,4 +1,4 @@
-"""The real server for tests: where it is, a home that is nobody's, and one behind a socket that can be killed."""
+"""Fixtures for tests with the real server: the program, a private home directory, and a server that can be killed."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ DEFAULT = Path(__file__).parents[3] / "target" / "debug" / "toolgate"
 
 @dataclass
 class World:
-    """A program to test, and folders that only this test has."""
+    """The program under test, and directories of this test only."""
 
     binary: str
     work: Path
     env: dict[str, str]
 
     def client(self) -> Client:
-        """A client with a server of its own."""
+        """Returns a client that starts its own server."""
         return Client.spawn(self.binary, env=self.env, cwd=self.work)
 
     def script(self, *turns: dict[str, Any] | list[dict[str, Any]], name: str = "script.jsonl") -> str:
-        """Writes a script, of a turn each or of the items of one, and says where it is."""
+        """Writes a model script and returns its path. Each argument is a turn, or the list of items of a turn."""
         path = self.work.parent / name
         lines = [turn if isinstance(turn, dict) else {"items": turn} for turn in turns]
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -42,12 +42,12 @@ class World:
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
-    """An item of a script: the model calls a function."""
+    """Script item: the model calls a function."""
     return {"type": "function_call", "name": name, "arguments": arguments}
 
 
 def message(text: str) -> dict[str, Any]:
-    """An item of a script: the model says something."""
+    """Script item: the model writes a message."""
     return {"type": "message", "text": text}
 
 
@@ -55,13 +55,13 @@ def message(text: str) -> dict[str, Any]:
 def binary() -> str:
     path = Path(os.environ.get("TOOLGATE", DEFAULT)).absolute()
     if not path.exists():
-        pytest.fail(f"there is no program at {path}: build it with `cargo build`, or name it in TOOLGATE", pytrace=False)
+        pytest.fail(f"there is no program at {path}: build it with `cargo build`, or set TOOLGATE to its path", pytrace=False)
     return str(path)
 
 
 @pytest.fixture
 def world(binary: str) -> Iterator[World]:
-    # Not pytest's own folder: the path of a socket has at most 107 bytes.
+    # Not pytest's `tmp_path`, which may be too long: a socket path has at most 107 bytes.
     root = Path(tempfile.mkdtemp(prefix="tg-py-"))
     (work := root / "work").mkdir()
     home = root / "home"
@@ -72,7 +72,7 @@ def world(binary: str) -> Iterator[World]:
 
 
 class Server:
-    """`toolgate serve --socket`, which can be killed and started again."""
+    """A `toolgate serve --socket` process that can be killed and started again."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -97,12 +97,12 @@ class Server:
             await self._process.wait()
 
     def client(self) -> Client:
-        # `reconnect` also waits for a server that is about to listen.
+        # `reconnect` also waits for a server that is still starting.
         return Client.connect_unix(self.socket, reconnect=True)
 
 
 class Wire:
-    """A socket before the server's, whose connections can be cut while the server goes on."""
+    """Socket proxy in front of the server. Its connections can be cut while the server keeps running."""
 
     def __init__(self, server: Server) -> None:
         self._server = server

@@ -1,4 +1,4 @@
-"""A server that does exactly what a test says, behind a real socket."""
+"""Fake server on a real socket, controlled by the test step by step."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ STARTED: Json = {
 
 
 class Guest:
-    """One connection, as the server sees it."""
+    """Server side of one connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
     async def heard(self) -> Json:
-        """The next message."""
+        """Returns the next message."""
         message: Json = json.loads(await asyncio.wait_for(self._reader.readline(), 5))
         return message
 
     async def expect(self, method: str) -> Json:
-        """The next message, which must be this request."""
+        """Returns the next message, which must call this method."""
         message = await self.heard()
         assert message["method"] == method, message
         return message
@@ -53,7 +53,7 @@ class Guest:
         self._writer.close()
 
     async def welcome(self, **attached: Any) -> Json:
-        """Answers `initialize`, and `session/attach` if something is said about it."""
+        """Answers `initialize`, and also `session/attach` if members of its result are given."""
         hello = await self.expect("initialize")
         self.answer(hello, {"protocol": 1, "server": {"name": "fake"}, "limits": LIMITS})
         if not attached:
@@ -65,12 +65,12 @@ class Guest:
 
 
 class Fake:
-    """A server whose guests come one after another."""
+    """Fake server that accepts connections one after another."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._guests: asyncio.Queue[Guest] = asyncio.Queue()
-        # A writer that nobody holds closes its connection.
+        # Keeps a reference to each connection: a garbage-collected writer closes it.
         self._came: list[Guest] = []
 
     async def __aenter__(self) -> Fake:
@@ -89,7 +89,7 @@ class Fake:
 
 
 class Talk:
-    """A client with one session, and the server's side of it."""
+    """A client with one session, and the fake server's side of the connection."""
 
     def __init__(self, fake: Fake, client: Client, session: Session, guest: Guest) -> None:
         self.fake, self.client, self.session, self.guest = fake, client, session, guest
@@ -101,7 +101,7 @@ async def begun(fake: Fake, client: Client, **options: Any) -> Talk:
     await opening
     starting = asyncio.create_task(client.start_session(**options))
     start = await guest.expect("session/start")
-    # Told before the answer says that there is such a session.
+    # Sent before the response that names the session.
     guest.event(1, "session")
     guest.answer(start, STARTED)
     return Talk(fake, client, await starting, guest)

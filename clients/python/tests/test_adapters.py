@@ -1,4 +1,4 @@
-"""Toolgate's tools in other frameworks: the OpenAI Agents SDK, through the adapter and through MCP, and LangChain."""
+"""Adapters: Toolgate's tools in LangChain and in the OpenAI Agents SDK, with the adapter and over MCP."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from toolgate.adapters.openai_agents import function_tools
 set_tracing_disabled(True)
 
 PATCH = "*** Begin Patch\n*** Add File: patched.txt\n+by the model\n*** End Patch\n"
-# The smallest picture there is: one grey point.
+# Minimal PNG: one grey pixel.
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==")
 
 
 @asynccontextmanager
 async def scripted(world: World, script: str) -> AsyncIterator[AsyncOpenAI]:
-    """A script behind a URL, as if it were OpenAI."""
+    """Serves a model script over HTTP, as the OpenAI API does, and gives a client for it."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         world.binary, "script-server", script, stdout=pipe, env={**os.environ, **world.env}
@@ -48,7 +48,7 @@ async def scripted(world: World, script: str) -> AsyncIterator[AsyncOpenAI]:
 
 
 async def outputs(model: Model, tools: Sequence[Tool] = (), servers: Sequence[MCPServer] = ()) -> tuple[str, list[Any]]:
-    """What an agent says at the end, and what its tools said."""
+    """Runs an agent and returns its final output and the outputs of its tools."""
     agent = Agent(name="coder", model=model, tools=list(tools), mcp_servers=list(servers))
     result = Runner.run_streamed(agent, "work")
     async for _ in result.stream_events():
@@ -123,7 +123,7 @@ async def test_langchain_calls_tools(world: World) -> None:
         assert isinstance(answer, ToolMessage) and "hi" in answer.content and answer.tool_call_id == "1"
         assert "patched.txt" in await tools["apply_patch"].ainvoke({"input": PATCH})
         assert (world.work / "patched.txt").exists()
-        with pytest.raises(NotImplementedError, match=r"`exec_command` of Toolgate is async only: `await tool.ainvoke"):
+        with pytest.raises(NotImplementedError, match=r"Toolgate's `exec_command` is async only: use `await tool.ainvoke"):
             tools["exec_command"].invoke({"cmd": "true"})
         picture = await tools["view_image"].ainvoke({"path": "dot.png"})
         assert picture[-1]["image_url"]["url"].startswith("data:image/")

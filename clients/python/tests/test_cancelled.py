@@ -1,4 +1,4 @@
-"""Who stops waiting: what the server is told, and what becomes of an answer that comes all the same."""
+"""Cancelled requests: the server gets `$/cancel`, and late responses are handled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def talk(tmp_path: Path) -> AsyncIterator[Talk]:
 
 
 async def cancelled(talk: Talk, asking: Coroutine[Any, Any, Any], method: str) -> Json:
-    """Stops waiting for what was asked; gives the request that the server has got."""
+    """Starts a request, cancels it, and returns the request that the server received."""
     task = asyncio.create_task(asking)
     request = await talk.guest.expect(method)
     task.cancel()
@@ -74,7 +74,7 @@ async def test_the_end_of_a_process_is_heard_though_the_read_was_cancelled(talk:
     late = await cancelled(talk, process.read(), "process/read")
     reading = asyncio.create_task(process.read())
     again = await talk.guest.expect("process/read")
-    # The server tells the end once, and knows nothing of the process from then on.
+    # The server reports the end once and then forgets the process.
     talk.guest.answer(late, {"pieces": [], "next": 0, "state": "exited", "exit_code": 3})
     talk.guest.tell({"id": again["id"], "error": {"code": -32005, "message": "there is no process 7"}})
     assert (await reading).state == "exited" and process.exit_code == 3
@@ -92,7 +92,7 @@ async def test_a_process_that_never_was_is_still_an_error(talk: Talk) -> None:
 async def test_what_a_session_was_closed_with_can_be_cancelled(talk: Talk) -> None:
     await cancelled(talk, talk.session.close(), "session/close")
     talk.guest.drop()
-    # It is followed again: it was not left.
+    # The session is reattached, because it was not closed.
     assert (await (await talk.fake.guest()).welcome(cursor=1))["session_id"] == "s"
 
 
@@ -145,7 +145,7 @@ async def test_a_prompt_that_is_cancelled_leaves_the_turn_running(server: Server
         goes_on.set()
         turns = [event["ended"] async for event in _until_turn(session)]
         assert turns == ["done"]
-        # The late answer to the first is nobody's.
+        # The late response to the first prompt is ignored.
         assert (await session.prompt("again")).ended in ("done", "steered")
 
 

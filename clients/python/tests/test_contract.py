@@ -1,4 +1,4 @@
-"""The client against docs/openrpc.json: every method is used, every member is known and no other sent, every code has a class."""
+"""Contract tests against docs/openrpc.json: methods, members and error codes of the client and the protocol are the same."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_every_method_is_used_and_no_other() -> None:
 def test_every_member_is_known(ours: Any, theirs: str) -> None:
     known = {each.name.rstrip("_"): each for each in dataclasses.fields(ours)}
     assert known.keys() >= set(SCHEMAS[theirs]["properties"])
-    # One that has a default may be of a newer server than this one, or an older one.
+    # Members with a default are optional: an older or newer server may lack them.
     missing = dataclasses.MISSING
     needed = {name for name, each in known.items() if each.default is missing and each.default_factory is missing}
     assert needed <= set(SCHEMAS[theirs]["properties"])
@@ -64,7 +64,7 @@ def test_every_member_is_known(ours: Any, theirs: str) -> None:
 
 def test_every_way_to_start_is_known() -> None:
     assert set(client.Model.__annotations__) == set(SCHEMAS["ModelSelection"]["properties"])
-    # The tools are a parameter of their own, which takes functions.
+    # `tools` is a separate parameter, which takes functions.
     assert {*client.Start.__annotations__, "tools"} == set(SCHEMAS["SessionStartParams"]["properties"])
     described = tools.tool(timeout=1)(lambda: None)._describe()
     assert set(described) == set(SCHEMAS["DynamicTool"]["properties"])
@@ -99,7 +99,7 @@ ANSWERS: dict[str, Json] = {
 
 
 async def answered(guest: Guest, heard: list[Json]) -> None:
-    """Answers everything, and says what was asked."""
+    """Answers every request and records it in `heard`."""
     while True:  # ends: when it is cancelled
         heard.append(message := await guest.heard())
         if "id" in message:
@@ -107,7 +107,7 @@ async def answered(guest: Guest, heard: list[Json]) -> None:
 
 
 async def everything(client: Client) -> None:
-    """Asks for all that can be asked, with every parameter."""
+    """Calls every method of the client with every parameter."""
     described = tools.tool(name="t", description="d", read_only=True, timeout=1)(lambda: None)
     start: Json = {
         "cwd": Path("/"),
@@ -148,7 +148,7 @@ async def everything(client: Client) -> None:
 
 
 def unknown(value: Any, schema: Json, at: str) -> list[str]:
-    """Where a value has members that a schema has not."""
+    """Returns the paths of members that the schema does not have."""
     if "$ref" in schema:
         return unknown(value, SCHEMAS[schema["$ref"].rsplit("/", 1)[1]], at)
     if isinstance(value, list):
@@ -175,7 +175,7 @@ async def test_nothing_is_sent_that_the_server_does_not_know(tmp_path: Path) -> 
         serving.cancel()
         await client.close()
     methods = {method["name"]: method for method in CONTRACT["methods"]}
-    # What is asked of us, and `$/cancel`, which needs somebody who is cancelled.
+    # Sent by the server, except `$/cancel`, which needs a cancelled request.
     theirs = {"tool/invoke", "approval/request", "user/ask", "session/event", "session/delta", "$/cancel"}
     assert {message["method"] for message in heard} == methods.keys() - theirs
     for message in heard:

@@ -1,4 +1,4 @@
-"""Errors, doors and the example, with the real server."""
+"""Error classes, the WebSocket and the example program, with the real server."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ async def test_a_websocket_wants_its_token(world: World) -> None:
     try:
         assert process.stderr is not None
         url = (await process.stderr.readline()).decode().split()[-1]
-        # As it is read from a file.
+        # With a newline, as if read from a file.
         async with Client.connect_websocket(url, env["TOKEN_FOR_TESTS"] + "\n") as client:
             session = await client.start_session(cwd=world.work)
             assert (await session.call("list_dir", {"path": "."})).success
-        with pytest.raises(CannotConnect, match="does not let this client in: the token is missing or wrong"):
+        with pytest.raises(CannotConnect, match="rejected this client: the token is missing or wrong"):
             await Client.connect_websocket(url, "wrong").open()
     finally:
         process.kill()

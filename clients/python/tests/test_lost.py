@@ -1,4 +1,4 @@
-"""Connections that are lost at the worst moments, with a server that does exactly what a test says."""
+"""Connections lost at the worst moments, with the fake server."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_what_cannot_be_sent_twice_says_so(talk: Talk) -> None:
 
 
 async def prompted(talk: Talk) -> asyncio.Task[Any]:
-    """A prompt that was sent, and whose answer will not come."""
+    """Sends a prompt that is never answered on this connection."""
     prompting = asyncio.create_task(talk.session.prompt("go"))
     await talk.guest.expect("session/prompt")
     return prompting

@@ -1,4 +1,4 @@
-"""Ways to a server that lead nowhere: each says what is wrong, where, and what to try."""
+"""Failed connections: each error names the cause, the place, and what to try."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BRIEF = Reconnect(first=0.01, within=0.05)
 
 @contextlib.contextmanager
 def complaints() -> Iterator[list[dict[str, Any]]]:
-    """What asyncio has to complain of: tasks that nobody looked at, errors that nobody fetched."""
+    """Collects asyncio's complaints: tasks that were not awaited, exceptions that were never retrieved."""
     heard: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context))
     yield heard
@@ -32,7 +32,7 @@ def complaints() -> Iterator[list[dict[str, Any]]]:
 
 
 async def opened(client: Client) -> None:
-    """Opens a client that cannot be opened, and does not wait for long."""
+    """Opens a client that is expected to fail, with a short timeout."""
     await asyncio.wait_for(client.open(), AT_ONCE)
 
 
@@ -49,7 +49,7 @@ async def test_a_client_is_opened_once(world: World) -> None:
         with pytest.raises(ToolgateError, match="open already"):
             await client.open()
         assert await client.sessions() == []
-    with pytest.raises(ToolgateError, match="make another"):
+    with pytest.raises(ToolgateError, match="create a new one"):
         await client.open()
     with pytest.raises(ConnectionLost, match="the client is closed"):
         await client.sessions()
@@ -67,7 +67,7 @@ async def test_who_asks_while_it_is_opened_waits_and_hears_if_that_fails(world: 
 
 
 def refusing(path: Path) -> None:
-    """A socket that nobody has any more, as a server leaves it that was killed."""
+    """Creates a socket file without a listener, as a killed server leaves it."""
     with socket.socket(socket.AF_UNIX) as gone:
         gone.bind(str(path))
 
@@ -76,8 +76,8 @@ def refusing(path: Path) -> None:
     ("made", "says"),
     [
         (lambda path: None, "there is no socket {path}; `toolgate serve --socket {path}` starts"),
-        (refusing, "nobody listens at {path}; `toolgate serve --socket {path}` starts"),
-        (lambda path: path.write_text(""), "nobody listens at {path}"),
+        (refusing, "no server listens at {path}; `toolgate serve --socket {path}` starts"),
+        (lambda path: path.write_text(""), "no server listens at {path}"),
     ],
 )
 async def test_a_socket_where_nobody_is_is_named(tmp_path: Path, made: Any, says: str) -> None:
@@ -102,7 +102,7 @@ async def test_a_server_that_lets_nobody_in_is_told_apart(tmp_path: Path) -> Non
         guest = await fake.guest()
         await guest.expect("initialize")
         guest.drop()
-        with pytest.raises(CannotConnect, match="s closed the connection before it answered; it lets in only the user"):
+        with pytest.raises(CannotConnect, match="s closed the connection before it answered; it accepts only the user"):
             await opening
 
 
@@ -117,7 +117,7 @@ async def test_a_server_that_lets_nobody_in_is_told_apart(tmp_path: Path) -> Non
 )
 async def test_a_program_that_ends_at_once_says_how(binary: str, args: list[str], says: str) -> None:
     with complaints() as heard:
-        for reconnect in (False, PATIENT):  # it would end again
+        for reconnect in (False, PATIENT):  # a retry would end the same way
             with pytest.raises(CannotConnect) as failed:
                 await opened(Client.spawn(binary, args, reconnect=reconnect))
             assert says in str(failed.value)
@@ -125,7 +125,7 @@ async def test_a_program_that_ends_at_once_says_how(binary: str, args: list[str]
 
 
 async def test_a_wrong_argument_is_not_swallowed(world: World, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(CannotConnect, match=r"serve --bogus` ended with exit status 2 .* standard error, that says why"):
+    with pytest.raises(CannotConnect, match=r"serve --bogus` ended with exit status 2 .* see its messages on standard error"):
         await opened(Client.spawn(world.binary, ["serve", "--bogus"], env=world.env))
     assert "--bogus" in capfd.readouterr().err
 
@@ -154,7 +154,7 @@ async def test_a_program_that_cannot_be_started_is_named(world: World) -> None:
 
 @contextlib.asynccontextmanager
 async def answering(answer: bytes) -> AsyncIterator[str]:
-    """The URL of something that says the same to everybody."""
+    """Runs a TCP server that sends the same answer to every client, and gives its URL."""
 
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -173,24 +173,24 @@ async def test_a_websocket_where_nobody_is_is_named() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"ws://127.0.0.1:{free.getsockname()[1]}"
-        with pytest.raises(CannotConnect, match=f"cannot connect to {url}: nobody listens there; {START}") as failed:
+        with pytest.raises(CannotConnect, match=f"cannot connect to {url}: no server listens there; {START}") as failed:
             await opened(Client.connect_websocket(url, "t"))
         assert failed.value.is_passing
-        with pytest.raises(ConnectionLost, match=f"no server answered .*{url}: nobody listens there"):
+        with pytest.raises(ConnectionLost, match=f"no server answered .*{url}: no server listens there"):
             await opened(Client.connect_websocket(url, "t", reconnect=BRIEF))
-    with pytest.raises(CannotConnect, match=r"127\.0\.0\.1:1 is no URL of a WebSocket"):
+    with pytest.raises(CannotConnect, match=r"127\.0\.0\.1:1 is not a WebSocket URL"):
         await opened(Client.connect_websocket("127.0.0.1:1", "t", reconnect=PATIENT))
 
 
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (b"HTTP/1.1 401 Unauthorized\r\n\r\nthe token is missing or wrong\n", "let .* in: the token is missing or wrong .401.; "),
-        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "does not let this client in: Not Found .404.; "),
-        (b"SSH-2.0-OpenSSH\r\n\r\n", "what answers at ws://.* is no WebSocket: .*; "),
+        (b"HTTP/1.1 401 Unauthorized\r\n\r\nthe token is missing or wrong\n", "rejected .*: the token is missing or wrong .401."),
+        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "rejected this client: Not Found .404."),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "the server at ws://.* does not speak WebSocket: .*"),
     ],
 )
 async def test_what_a_server_says_that_lets_nobody_in_is_kept(answer: bytes, says: str) -> None:
     async with answering(answer) as url:
-        with pytest.raises(CannotConnect, match=says + START):
+        with pytest.raises(CannotConnect, match=f"{says}; {START}"):
             await opened(Client.connect_websocket(url, "wrong"))

@@ -1,4 +1,4 @@
-"""Sessions of the real server: turns, tools, approvals, questions, keys, errors, and coming back."""
+"""Sessions with the real server: turns, tools, approvals, questions, keys, errors and reattaching."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WRITES = "echo yes >> said.txt"
 def weather(city: str, at: Invocation) -> str:
     """Says how the weather is."""
     if city == "Atlantis":
-        raise LookupError(f"nobody knows {city}")
+        raise LookupError(f"unknown city {city}")
     return f"sun in {city} for {at.turn_id}"
 
 
@@ -37,7 +37,7 @@ def kinds(events: list[Event]) -> list[str]:
 
 
 async def told(session: Session) -> list[Event]:
-    """Closes a session and gives all its events, which have every number from 1 on."""
+    """Closes a session and returns all its events, whose cursors have no gaps from 1 on."""
     await session.close()
     events = [event async for event in session.events()]
     assert [event.cursor for event in events] == list(range(1, len(events) + 1))
@@ -53,7 +53,7 @@ async def test_a_model_calls_a_tool_of_this_program(world: World) -> None:
         assert (turn.ended, turn.text, turn.detail) == ("done", "Sunny.", None)
         events = await told(session)
     answers = [(event["success"], event.text) for event in events if event.kind == "answered"]
-    assert answers == [(True, f"sun in Lisbon for {turn.turn_id}"), (False, "LookupError: nobody knows Atlantis")]
+    assert answers == [(True, f"sun in Lisbon for {turn.turn_id}"), (False, "LookupError: unknown city Atlantis")]
     assert [event.text for event in events if event.kind == "said" and event.text] == ["Sunny."]
     assert [event["id"] for event in events if event.kind == "turn"] == [turn.turn_id]
     assert events[-1].kind == "end"
@@ -107,7 +107,7 @@ async def test_without_a_handler_it_is_denied_and_a_note_comes_to_the_model(
         session = await client.start_session(**ways)
         answer = await session.call("exec_command", {"cmd": WRITES})
         assert not answer.success and answer.error == "denied"
-        assert session.id in caplog.text and "`exec_command` has to be approved" in caplog.text
+        assert session.id in caplog.text and "`exec_command` needs approval" in caplog.text
         assert "start_session(on_approval=…)" in caplog.text
         noted = await client.start_session(**ways, on_approval=lambda approval: approval.deny("use git"))
         answer = await noted.call("exec_command", {"cmd": WRITES})
@@ -123,7 +123,7 @@ async def test_a_handler_that_says_nothing_of_use_denies_and_hears_of_it(
             cwd=world.work, sandbox="workspace-write", approval="untrusted", on_approval=lambda _: said
         )
         answer = await session.call("exec_command", {"cmd": WRITES})
-        assert not answer.success and f"the handler returned {said!r}; it returns True, False, one of 'approved'" in caplog.text
+        assert not answer.success and f"the handler returned {said!r}; it must return True, False, one of 'app" in caplog.text
 
 
 async def test_a_question_that_gets_no_text_stays_unanswered(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -134,24 +134,24 @@ async def test_a_question_that_gets_no_text_stays_unanswered(world: World, caplo
         odd: Any = object()
         session = await client.start_session(cwd=world.work, model={"script": script}, on_question=lambda _: odd)
         assert (await asyncio.wait_for(session.prompt("paint"), 20)).text == "Ok."
-        assert "it returns a text, or None" in caplog.text
+        assert "it must return a string or None" in caplog.text
         session = await client.start_session(cwd=world.work, model={"script": script})
         assert (await asyncio.wait_for(session.prompt("paint"), 20)).text == "Ok."
-        assert "'Which colour?', and this program gave no `on_question`" in caplog.text
+        assert "'Which colour?', and this program has no `on_question` handler" in caplog.text
 
 
 async def test_what_a_session_cannot_begin_with_is_refused_here(world: World) -> None:
     async with world.client() as client:
         wrong: Json = {"folder": "."}
-        with pytest.raises(TypeError, match="no 'folder' to begin with; it has cwd, sandbox,"):
+        with pytest.raises(TypeError, match="unknown session option 'folder'; the options are cwd, sandbox,"):
             await client.start_session(**wrong)
         tools: list[Any] = [print]
-        with pytest.raises(TypeError, match="`print` is no tool"):
+        with pytest.raises(TypeError, match="`print` is not a tool"):
             await client.start_session(tools=tools)
-        with pytest.raises(TypeError, match="`print` is no tool"):
+        with pytest.raises(TypeError, match="`print` is not a tool"):
             await client.attach("s", tools=tools)
         session = await client.start_session(cwd=world.work)
-        with pytest.raises(TypeError, match="`print` is no tool"):
+        with pytest.raises(TypeError, match="`print` is not a tool"):
             await session.register(*tools)
         with pytest.raises(ValueError, match="not JSON compliant"):
             await session.call("list_dir", {"depth": float("nan")})
@@ -272,7 +272,7 @@ async def test_a_session_goes_on_when_its_first_server_has_ended(world: World) -
         again = await client.attach(session.id, cursor=session.cursor, model={"script": Path(script)})
         assert (await again.prompt("hi again")).text == "Hello."
         assert await client.sessions(live=True) != []
-        # All that this program is told is what came after, from the `end` that the first did not wait for.
+        # Only events after the cursor arrive, starting with the `end` that the first client did not wait for.
         await again.close()
         events = [event async for event in again.events()]
         assert [event.cursor for event in events] == list(range(session.cursor + 1, session.cursor + 1 + len(events)))

@@ -1,4 +1,4 @@
-"""Programs that end: with nothing left open, nothing unsaid, and nothing that Python warns of."""
+"""Shutdown of client programs: no open resources, no lost output, no Python warnings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PROGRAMS = {
                 await asyncio.sleep(0.3)
                 loop = asyncio.get_running_loop()
                 began = loop.time()
-            # What nobody waits for any more keeps nobody waiting.
+            # Pending requests do not delay the close.
             assert loop.time() - began < LEAVE
             print(*await asyncio.gather(*tasks, return_exceptions=True), sep="\\n")
             async with Client.spawn(binary) as client:

@@ -1,4 +1,4 @@
-"""What outlives a lost connection, and a server that is killed: fifty sessions, and nothing lost or done twice."""
+"""Recovery after lost connections and a killed server: nothing is lost or run twice, also with fifty sessions."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_a_connection_that_is_cut_again_and_again_costs_nothing(server: Se
 
 
 async def told_once(session: Session) -> list[Event]:
-    """All events: every number once and in order, and every call answered once."""
+    """Closes a session and checks its events: each cursor once and in order, each call answered once. Returns them."""
     await session.close()
     events = [event async for event in session.events()]
     assert [event.cursor for event in events] == list(range(1, len(events) + 1))
@@ -96,7 +96,7 @@ SESSIONS = 50
 
 
 class Story:
-    """One of fifty: before the kill, when it comes, and after."""
+    """One of the fifty sessions: its work before, during and after the kill."""
 
     def __init__(self, client: Client, folder: Path, number: int) -> None:
         self.client, self.folder, self.number = client, folder, number
@@ -106,7 +106,7 @@ class Story:
         self.hanging: list[asyncio.Task[ToolAnswer]] = []
 
     async def begin(self) -> None:
-        """A whole turn, with a tool of ours and an approval."""
+        """Runs a complete turn with a Python tool and an approval."""
         self.folder.mkdir()
         turns = [call("mark", what="turn")], [call("exec_command", cmd="echo turn >> done.txt")], [message("Done.")]
         script = World("", self.folder, {}).script(*turns, name=f"{self.number}.jsonl")
@@ -140,14 +140,14 @@ class Story:
         return await self.session.call("exec_command", {"cmd": command}, key=key)
 
     async def hang(self) -> None:
-        """Something that does not end by itself, each session another: a command, a tool of ours, an approval."""
+        """Starts a call that never ends. Depending on the session, a command, a Python tool or an approval hangs."""
         works = [
             lambda: self.run("echo hang >> done.txt; sleep 60", key="hang"),
             lambda: self.session.call("mark", {"what": "hang"}, key="hang"),
             lambda: self.run("echo never >> done.txt", key="hang"),
         ]
         self.hanging = [asyncio.create_task(works[self.number % 3]())]
-        # A file tells nobody that it was written.
+        # Polls, because a file has no notification for a write.
         while not (self.done("hang") or self.marks["hang"] or self.asked["echo never >> done.txt"]):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
@@ -156,7 +156,7 @@ class Story:
         return file.read_text().split().count(word) if file.exists() else 0
 
     async def go_on(self) -> None:
-        """What hung is answered and not done again; what was done is not done again; what is new is done."""
+        """Checks that the hanging call is answered but not run again, a finished call is not repeated, and new calls run."""
         cut_off = await self.hanging[0]
         assert not cut_off.success and "interrupted; effects unknown" in cut_off.text
         before = await self.run("echo before >> done.txt", key="before")

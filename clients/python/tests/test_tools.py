@@ -1,4 +1,4 @@
-"""What is made of a function: its schema, its arguments, its answer."""
+"""Conversion of a function to a tool: schema, arguments, result."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_hint_has_a_schema(hint: Any, schema: dict[str, Any]) -> None:
 
 
 def test_a_type_that_json_does_not_have_is_refused() -> None:
-    with pytest.raises(TypeError, match="there is no JSON for the type"):
+    with pytest.raises(TypeError, match="the type .* has no JSON schema"):
         schema_of(complex)
 
 
@@ -119,7 +119,7 @@ def test_a_function_becomes_a_tool() -> None:
 def test_parameters_without_a_name_are_refused() -> None:
     def loose(*words: str) -> None: ...
 
-    with pytest.raises(TypeError, match="give each parameter one"):
+    with pytest.raises(TypeError, match="give each parameter a name"):
         tool(loose)
 
 
@@ -151,7 +151,7 @@ async def test_plain_and_async_functions_are_called_and_what_they_raise_is_told(
     [
         (KeyError("city"), "KeyError: 'city'"),
         (ValueError(), "ValueError"),
-        # Out of a thread it would be lost before Python 3.13, and the call would hang.
+        # Before Python 3.13 a StopIteration from a thread is lost, and the call would hang.
         (StopIteration(), "RuntimeError: StopIteration"),
     ],
 )
@@ -198,9 +198,9 @@ async def test_a_parameter_may_have_any_name() -> None:
 def test_a_function_that_is_no_tool_is_named() -> None:
     def forecast() -> None: ...
 
-    with pytest.raises(TypeError, match=r"`forecast` is no tool: put `@tool` above `def forecast`, or give `tool\(forecast\)`"):
+    with pytest.raises(TypeError, match=r"`forecast` is not a tool: put `@tool` above `def forecast`, or pass `tool\(forecast"):
         checked([forecast])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="'forecast' is no tool; a function with `@tool` above it is one"):
+    with pytest.raises(TypeError, match="'forecast' is not a tool; decorate a function with `@tool`"):
         checked(["forecast"])  # type: ignore[list-item]
 
 
@@ -215,7 +215,7 @@ def test_a_function_that_is_no_tool_is_named() -> None:
         (Image(b"x"), [{"type": "image", "mime_type": "image/png", "data": "eA=="}]),
         (["a", Image(b"x")], [{"type": "text", "text": "a"}, {"type": "image", "mime_type": "image/png", "data": "eA=="}]),
         ([{"type": "text", "text": "b"}], [{"type": "text", "text": "b"}]),
-        # Of the user's own, and no content item.
+        # A dict of the user that is not a content item.
         ({"type": "image", "url": "u"}, [{"type": "text", "text": '{"type": "image", "url": "u"}'}]),
         ({"at": date(2026, 1, 2), "in": Path("a")}, [{"type": "text", "text": '{"at": "2026-01-02", "in": "a"}'}]),
     ],

@@ -1,4 +1,4 @@
-"""What a type checker and `help` say: mypy is strict, the examples of the README pass it, and each member has words."""
+"""Types and docstrings: strict mypy accepts the package and the README examples, and every member is documented."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ async def use(client: Client) -> None:
 
 
 def mypy(*files: Path) -> list[str]:
-    """The errors, each with its file and line."""
-    # Kept with the environment: all of it anew takes half a minute.
+    """Runs mypy and returns its errors, each with file and line."""
+    # The cache is in the virtual environment: a run without it takes half a minute.
     cache = Path(sys.prefix) / "mypy-cache"
     said = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", cache, *files],

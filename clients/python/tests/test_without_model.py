@@ -1,4 +1,4 @@
-"""What needs no model, with the real server: processes, files, patches, verdicts."""
+"""Requests without a model, with the real server: processes, files, patches, verdicts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def session(world: World) -> AsyncIterator[Session]:
 
 
 async def until(process: Process, text: str) -> str:
-    """What the process writes, up to a text."""
+    """Reads the output of a process until it contains a text, and returns it."""
     seen = ""
     async for piece in process:
         seen += piece.text
@@ -80,7 +80,7 @@ async def test_files_are_written_read_listed_and_searched(session: Session) -> N
     assert listing.complete
     found = await session.search("two", ignore_case=True, glob="*.txt")
     assert [(hit.line, hit.text) for hit in found.hits] == [(2, "Two")] and found.complete
-    # Not below /tmp: a session has one of its own.
+    # Not below /tmp, which is private to the session.
     with pytest.raises(Refused):
         await session.write_file("/var/toolgate-client-test.txt", "no")
 

@@ -1,4 +1,4 @@
-"""Sessions of `toolgate serve` for Python programs: tools of your own, approvals, events, files and processes."""
+"""Client of `toolgate serve`: sessions with your own tools, approvals, events, files and processes."""
 
 from ._link import Reconnect
 from .asking import Approval, Choice, Decision, OnApproval, OnQuestion, Question

@@ -1,4 +1,4 @@
-"""The sessions that a client follows: each hears what is for it, and all are followed again after a lost connection."""
+"""Session table of a client: dispatches messages to sessions and reattaches them after a lost connection."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from .types import Initialized, Json, Started, parse
 if TYPE_CHECKING:
     from .session import Session
 
-# Sessions that are followed again at a time: fewer than the requests that a connection may have under way.
+# Concurrent reattach requests, below the server's limit on concurrent requests of a connection.
 ATTACH_TOGETHER = 32
 NO_METHOD = -32601
 
 
 class Desk:
-    """Between the connection and the sessions."""
+    """Connects one link to the sessions of a client."""
 
     def __init__(self, opener: Opener, reconnect: Reconnect | None, hello: Json) -> None:
         self.link = Link(opener, reconnect, self._answer, self._hear)
         self.server: Initialized | None = None
         self._hello = hello
         self._sessions: dict[str, Session] = {}
-        # What is told of a session before the answer of `session/start` says that there is one.
+        # Notifications that arrive before the response to `session/start` names their session.
         self._starting = 0
         self._early: list[tuple[str, Json]] = []
 
     async def open(self) -> None:
-        """Connects."""
+        """Connects to the server."""
         await self.link.open(self._greet, self._end)
 
     async def close(self) -> None:
-        """Ends the connection, and what is heard of every session."""
+        """Closes the connection and ends the event streams of all sessions."""
         await self.link.close()
         self._end(None)
 
     @contextlib.contextmanager
     def starting(self) -> Any:
-        """Keeps what is told of sessions that are not known yet, for `adopt`."""
+        """Buffers notifications of unknown sessions until `adopt` delivers them."""
         self._starting += 1
         try:
             yield
@@ -54,7 +54,7 @@ class Desk:
                 self._early.clear()
 
     def adopt(self, session: Session, started: Started) -> None:
-        """Follows a session that was started just now."""
+        """Adds a session that was just started, and delivers its buffered notifications."""
         session.started = started
         self._sessions[session.id] = session
         early = [(method, params) for method, params in self._early if params["session_id"] == session.id]
@@ -62,11 +62,11 @@ class Desk:
             self._hear(method, params)
 
     async def attach(self, session: Session) -> None:
-        """Follows a session that there is. If the connection is lost meanwhile, it is followed again with the others."""
+        """Attaches to an existing session. If the connection is lost meanwhile, the session is reattached with the others."""
         connection = await self.link.ready()
         if session.id in self._sessions:
-            raise ValueError(f"this client follows session {session.id} already; use the one it has")
-        # Known first: events and questions may come before the answer does.
+            raise ValueError(f"this client follows session {session.id} already; use its existing `Session` object")
+        # Added before the request: events and questions may arrive before the response.
         self._sessions[session.id] = session
         try:
             try:
@@ -82,7 +82,7 @@ class Desk:
             raise
 
     async def leave(self, session: Session, method: str) -> None:
-        """Closes a session, or detaches from it. One that is gone already is left as well."""
+        """Closes a session or detaches from it. A session that no longer exists is removed without an error."""
         session._is_leaving = True
         try:
             with contextlib.suppress(NoSuchSession):
@@ -130,7 +130,7 @@ class Desk:
                 try:
                     session.started = await session._follower.attach_again(connection)
                 except (RpcError, JournalBehind) as error:
-                    # The others go on; who uses this one is told why it does not.
+                    # Only this session ends; its readers get the error.
                     self._sessions.pop(session.id, None)
                     session._follower.end(error)
 

@@ -1,4 +1,4 @@
-"""The events of one session as they came: each once, in order, for any number of readers, and not more than a bound."""
+"""Bounded event log of one session: each event once and in order, for any number of readers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ log = logging.getLogger("toolgate")
 
 
 class EventLog:
-    """Keeps the newest events, so that a reader may come late or be slow without slowing down the connection."""
+    """Keeps the newest events, so that a late or slow reader does not slow down the connection."""
 
     def __init__(self, session_id: str, cursor: int, keep: int) -> None:
         self.session_id = session_id
-        # Of the last event that came, and its kind.
+        # Cursor and kind of the last event received.
         self.cursor = cursor
         self._kind = ""
         self._first = cursor
@@ -28,7 +28,7 @@ class EventLog:
         self._error: Exception | None = None
 
     def push(self, event: Event) -> bool:
-        """Takes an event; says no to one that came already, as it does when two connections tell of it."""
+        """Adds an event. Returns False for a duplicate, which a second connection may send, and after the end."""
         if event.cursor <= self.cursor or self._over:
             return False
         if event.cursor != self.cursor + 1:
@@ -41,12 +41,12 @@ class EventLog:
         return True
 
     def end(self, error: Exception | None = None) -> None:
-        """No more will come: readers stop after what is there, with the error if there is one."""
+        """Ends the log: readers stop after the kept events, with the error if there is one."""
         self._over, self._error = True, self._error or error
         self._wake()
 
     async def follow(self, after: int | None) -> AsyncIterator[Event]:
-        """Tells every event after a cursor; by default all that came to this client."""
+        """Yields every event after a cursor; by default all that this client received."""
         cursor = self._first if after is None else after
         while True:  # ends: with the log
             while cursor < self.cursor:
@@ -62,16 +62,16 @@ class EventLog:
             await self._news.wait()
 
     async def reached(self, cursor: int) -> None:
-        """Waits until an event has come, or none will."""
+        """Waits until the event with this cursor has arrived or the log has ended."""
         while self.cursor < cursor and not self._over:
             await self._news.wait()
 
     async def ended(self) -> None:
-        """Waits until the last event is that the session is over, or none will come."""
+        """Waits until the last event is `end` or the log has ended."""
         while self._kind != "end" and not self._over:
             await self._news.wait()
 
     def _wake(self) -> None:
-        # Whoever waits holds the old one; a new one is for those who wait from now on.
+        # Current waiters hold the old event; later waiters get the new one.
         self._news.set()
         self._news = asyncio.Event()

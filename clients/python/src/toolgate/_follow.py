@@ -1,4 +1,4 @@
-"""What is heard of one session, and how it is followed again after a lost connection."""
+"""Receiving side of one session: events, deltas, and reattaching after a lost connection."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from .errors import InUse, JournalBehind, TurnLost
 from .tools import Tool
 from .types import Attached, Delta, Event, Json, Prompted, parse
 
-# Deltas that wait for one reader; older ones are left out, as the server does for slow readers.
+# Deltas queued for one reader; older ones are dropped, as the server does for slow readers.
 DELTAS = 1024
-# How often a server is asked again for a session that another still has, and when.
+# Retries while another server still holds the session, and the pause between them in seconds.
 IN_USE_TRIES, IN_USE_PAUSE = 20, 0.1
-# How long the last event may come after the answer that a session is closed.
+# Seconds to wait for the last event after the response to `session/close`.
 LAST_WORDS = 1.0
 
 
 class Follower:
-    """The ears of a session: events into its log, deltas to whoever reads them, lost turns to who waits for them."""
+    """Receives a session's notifications: stores events, passes deltas to readers, and resolves turns after a reconnect."""
 
     def __init__(self, session_id: str, tools: dict[str, Tool], start: Json, cursor: int, keep: int) -> None:
         self.log = EventLog(session_id, cursor, keep)
         self.tools = tools
-        # What a server that does not have the session has to know of it.
+        # Start options, for a server that has to resume the session from its journal.
         self._start = start
         self._watches: set[TurnWatch] = set()
         self._readers: set[_Reader] = set()
         self.attached: Attached | None = None
-        # Why it could not be followed again.
+        # The error that ended the session here, such as a failed reattach.
         self.failure: Exception | None = None
 
     def hear_event(self, params: Json) -> None:
-        """Takes a `session/event`."""
+        """Handles a `session/event` notification."""
         members = params["event"]
         event = Event(params["session_id"], params["cursor"], members.get("kind", ""), members)
         if self.log.push(event):
@@ -47,12 +47,12 @@ class Follower:
                 watch.see(event)
 
     def hear_delta(self, params: Json) -> None:
-        """Takes a `session/delta`."""
+        """Handles a `session/delta` notification."""
         for reader in self._readers:
             reader.push(Delta(params["session_id"], params.get("kind", ""), params))
 
     async def attach(self, connection: Connection) -> Attached:
-        """Follows the session from the last event on that came."""
+        """Attaches to the session after the last event received."""
         params: Json = {
             "session_id": self.log.session_id,
             "cursor": self.log.cursor,
@@ -61,13 +61,13 @@ class Follower:
         }
         attached = parse(Attached, await connection.request("session/attach", params))
         if attached.cursor < params["cursor"]:
-            # Its next events would have numbers that other events had here.
+            # The next events would reuse cursors of events that were already received.
             raise JournalBehind(self.log.session_id, params["cursor"], attached.cursor)
         self.attached = attached
         return attached
 
     async def attach_again(self, connection: Connection) -> Attached:
-        """The same after a lost connection: the server that had the session may need a moment to let go of it."""
+        """Attaches after a lost connection. Retries while the previous server still holds the session."""
         for _ in range(IN_USE_TRIES):
             try:
                 return await self.attach(connection)
@@ -76,12 +76,12 @@ class Follower:
         return await self.attach(connection)
 
     async def last_words(self) -> None:
-        """Waits for the `end` of a session that was closed: events and answers keep no order between them."""
+        """Waits for the `end` event of a closed session. Events and responses are not ordered against each other."""
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.log.ended(), LAST_WORDS)
 
     def end(self, error: Exception | None = None) -> None:
-        """Nothing more will be heard."""
+        """Ends the event log and all delta readers."""
         self.failure = self.failure or error
         self.log.end(error)
         for reader in self._readers:
@@ -89,7 +89,7 @@ class Follower:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[TurnWatch]:
-        """Follows what comes of a prompt that is about to be sent."""
+        """Watches the turn of a prompt that is about to be sent."""
         watch = TurnWatch()
         self._watches.add(watch)
         try:
@@ -98,7 +98,7 @@ class Follower:
             self._watches.discard(watch)
 
     async def settle(self, watch: TurnWatch, link: Link) -> Prompted | None:
-        """Says how the turn ended whose answer was lost; nothing if its prompt never came to the server."""
+        """Returns the result of a turn whose response was lost, or None if the server never got the prompt."""
         while True:  # ends: each round is a connection, and the link gives up within bounds
             connection = await link.ready()
             if self.failure is not None:
@@ -111,7 +111,7 @@ class Follower:
             if connection.ended.is_set():
                 continue
             if attached.busy:
-                # The server may have taken the prompt a moment ago, and be about to write it down.
+                # The server may have accepted the prompt and not yet written it to the journal.
                 await _either(watch.moved.wait(), connection)
             if connection.ended.is_set():
                 continue
@@ -122,7 +122,7 @@ class Follower:
             await _either(asyncio.shield(watch.over), connection)
 
     async def deltas(self) -> AsyncIterator[Delta]:
-        """Tells what is on its way, from the first step of this on."""
+        """Yields deltas, starting when the iteration starts."""
         reader = _Reader()
         self._readers.add(reader)
         try:
@@ -133,7 +133,7 @@ class Follower:
 
 
 class _Reader:
-    """Deltas for one reader."""
+    """Queue of deltas for one reader."""
 
     def __init__(self) -> None:
         self._waiting: deque[Delta] = deque(maxlen=DELTAS)
@@ -159,7 +159,7 @@ class _Reader:
 
 
 async def _either(work: Awaitable[Any], connection: Connection) -> None:
-    """Waits for one thing or the end of the connection, whichever comes first."""
+    """Waits for `work` or the end of the connection, whichever comes first."""
     tasks = {asyncio.ensure_future(work), asyncio.ensure_future(connection.ended.wait())}
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""A connection that is made anew when it is lost: with growing pauses, and not for ever."""
+"""Reconnecting link to a server, with exponential backoff and a time limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Greeting = Callable[[Connection], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Reconnect:
-    """How a lost connection is made anew: pauses from `first` to `longest`, given up after `within` (all in seconds)."""
+    """Reconnect policy: pauses grow from `first` to `longest`, and retries stop after `within` (all in seconds)."""
 
     first: float = 0.05
     longest: float = 2.0
@@ -25,7 +25,7 @@ class Reconnect:
 
 
 class Link:
-    """Who asks over it waits while there is no connection, and is told when there will be none."""
+    """Sends requests over the current connection. Requests wait during a reconnect and fail when it is given up."""
 
     def __init__(self, opener: Opener, reconnect: Reconnect | None, answer: Answering, hear: Hearing) -> None:
         self._opener = opener
@@ -39,9 +39,9 @@ class Link:
         self._keeping: asyncio.Task[None] | None = None
 
     async def open(self, greet: Greeting, failed: Callable[[Exception], None]) -> None:
-        """Connects. `greet` says on each new connection what has to be said first; `failed` hears that there is none left."""
+        """Connects. `greet` runs first on each new connection; `failed` is called when reconnecting is given up."""
         if self._failure is not None:
-            raise ToolgateError("this client was open before and is not opened again; make another")
+            raise ToolgateError("this client has ended and cannot be opened again; create a new one")
         if self._is_opened:
             raise ToolgateError("this client is open already")
         self._is_opened = True
@@ -59,7 +59,7 @@ class Link:
         self._wake()
 
     async def close(self) -> None:
-        """Ends it for good."""
+        """Closes the link permanently."""
         self._fail(ConnectionLost("the client is closed"))
         if self._keeping is not None:
             self._keeping.cancel()
@@ -68,7 +68,7 @@ class Link:
             await self._connection.close()
 
     async def ready(self) -> Connection:
-        """Waits for a connection on which everything is said that has to be said first."""
+        """Waits for a connection on which `greet` has finished."""
         while True:  # ends: the link is up again, or given up within bounds
             if self._failure is not None:
                 raise ConnectionLost(str(self._failure)) from self._failure
@@ -79,9 +79,9 @@ class Link:
             await self._changed.wait()
 
     async def request(self, method: str, params: Json, *, again: bool = False, late: Late | None = None) -> Any:
-        """Asks; `again` says that it may be asked a second time if the connection is lost before the answer.
+        """Sends a request. With `again`, it is sent again if the connection is lost before the response.
 
-        `late` hears an answer that comes when who asked was cancelled.
+        `late` is called with a response that arrives after the caller was cancelled.
         """
         while True:  # ends: `ready` does, and each connection is another one
             connection = await self.ready()
@@ -92,12 +92,12 @@ class Link:
                     raise
 
     def undo(self, method: str, params: Json) -> None:
-        """Asks for something that nobody waits for, if there is a connection."""
+        """Sends a request without waiting for the response, if there is a connection."""
         if self._connection is not None:
             self._connection.undo(method, params)
 
     async def _keep(self, greet: Greeting, failed: Callable[[Exception], None]) -> None:
-        # Asked each time: before Python 3.12 `wait_for` may swallow the cancellation that ends this.
+        # `_failure` is checked each time: before Python 3.12, `wait_for` may swallow the cancellation of this task.
         while self._connection is not None and self._failure is None:
             await self._connection.ended.wait()
             await self._connection.close()
@@ -141,6 +141,6 @@ class Link:
         self._wake()
 
     def _wake(self) -> None:
-        # Whoever waits holds the old one; a new one is for those who wait from now on.
+        # Current waiters hold the old event; later waiters get the new one.
         self._changed.set()
         self._changed = asyncio.Event()

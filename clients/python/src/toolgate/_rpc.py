@@ -1,4 +1,4 @@
-"""One connection: requests and their answers in both directions, `$/cancel`, and its end."""
+"""One JSON-RPC connection: requests and responses in both directions, `$/cancel`, and the end of the connection."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from .types import Json
 log = logging.getLogger("toolgate")
 
 CANCELLED, INTERNAL, REQUEST = -32800, -32603, -32600
-# How long a connection on which nothing can be sent may still say why.
+# Seconds to wait after a failed send for the reader to learn why the connection ended.
 LAST_WORDS = 2.0
 
 Answering = Callable[[str, Json], Awaitable[Json]]
 Hearing = Callable[[str, Json], None]
-# Hears the answer to a request that was taken back, and answered all the same.
+# Gets the response to a request that was cancelled and answered anyway.
 Late = Callable[[Any], None]
 
 
 class Connection:
-    """A connection from its beginning to its end; what was asked and not answered by then is `ConnectionLost`."""
+    """One connection to a server. Requests without a response at its end raise `ConnectionLost`."""
 
     def __init__(self, transport: Transport, answer: Answering, hear: Hearing) -> None:
         self.transport = transport
-        # How it ended, once it has.
+        # Why the connection ended; empty while it is open.
         self.why = ""
         self._answer = answer
         self._hear = hear
@@ -38,20 +38,20 @@ class Connection:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._late: dict[int, Late] = {}
         self._answering: dict[Any, asyncio.Future[Json]] = {}
-        # Tasks are held here until they end: the loop itself does not hold them.
+        # Keeps background tasks alive: the event loop holds only weak references.
         self._loose: set[asyncio.Task[None]] = set()
         self.ended = asyncio.Event()
-        # How long a message may be; a longer one would be refused without saying which it was.
+        # Longest message in bytes. The server rejects a longer one without naming its ID.
         self.longest = 16 << 20
         self._reading = asyncio.create_task(self._read(), name="toolgate reader")
 
     async def request(self, method: str, params: Json, late: Late | None = None) -> Any:
-        """Asks for something. Who is cancelled while waiting takes the request back; `late` hears what is answered then."""
+        """Sends a request and waits for the response. Cancellation sends `$/cancel`; `late` gets a response after that."""
         if self.ended.is_set():
             raise ConnectionLost(f"the connection has ended: {self.why}")
         id = next(self._ids)
         answer = self._waiting[id] = asyncio.get_running_loop().create_future()
-        # Looked at here: when the connection ends, who waited may be gone, and asyncio would complain that nobody did.
+        # Marks the exception as retrieved. Otherwise asyncio logs an error if the caller was cancelled meanwhile.
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             await self._send({"id": id, "method": method, "params": params})
@@ -63,11 +63,11 @@ class Connection:
             self._waiting.pop(id, None)
 
     def undo(self, method: str, params: Json) -> None:
-        """Asks for something that nobody waits for."""
+        """Sends a request without waiting for the response."""
         self._later(self.request(method, params))
 
     async def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection and stops its tasks."""
         self._end("this client closed it")
         await self.transport.close()
         self._reading.cancel()
@@ -75,7 +75,7 @@ class Connection:
 
     def _take_back(self, id: int, answer: asyncio.Future[Any], late: Late | None) -> None:
         if answer.done() and not answer.cancelled():
-            # The answer came in the same moment.
+            # The response arrived before the cancellation took effect.
             if late is not None and answer.exception() is None:
                 late(answer.result())
         elif not self.ended.is_set():
@@ -84,18 +84,18 @@ class Connection:
             self._later(self._send({"method": "$/cancel", "params": {"id": id}}))
 
     async def _send(self, message: Json) -> None:
-        # No NaN, which Python would write: a server that cannot read a message cannot say which it was.
+        # Rejects NaN, which is not JSON: a server that cannot parse a message cannot name its ID.
         text = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        # Lone surrogates, which a file name may have, are no UTF-8 and would end the connection.
+        # Replaces lone surrogates, which a file name may contain: invalid UTF-8 would end the connection.
         data = text.encode("utf-8", "replace")
         if len(data) > self.longest:
             raise InvalidRequest(REQUEST, f"a message has at most {self.longest} bytes; this one has {len(data)}")
         try:
             await self.transport.send(data)
         except (OSError, RuntimeError) as error:
-            # Whoever reads may not know yet, but hears why.
+            # The reader may still learn why the connection ended.
             await asyncio.wait([self._reading], timeout=LAST_WORDS)
-            # Whoever asks again must not be given this connection.
+            # A retry must not get this connection again.
             self._end(str(error))
             raise ConnectionLost(f"the connection has ended: {self.why}") from error
 
@@ -103,14 +103,14 @@ class Connection:
         try:
             while (line := await self.transport.receive()) is not None:
                 try:
-                    # What comes after the end is read, so that nobody waits for that, and not taken.
+                    # Messages after the end are read and discarded, so that the server is not blocked.
                     if not self.ended.is_set():
                         self._take(line)
                 except Exception:
-                    log.exception("the server wrote what cannot be understood; it is passed over: %r", line[:200])
+                    log.exception("ignored a message of the server that could not be processed: %r", line[:200])
             self._end(await self.transport.why())
         finally:
-            self._end("it cannot be read")
+            self._end("reading failed")
 
     def _take(self, line: bytes) -> None:
         try:
@@ -118,13 +118,13 @@ class Connection:
         except ValueError:
             message = None
         if not isinstance(message, dict):
-            log.warning("the server wrote what is no message; it is passed over: %r", line[:200])
+            log.warning("ignored a line of the server that is not a JSON-RPC message: %r", line[:200])
             return
         method, id = message.get("method"), message.get("id")
         if method is None:
             self._answered(id, message)
         elif id is not None:
-            # Two tasks: one is cancelled when the request is taken back, the other answers all the same.
+            # Two tasks: `$/cancel` cancels the first, and the second still sends a response.
             answering = asyncio.ensure_future(self._answer(method, message.get("params", {})))
             self._answering[id] = answering
             self._later(self._respond(id, method, answering))
@@ -140,7 +140,7 @@ class Connection:
             late(message.get("result"))
         waiting = self._waiting.get(id)
         if waiting is None or waiting.done():
-            # Late answers to what was taken back are expected; an error without an id is about a message of ours.
+            # Late responses to cancelled requests are expected. An error without an ID is about a message of ours.
             if id is None:
                 log.warning("the server could not read a message: %s", message.get("error"))
             return
@@ -157,8 +157,8 @@ class Connection:
         except InvalidRequest as fault:
             await self._send({"id": id, "error": {"code": fault.code, "message": fault.message}})
         except (TypeError, ValueError) as error:
-            log.exception("the answer to %s is no JSON", method)
-            await self._send({"id": id, "error": {"code": INTERNAL, "message": f"the client's answer is no JSON: {error}"}})
+            log.exception("the answer to %s is not JSON", method)
+            await self._send({"id": id, "error": {"code": INTERNAL, "message": f"the client's answer is not JSON: {error}"}})
 
     def _later(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(work)
@@ -169,10 +169,10 @@ class Connection:
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._loose.discard(task)
         if not task.cancelled() and isinstance(error := task.exception(), Exception):
-            log.debug("nobody waits for this: %s", error)
+            log.debug("error in a background request: %s", error)
 
     def _end(self, why: str) -> None:
-        """Nobody is left who could answer, or take an answer; the first to say why is right."""
+        """Fails pending requests and cancels pending answers. The first reason given is kept."""
         if self.ended.is_set():
             return
         self.why = why
@@ -187,11 +187,11 @@ class Connection:
 
 def _reply(method: str, answering: asyncio.Future[Json]) -> Json:
     if answering.cancelled():
-        return {"error": {"code": CANCELLED, "message": "the request was taken back"}}
+        return {"error": {"code": CANCELLED, "message": "the request was cancelled"}}
     error = answering.exception()
     if error is None:
         return {"result": answering.result()}
     if isinstance(error, RpcError):
         return {"error": {"code": error.code, "message": error.message}}
-    log.error("%s could not be answered", method, exc_info=error)
-    return {"error": {"code": INTERNAL, "message": f"the client stumbled over it: {error}"}}
+    log.error("error while answering %s", method, exc_info=error)
+    return {"error": {"code": INTERNAL, "message": f"the client failed to answer: {error}"}}

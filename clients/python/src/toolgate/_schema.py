@@ -1,4 +1,4 @@
-"""Type hints and JSON: the schema of a hint, and the value of it that a JSON value stands for."""
+"""JSON schemas of type hints, and conversion of JSON values to hinted types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LISTS = (list, tuple, set, frozenset)
 
 
 def schema_of(hint: Any) -> Json:
-    """Makes the JSON schema of a hint; of one that JSON has no type for, a `TypeError`."""
+    """Returns the JSON schema of a type hint. Raises `TypeError` for a type without a JSON form."""
     if hint is Any:
         return {}
     if hint in PLAIN:
@@ -34,11 +34,11 @@ def schema_of(hint: Any) -> Json:
         return {"type": "array", **({"items": schema_of(args[0])} if args else {})}
     if origin is dict:
         return {"type": "object", "additionalProperties": schema_of(args[1]) if args else True}
-    raise TypeError(f"there is no JSON for the type {hint!r}; take str, int, list, dict or a dataclass instead")
+    raise TypeError(f"the type {hint!r} has no JSON schema; use str, int, list, dict or a dataclass instead")
 
 
 def object_of(hints: dict[str, Any], required: list[str], defaults: Json) -> Json:
-    """Makes the schema of an object with these members."""
+    """Returns the schema of an object with these members."""
     properties: Json = {}
     for name, hint in hints.items():
         properties[name] = schema_of(hint)
@@ -48,7 +48,7 @@ def object_of(hints: dict[str, Any], required: list[str], defaults: Json) -> Jso
 
 
 def value_of(hint: Any, value: Any) -> Any:
-    """Makes what a function expects of a JSON value that fits the schema of its hint."""
+    """Converts a JSON value that matches the schema of a hint to the hinted type."""
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return hint(value)
     if hint is float and isinstance(value, int):
@@ -71,7 +71,7 @@ def value_of(hint: Any, value: Any) -> Any:
 
 
 def _fitting(hints: tuple[Any, ...], value: Any) -> Any:
-    """The value as the first of these that it can be."""
+    """Converts a value to the first of these hints that accepts it."""
     if value is None:
         return None
     exact = [each for each in hints if isinstance(each, type) and type(value) is each]
@@ -84,7 +84,7 @@ def _fitting(hints: tuple[Any, ...], value: Any) -> Any:
 
 
 def _members(hint: Any) -> tuple[dict[str, Any], list[str], Json]:
-    """The hints of the members, which of them have to be there, and what the others are by default."""
+    """Returns the hints of the members, the names of the required ones, and the defaults of the others."""
     hints = get_type_hints(hint, include_extras=True)
     if is_typeddict(hint):
         bare = {name: _bare(each) for name, each in hints.items()}
@@ -97,12 +97,12 @@ def _members(hint: Any) -> tuple[dict[str, Any], list[str], Json]:
 
 
 def _bare(hint: Any) -> Any:
-    """A hint without `Required` or `NotRequired`, which Python 3.10 does not have itself."""
+    """Removes `Required` or `NotRequired` from a hint. Python 3.10's `typing` lacks both."""
     return get_args(hint)[0] if str(get_origin(hint)).endswith(("Required", "NotRequired")) else hint
 
 
 def _annotated(args: tuple[Any, ...]) -> Json:
-    """`Annotated[int, "how many"]` describes what it is for."""
+    """Returns the schema of `Annotated[int, "how many"]`: the text becomes the description."""
     words = [each for each in args[1:] if isinstance(each, str)]
     return {**schema_of(args[0]), **({"description": words[0]} if words else {})}
 
@@ -113,7 +113,7 @@ def _choice(values: list[Any]) -> Json:
 
 
 def _union(schemas: list[Json]) -> Json:
-    # `{"type": ["string", "null"]}` is what most providers read best.
+    # Most providers handle `{"type": ["string", "null"]}` better than `anyOf`.
     if all(set(each) == {"type"} for each in schemas):
         return {"type": [each["type"] for each in schemas]}
     return {"anyOf": schemas}

@@ -1,4 +1,4 @@
-"""Ways to a server: a process that is started, a Unix socket, a WebSocket. Each carries one message at a time."""
+"""Transports to a server: a child process, a Unix socket, a WebSocket. Each carries one message at a time."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
     from websockets.http11 import Response
 
-# A journal line has at most 16 MiB; what is put around it has to fit as well.
+# Longest message in bytes: a journal line has at most 16 MiB, plus its JSON-RPC envelope.
 LONGEST = 32 << 20
-# How long a server that we started may take to leave once its input is closed.
+# Seconds a child server may take to exit after its standard input is closed.
 LEAVE = 5.0
-# How long a server that wrote its last may take until it is known how it ended.
+# Seconds to wait for the exit status of a child server that closed its output.
 STATUS = 1.0
-# A machine that has too little of something now may have it later.
+# Resource shortages: a later attempt may succeed.
 SHORT_OF = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 
 
 class Transport(Protocol):
-    """Messages in both directions."""
+    """Carries messages in both directions."""
 
     async def send(self, message: bytes) -> None:
-        """Sends a message, which has no newline in it."""
+        """Sends a message, which must not contain a newline."""
 
     async def receive(self) -> bytes | None:
-        """Waits for the next message; nothing at the end."""
+        """Waits for the next message. Returns None at the end."""
 
     async def why(self) -> str:
-        """Says how it ended, once `receive` gave nothing."""
+        """Returns why the connection ended, after `receive` returned None."""
 
     def unanswered(self, why: str) -> CannotConnect:
-        """Makes the error of one that ended before anything was answered."""
+        """Returns the error for a connection that ended before the first response."""
 
     async def close(self) -> None:
-        """Ends it."""
+        """Closes the transport."""
 
 
 Opener = Callable[[], Awaitable[Transport]]
 
 
 class Lines:
-    """A message a line."""
+    """Transport with one message per line."""
 
     def __init__(self, place: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.place = place
         self._reader = reader
         self._writer = writer
-        self._draining = asyncio.Lock()  # two tasks at once in `drain` are too many for Python 3.10
+        self._draining = asyncio.Lock()  # Python 3.10 allows only one task in `drain`
 
     async def send(self, message: bytes) -> None:
         self._writer.write(message + b"\n")
@@ -74,12 +74,12 @@ class Lines:
         return f"the server at {self.place} closed the connection"
 
     def unanswered(self, why: str) -> CannotConnect:
-        # It may have been about to end. Those whom a server does not let in get no other answer than this one.
-        hint = "it lets in only the user who started it, and nothing that a tool has started"
+        # The server may be shutting down. It also closes the connection without a message if it rejects the client.
+        hint = "it accepts only the user who started it, and no program that a tool has started"
         return CannotConnect(f"{why} before it answered; {hint}", is_passing=True)
 
     async def close(self) -> None:
-        """Ends it, and gives up what the other side does not read."""
+        """Closes the transport, and discards output that the server does not read."""
         self._writer.close()
         closing = asyncio.ensure_future(self._writer.wait_closed())
         await asyncio.wait([closing], timeout=LEAVE)
@@ -90,7 +90,7 @@ class Lines:
 
 
 class Child(Lines):
-    """The standard input and output of a server that we started; its standard error is ours."""
+    """Transport over the standard input and output of a child server, which inherits standard error."""
 
     def __init__(
         self, command: str, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, output: asyncio.ReadTransport
@@ -101,7 +101,7 @@ class Child(Lines):
         self._output = output
 
     async def why(self) -> str:
-        """Says with which status it ended."""
+        """Returns the exit status or signal of the server as a sentence."""
         try:
             status = await asyncio.wait_for(self._process.wait(), STATUS)
         except asyncio.TimeoutError:
@@ -111,12 +111,12 @@ class Child(Lines):
         return f"`{self.place}` was ended by {_signal(-status)}"
 
     def unanswered(self, why: str) -> CannotConnect:
-        # It would do the same again. What it wrote has gone to our own standard error.
-        return CannotConnect(f"{why} before it answered; if it wrote to standard error, that says why")
+        # Not retried: it would fail again. Its error output has gone to our own standard error.
+        return CannotConnect(f"{why} before it answered; see its messages on standard error, if any")
 
     async def close(self) -> None:
-        """Closes its input and output, which ends a server, and kills one that stays."""
-        # The output as well: else it would first answer what nobody waits for any more.
+        """Closes the server's input and output, which ends it, and kills a server that does not exit."""
+        # Closes the output too: otherwise the server would first answer pending requests.
         self._output.close()
         try:
             await super().close()
@@ -129,13 +129,13 @@ class Child(Lines):
             raise
 
     def _kill(self) -> None:
-        # With all that it started, if it is a script around a server: who holds its output would keep it open.
+        # Kills the process group: a descendant of a wrapper script could keep the output open.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
 
 class WebSocket:
-    """A message a WebSocket message."""
+    """Transport with one message per WebSocket message."""
 
     def __init__(self, url: str, socket: ClientConnection) -> None:
         self._url = url
@@ -175,14 +175,14 @@ def spawning(
     env: Mapping[str, str] | None,
     cwd: str | os.PathLike[str] | None,
 ) -> Opener:
-    """Starts a server; `env` is put over our own environment."""
+    """Returns an opener that starts a server. `env` is merged over this program's environment."""
     command = shlex.join([os.fspath(binary), *args])
 
     async def start(stdout: int) -> asyncio.subprocess.Process:
         pipe = asyncio.subprocess.PIPE
         whole = None if env is None else {**os.environ, **env}
         try:
-            # A session of its own, so that a Ctrl-C at our terminal is ours to handle.
+            # A separate session: Ctrl-C in our terminal must not reach the server.
             return await asyncio.create_subprocess_exec(
                 binary, *args, stdin=pipe, stdout=stdout, env=whole, cwd=cwd, start_new_session=True
             )
@@ -190,7 +190,7 @@ def spawning(
             raise _not_started(os.fspath(binary), error) from error
 
     async def open() -> Transport:
-        # Not asyncio's own pipe, which cannot be closed while the child lives.
+        # A pipe of our own: asyncio's pipe cannot be closed while the child runs.
         read, write = os.pipe()
         file = os.fdopen(read, "rb", 0)
         try:
@@ -210,14 +210,14 @@ def spawning(
 def _not_started(binary: str, error: OSError) -> CannotConnect:
     why = f"`{binary}` cannot be started: {error.strerror or error}"
     if error.filename is not None and os.fspath(error.filename) != binary:
-        why += f": {os.fspath(error.filename)}"  # the directory that it was to be started in
+        why += f": {os.fspath(error.filename)}"  # the working directory of the server
     elif isinstance(error, FileNotFoundError):
-        why += '; is Toolgate installed? `Client.spawn("/path/to/toolgate")` takes one that is not in PATH'
+        why += '; is Toolgate installed? `Client.spawn("/path/to/toolgate")` starts a program that is not in PATH'
     return CannotConnect(why, is_passing=error.errno in SHORT_OF)
 
 
 def unix(path: str | os.PathLike[str]) -> Opener:
-    """Connects to a Unix socket."""
+    """Returns an opener that connects to a Unix socket."""
     place = os.fspath(path)
 
     async def open() -> Transport:
@@ -234,15 +234,15 @@ def _not_at_socket(place: str, error: OSError) -> CannotConnect:
     if isinstance(error, FileNotFoundError):
         return CannotConnect(f"there is no socket {place}; {start}", is_passing=True)
     if isinstance(error, ConnectionRefusedError):
-        return CannotConnect(f"nobody listens at {place}; {start}", is_passing=True)
+        return CannotConnect(f"no server listens at {place}; {start}", is_passing=True)
     if isinstance(error, PermissionError):
-        return CannotConnect(f"the socket {place} is not for this user; only who started its server gets in")
-    # One without a number is Python's own: the path is too long for a socket, now and later.
+        return CannotConnect(f"permission denied for the socket {place}; only the user who started its server can connect")
+    # An error without a number is raised by Python itself: the path is too long for a socket. A retry cannot help.
     return CannotConnect(f"cannot connect to the socket {place}: {error.strerror or error}", is_passing=bool(error.errno))
 
 
 def websocket(url: str, token: str) -> Opener:
-    """Connects to a WebSocket, with the token that the server wants to see."""
+    """Returns an opener that connects to a WebSocket with the server's token."""
 
     async def open() -> Transport:
         try:
@@ -250,21 +250,21 @@ def websocket(url: str, token: str) -> Opener:
             from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
         except ImportError as missing:
             raise CannotConnect("a WebSocket needs `pip install 'websockets>=15'`") from missing
-        # What is read from a file may end with a newline.
+        # A token that was read from a file may end with a newline.
         headers = {"Authorization": f"Bearer {token.strip()}"}
-        start = "`toolgate serve --websocket 127.0.0.1:PORT` starts a server, and says its URL and where its token is"
+        start = "`toolgate serve --websocket 127.0.0.1:PORT` starts a server, and prints its URL and the location of its token"
         try:
-            # No proxy: the server is on this machine only, and the token is for nobody else.
+            # No proxy: the server is on this machine, and a proxy must not see the token.
             socket = await connect(url, additional_headers=headers, max_size=LONGEST, proxy=None)
         except InvalidStatus as refused:
-            raise CannotConnect(f"{url} does not let this client in: {_sentence(refused.response)}; {start}") from refused
+            raise CannotConnect(f"{url} rejected this client: {_sentence(refused.response)}; {start}") from refused
         except InvalidURI as wrong:
-            raise CannotConnect(f"{url} is no URL of a WebSocket, as ws://127.0.0.1:8719 is; {start}") from wrong
+            raise CannotConnect(f"{url} is not a WebSocket URL such as ws://127.0.0.1:8719; {start}") from wrong
         except InvalidHandshake as broken:
-            why = f"what answers at {url} is no WebSocket: {broken}; {start}"
+            why = f"the server at {url} does not speak WebSocket: {broken}; {start}"
             raise CannotConnect(why, is_passing=True) from broken
         except OSError as error:
-            why = "nobody listens there" if isinstance(error, ConnectionRefusedError) else str(error)
+            why = "no server listens there" if isinstance(error, ConnectionRefusedError) else str(error)
             raise CannotConnect(f"cannot connect to {url}: {why}; {start}", is_passing=True) from error
         return WebSocket(url, socket)
 
@@ -272,7 +272,7 @@ def websocket(url: str, token: str) -> Opener:
 
 
 def _sentence(response: Response) -> str:
-    """What a server says beside its number, such as that the token is wrong."""
+    """Returns the text of an HTTP error response, such as "the token is wrong", with its status code."""
     said = bytes(response.body or b"").decode("utf-8", "replace").strip() or response.reason_phrase
     return f"{said[:200]} ({response.status_code})"
 

@@ -1,4 +1,4 @@
-"""How a turn ended whose answer was lost with the connection: read from the events, as they come."""
+"""Result of a turn whose response was lost with the connection, rebuilt from the events."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from .types import Event, Prompted
 
 
 class TurnWatch:
-    """Follows what comes of one prompt: its `prompt`, what the model `said`, and the `turn` that is over."""
+    """Follows the events of one prompt: `prompt` or `added`, `said`, and the `turn` that ends it."""
 
     def __init__(self) -> None:
-        # Whether the server has written the prompt down: as one, or as what was added to a turn that ran.
+        # The journal has the prompt: as `prompt`, or as `added` to a running turn.
         self.is_taken = False
-        # The prompt was written down, or a turn is over: one of both comes while the server is busy.
+        # Set when the prompt is in the journal or a turn ends. A busy server always sends one of the two.
         self.moved = asyncio.Event()
         self.over: asyncio.Future[Prompted] = asyncio.get_running_loop().create_future()
         self._text = ""
         self._is_cut_off = False
 
     def see(self, event: Event) -> None:
-        """Takes the next event of the session."""
+        """Handles the next event of the session."""
         if event.kind in ("prompt", "added", "turn"):
             self.moved.set()
         if event.kind in ("prompt", "added"):
             self.is_taken = True
         elif not self.is_taken or self._is_cut_off or self.over.done():
-            return  # of a turn before this one, or after it
+            return  # the event belongs to another turn
         elif event.kind == "session":
-            self._is_cut_off = True  # another server goes on with the session, but not with the turn
+            self._is_cut_off = True  # another server resumed the session, but not the turn
         elif event.kind == "said":
             self._text = event.text or self._text
         elif event.kind == "turn":

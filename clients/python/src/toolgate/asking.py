@@ -1,4 +1,4 @@
-"""What the server asks of people: approvals and questions, and what is said if nobody is there to answer."""
+"""Approvals and questions: the types that handlers get, and the answers without a handler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOBODY = -32009
 
 @dataclass(frozen=True)
 class Decision:
-    """What somebody says to an approval; the `note` is for the model, with a no."""
+    """Answer to an approval. The model reads the `note` of a denial."""
 
     decision: str
     note: str | None = None
@@ -26,9 +26,9 @@ class Decision:
 
 @dataclass(frozen=True)
 class Approval:
-    """Something has to be approved. `question` is all that is known of it (docs/pipe.md, "Questions").
+    """Request to approve a call. `question` has all its details (docs/pipe.md, "Questions").
 
-    Texts are as the model wrote them: make control characters visible before you show them to anybody.
+    Texts are as the model wrote them: escape control characters before you display them.
     """
 
     session_id: str
@@ -37,46 +37,46 @@ class Approval:
 
     @property
     def tool(self) -> str:
-        """The tool that is called."""
+        """Name of the tool that is called."""
         return str(self.question.get("tool", ""))
 
     @property
     def call_id(self) -> str:
-        """What the call is called in events."""
+        """ID of the call in events."""
         return str(self.question.get("call_id", ""))
 
     @property
     def why(self) -> list[str]:
-        """Why it is asked, a sentence each."""
+        """Reasons why approval is needed, one sentence each."""
         return list(self.question.get("why", []))
 
     @property
     def command(self) -> str | None:
-        """The script or command, if it runs one."""
+        """Script or command that the call runs, if any."""
         return self.question.get("command")
 
     @property
     def diff(self) -> str | None:
-        """What it would change, if it changes files."""
+        """Diff of the files that the call would change, if any."""
         return self.question.get("diff")
 
     @property
     def choices(self) -> list[str]:
-        """The decisions that can be given."""
+        """Decisions that the server accepts."""
         return list(self.question.get("choices", []))
 
     def approve(self) -> Decision:
-        """Says yes, this once."""
+        """Approves this call only."""
         return Decision("approved")
 
     def deny(self, note: str | None = None) -> Decision:
-        """Says no, and tells the model why."""
+        """Denies the call. The model reads the note."""
         return Decision("denied", note)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An answer to choose."""
+    """One suggested answer to a question."""
 
     label: str
     description: str = ""
@@ -84,7 +84,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Question:
-    """The model wants to know something; any answer is possible beside the `options`."""
+    """Question of the model. `options` are suggestions; any other text is a valid answer too."""
 
     session_id: str
     question: str
@@ -97,56 +97,59 @@ OnQuestion = Callable[[Question], str | Awaitable[str | None] | None]
 
 
 async def decide(handler: OnApproval | None, params: Json) -> Json:
-    """Asks the handler, and says no if it raises.
+    """Calls the approval handler and returns its decision. Denies if the handler raises an exception.
 
-    Without one the request is answered with an error: somebody else who follows the session may approve, and if nobody
-    does, the server denies it.
+    Without a handler the request is answered with an error. Another client of the session may approve it; otherwise the
+    server denies it.
     """
     if handler is None:
         log.warning(
-            "session %s: `%s` has to be approved, and this program gave no `on_approval`; it is denied unless somebody else "
-            "approves it (`start_session(on_approval=…)` takes a function that decides)",
+            "session %s: `%s` needs approval, and this program has no `on_approval` handler; the call is denied unless another "
+            "client approves it (pass a handler with `start_session(on_approval=…)`)",
             params.get("session_id"),
             params.get("question", {}).get("tool", "a call"),
         )
-        raise PeerFault(NOBODY, "this program gave the session no `on_approval`, so it approves nothing")
+        raise PeerFault(NOBODY, "this program has no `on_approval` handler for the session")
     approval = parse(Approval, params)
     try:
         return _told(_decision(approval, await called(handler, approval)))
     except Exception as error:
-        log.exception("the approval handler stumbled; it is denied")
-        return _told(Decision("denied", f"the approval could not be given: {error}"))
+        log.exception("the approval handler raised an exception; the call is denied")
+        return _told(Decision("denied", f"the approval handler failed: {error}"))
 
 
 async def answer(handler: OnQuestion | None, params: Json) -> Json:
-    """Asks the handler; there is no answer if it raises. Without one somebody else may answer."""
+    """Calls the question handler and returns its answer, which is empty if the handler raises an exception.
+
+    Without a handler the request is answered with an error, and another client of the session may answer it.
+    """
     if handler is None:
         log.warning(
-            "session %s: the model asks %r, and this program gave no `on_question`; it gets no answer unless somebody else "
-            "gives one",
+            "session %s: the model asks %r, and this program has no `on_question` handler; the question stays unanswered "
+            "unless another client answers it",
             params.get("session_id"),
             params.get("question"),
         )
-        raise PeerFault(NOBODY, "this program gave the session no `on_question`, so it answers nothing")
+        raise PeerFault(NOBODY, "this program has no `on_question` handler for the session")
     try:
         said: Any = await called(handler, parse(Question, params))
         if said is not None and not isinstance(said, str):
-            raise TypeError(f"the handler returned {said!r}; it returns a text, or None")
+            raise TypeError(f"the handler returned {said!r}; it must return a string or None")
         return {"answer": said}
     except Exception:
-        log.exception("the question handler stumbled; the question stays unanswered")
+        log.exception("the question handler raised an exception; the question stays unanswered")
         return {"answer": None}
 
 
 def _decision(approval: Approval, said: Any) -> Decision:
-    """What a handler means by what it returned; what means nothing is an error, so that its author hears of it."""
+    """Converts the return value of a handler to a decision. Raises `ValueError` for an invalid value."""
     if isinstance(said, bool):
         return approval.approve() if said else approval.deny()
     decision = Decision(said) if isinstance(said, str) else said
     choices = approval.choices
     if not isinstance(decision, Decision) or (choices and decision.decision not in choices):
         ways = f"True, False, one of {', '.join(map(repr, choices))}, or `approval.deny(…)`"
-        raise ValueError(f"the handler returned {said!r}; it returns {ways}")
+        raise ValueError(f"the handler returned {said!r}; it must return {ways}")
     return decision
 
 

@@ -1,4 +1,4 @@
-"""A program's way to a server: sessions are started, found and attached here."""
+"""Client of one server: starts, lists and attaches to sessions."""
 
 from __future__ import annotations
 
@@ -20,50 +20,50 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 PROTOCOL = 1
-# Events of one session that are kept for readers who are slow, or come late.
+# Events of one session kept for slow or late readers.
 KEEP_EVENTS = 4096
 
 
 class Model(TypedDict, total=False):
-    """Which model a session has. Keys are read from the server's environment and nowhere else."""
+    """Model of a session. API keys come only from the server's environment."""
 
     name: str
-    """What the provider calls it; by default what the configuration names."""
+    """Name of the model at its provider; by default the one in the configuration."""
     wire: Wire
-    """Which API: `responses`, `chat` or `anthropic`; by default what the name suggests."""
+    """API of the model: `responses`, `chat` or `anthropic`; by default derived from the name."""
     base_url: str
-    """Where the API is, such as `http://127.0.0.1:8080/v1`; by default the provider's own."""
+    """URL of the API, such as `http://127.0.0.1:8080/v1`; by default the provider's own."""
     script: str | os.PathLike[str]
-    """A file that plays the model, one JSON turn a line (docs/run.md), instead of one behind a URL."""
+    """File that replaces the model, with one JSON turn per line (docs/run.md)."""
     context: int
-    """Tokens that it can read (200000)."""
+    """Size of the context window in tokens (200000)."""
     max_turns: int
-    """Requests to it in one turn (500)."""
+    """Maximum number of requests to the model in one turn (500)."""
 
 
 class Start(TypedDict, total=False):
-    """How a session begins. What is left out is as the user's configuration has it."""
+    """Options of a new session. The user's configuration provides the defaults."""
 
     cwd: str | os.PathLike[str]
-    """The directory to work in, from where the server runs; by default that one."""
+    """Working directory, relative to the server's, which is the default."""
     sandbox: Sandbox
-    """What commands may do: `read-only`, `workspace-write`, `external` or `danger-full-access`."""
+    """Sandbox mode of commands: `read-only`, `workspace-write`, `external` or `danger-full-access`."""
     approval: ApprovalPolicy
-    """When somebody is asked: `untrusted`, `on-failure`, `on-request`, `never`, `auto` or `disabled`."""
+    """Approval policy: `untrusted`, `on-failure`, `on-request`, `never`, `auto` or `disabled`."""
     model: Model
-    """The model; without one the session has tools alone."""
+    """Model of the session; without one the session has only tools."""
     mcp_servers: Mapping[str, Json]
-    """MCP servers beside those of the configuration, each as `[mcp_servers.NAME]` has it there (docs/mcp.md)."""
+    """Additional MCP servers by name, with the keys of `[mcp_servers.NAME]` in the configuration (docs/mcp.md)."""
     instructions: str
-    """What the model is told beside Toolgate's own words and the project's."""
+    """Instructions for the model, in addition to those of Toolgate and of the project."""
     only_tools: Sequence[str]
-    """Of the tools that come with Toolgate, only these; all if it is left out."""
+    """Allow-list of Toolgate's own tools; by default all."""
     agents: bool
-    """Whether the model may start other agents."""
+    """Allows the model to start other agents."""
 
 
 class Client:
-    """A client of one server. Make it with `spawn`, `connect_unix` or `connect_websocket`, and enter it:
+    """A client of one server. Create it with `spawn`, `connect_unix` or `connect_websocket`, and open it:
 
     `async with Client.spawn() as client: ...`
     """
@@ -79,14 +79,14 @@ class Client:
         hello = {
             "protocol": PROTOCOL,
             "client": {"name": name, "version": metadata.version("toolgate-client")},
-            # Sessions without a handler say so each time: then whoever else follows them is asked.
+            # Always announced. A session without a handler answers with an error, and the server asks other clients.
             "capabilities": {"approvals": True, "questions": True},
         }
         self._desk = Desk(opener, policy, hello)
 
     @property
     def server(self) -> Initialized | None:
-        """Who answers, and within which bounds; unknown before it is open."""
+        """Name, version and limits of the server; None before the client is open."""
         return self._desk.server
 
     @classmethod
@@ -99,9 +99,9 @@ class Client:
         cwd: str | os.PathLike[str] | None = None,
         reconnect: bool | Reconnect = False,
     ) -> Self:
-        """Starts a server of its own, which ends with it; `env` is put over this program's environment.
+        """Returns a client that starts its own server and ends it on close. `env` is merged over this program's environment.
 
-        What the server writes to standard error comes to this program's own.
+        The server inherits standard error from this program.
         """
         opener = _transport.spawning(binary, args, env, cwd)
         return cls(opener, reconnect=reconnect)
@@ -113,7 +113,7 @@ class Client:
         *,
         reconnect: bool | Reconnect = False,
     ) -> Self:
-        """Connects to the Unix socket of a server: of `toolgate serve --socket PATH`."""
+        """Returns a client for the Unix socket of `toolgate serve --socket PATH`."""
         return cls(_transport.unix(path), reconnect=reconnect)
 
     @classmethod
@@ -124,15 +124,15 @@ class Client:
         *,
         reconnect: bool | Reconnect = False,
     ) -> Self:
-        """Connects to the WebSocket of a server, with its token: of `toolgate serve --websocket 127.0.0.1:PORT`."""
+        """Returns a client for the WebSocket of `toolgate serve --websocket 127.0.0.1:PORT`, with the server's token."""
         return cls(_transport.websocket(url, token), reconnect=reconnect)
 
     async def open(self) -> None:
-        """Connects, once; `async with` does it too. Who opens it has to `close` it."""
+        """Connects to the server, once. Call `close` afterwards; `async with` does both."""
         await self._desk.open()
 
     async def close(self) -> None:
-        """Ends the connection; sessions live on if the server does."""
+        """Closes the connection. Sessions stay alive if the server does."""
         await self._desk.close()
 
     async def __aenter__(self) -> Self:
@@ -151,24 +151,24 @@ class Client:
         keep_events: int = KEEP_EVENTS,
         **start: Unpack[Start],
     ) -> Session:
-        """Begins a session and follows it.
+        """Starts a session and follows its events.
 
-        tools: functions of this program that the model may call, each with `@tool` above it.
-        on_approval: decides what has to be approved; without it, all of that is denied.
-        on_question: answers what the model asks.
-        keep_events: how many of the newest events are kept for readers who are slow, or come late.
+        tools: functions of this program that the model may call, each decorated with `@tool`.
+        on_approval: handler that decides approvals; without it, every call that needs approval is denied.
+        on_question: handler that answers questions of the model.
+        keep_events: number of the newest events kept for slow or late readers.
 
-        The others are the members of `Start`; what is left out is as the user's configuration has it:
+        The other parameters are the members of `Start`. The user's configuration provides their defaults:
 
-        cwd: the directory to work in, from where the server runs; by default that one.
-        sandbox: what commands may do: "read-only", "workspace-write", "external" or "danger-full-access".
-        approval: when somebody is asked: "untrusted", "on-failure", "on-request", "never", "auto" or "disabled".
-        model: the model, a dict with members of `Model`: `name`, `wire`, `base_url`, `script`, `context` and `max_turns`.
-            Without one the session has tools alone.
-        mcp_servers: MCP servers beside those of the configuration, by name, each as the configuration has it (docs/mcp.md).
-        instructions: what the model is told beside Toolgate's own words and the project's.
-        only_tools: of the tools that come with Toolgate, only these.
-        agents: whether the model may start other agents.
+        cwd: working directory, relative to the server's, which is the default.
+        sandbox: sandbox mode of commands: "read-only", "workspace-write", "external" or "danger-full-access".
+        approval: approval policy: "untrusted", "on-failure", "on-request", "never", "auto" or "disabled".
+        model: dict with members of `Model`: `name`, `wire`, `base_url`, `script`, `context` and `max_turns`.
+            Without a model the session has only tools.
+        mcp_servers: additional MCP servers by name, with the keys that the configuration uses (docs/mcp.md).
+        instructions: instructions for the model, in addition to those of Toolgate and of the project.
+        only_tools: allow-list of Toolgate's own tools; by default all.
+        agents: allows the model to start other agents.
         """
         tools, params = checked(tools), _plain(start)
         with self._desk.starting():
@@ -197,10 +197,10 @@ class Client:
         keep_events: int = KEEP_EVENTS,
         **start: Unpack[Start],
     ) -> Session:
-        """Follows a session from after `cursor` on: the last event that was seen of it, 0 for none.
+        """Attaches to an existing session. Its events start after `cursor`, the last event seen; 0 for none.
 
-        The other parameters are those of `start_session`. The members of `Start` count for a session that the server goes on
-        with from its journal: where the model is, and what else the journal does not know.
+        The other parameters are those of `start_session`. The members of `Start` are used if the server resumes the session
+        from its journal. The journal does not contain all of them: for example, not the URL of the model.
         """
         session = Session(
             self._desk,
@@ -216,24 +216,24 @@ class Client:
         return session
 
     async def sessions(self, *, limit: int | None = None, live: bool = False) -> list[ListedSession]:
-        """Says which sessions there are, the newest first; `live` are those that the server has."""
+        """Lists sessions, the newest first. With `live`, only those that the server has loaded."""
         params = {"live": live, **({} if limit is None else {"limit": limit})}
         listed = await self.request("session/list", params, again=True)
         return [parse(ListedSession, each) for each in listed["sessions"]]
 
     async def request(self, method: str, params: Json, *, again: bool = False) -> Any:
-        """Asks the server anything; `again` says that it may be asked twice if the connection is lost."""
+        """Sends any request to the server. With `again`, it is sent again if the connection is lost."""
         return await self._desk.link.request(method, params, again=again)
 
     def _unwanted(self, started: Json) -> None:
-        """Ends a session that was begun when who wanted it had been cancelled: nobody knows of it."""
+        """Closes a session whose `start_session` was cancelled before the response arrived."""
         self._desk.link.undo("session/close", {"session_id": started["session_id"]})
 
 
 def _plain(start: Start) -> Json:
-    """The same as JSON. What no session has is refused as a parameter that a function does not have."""
+    """Converts start options to JSON. Raises `TypeError` for an unknown option, as for an unknown parameter."""
     if unknown := sorted(start.keys() - Start.__annotations__.keys()):
-        raise TypeError(f"a session has no {unknown[0]!r} to begin with; it has {', '.join(Start.__annotations__)}")
+        raise TypeError(f"unknown session option {unknown[0]!r}; the options are {', '.join(Start.__annotations__)}")
     told: Json = {name: value for name, value in start.items() if value is not None}
     if "cwd" in told:
         told["cwd"] = os.fspath(told["cwd"])

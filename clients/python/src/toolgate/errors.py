@@ -1,4 +1,4 @@
-"""What can go wrong: one class for each code of the server, and for a connection or a turn that is lost."""
+"""Error classes: one for each error code of the server, and for lost connections, turns and events."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 
 class ToolgateError(Exception):
-    """Everything that this package raises of its own."""
+    """Base class of all errors of this package."""
 
 
 class RpcError(ToolgateError):
-    """A request was answered with an error; each documented code has a class of its own below this one."""
+    """Error response of the server. Each documented code has its own subclass."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -23,16 +23,16 @@ class RpcError(ToolgateError):
 
     @staticmethod
     def of(code: int, message: str, data: Any = None) -> RpcError:
-        """Makes the error of the class that stands for `code`; a code that is not known makes an `RpcError`."""
+        """Creates an error of the class for `code`; an unknown code gives a plain `RpcError`."""
         return CODES.get(code, RpcError)(code, message, data)
 
 
 class ParseFault(RpcError):
-    """-32700: the message is no JSON."""
+    """-32700: the message is not JSON."""
 
 
 class InvalidRequest(RpcError):
-    """-32600: the message is no request, or longer than a message may be."""
+    """-32600: the message is not a request, or exceeds the size limit."""
 
 
 class NoSuchMethod(RpcError):
@@ -40,15 +40,15 @@ class NoSuchMethod(RpcError):
 
 
 class InvalidParams(RpcError):
-    """-32602: the parameters do not fit; the message says where."""
+    """-32602: the parameters are invalid; the message says where."""
 
 
 class InternalFault(RpcError):
-    """-32603: a bug of the server's."""
+    """-32603: a bug in the server."""
 
 
 class NotInitialized(RpcError):
-    """-32000: `initialize` comes first, and once."""
+    """-32000: `initialize` must be the first request, and sent only once."""
 
 
 class NoSuchSession(RpcError):
@@ -60,11 +60,11 @@ class NoModel(RpcError):
 
 
 class TooMany(RpcError):
-    """-32003: too many of something: sessions, requests under way, tools, processes."""
+    """-32003: a limit is reached: sessions, concurrent requests, tools or processes."""
 
 
 class Unusable(RpcError):
-    """-32004: the configuration, or what was asked for, cannot be used."""
+    """-32004: the configuration or the requested options cannot be used."""
 
 
 class NoSuchProcess(RpcError):
@@ -72,23 +72,23 @@ class NoSuchProcess(RpcError):
 
 
 class JournalFault(RpcError):
-    """-32006: the journal cannot be written, so nothing is done."""
+    """-32006: the journal cannot be written, so the request is not carried out."""
 
 
 class InUse(RpcError):
-    """-32007: another server or program has the session."""
+    """-32007: another server or program holds the session."""
 
 
 class Refused(RpcError):
-    """-32008: the policy, a person or the machine refused it; `data["error"]` is the kind of fault."""
+    """-32008: the policy, a person or the operating system refused the request; `data["error"]` is the kind of error."""
 
 
 class PeerFault(RpcError):
-    """-32009: the other side did not answer, or not as it should."""
+    """-32009: the other side did not answer, or sent an invalid answer."""
 
 
 class Cancelled(RpcError):
-    """-32800: the request was taken back."""
+    """-32800: the request was cancelled."""
 
 
 CODES: dict[int, type[RpcError]] = {
@@ -112,13 +112,13 @@ CODES: dict[int, type[RpcError]] = {
 
 
 class ConnectionLost(ToolgateError):
-    """The connection ended before the answer came: whether the server did what was asked is not known."""
+    """The connection ended before the response arrived. The server may or may not have carried out the request."""
 
 
 class CannotConnect(ToolgateError):
-    """There is no way to the server: no program, nobody at the socket, no right token. The message says what to try.
+    """The server cannot be reached: no program, no listening socket, a wrong token. The message says what to try.
 
-    `is_passing` says whether trying again may help, as it does while a server is about to start; `reconnect` does that.
+    `is_passing` is true if a retry may help, for example while a server is starting. `reconnect` retries in that case.
     """
 
     def __init__(self, message: str, *, is_passing: bool = False) -> None:
@@ -127,14 +127,14 @@ class CannotConnect(ToolgateError):
 
 
 class TurnLost(ToolgateError):
-    """The server died while a turn ran, and its successor does not go on with it; what it did is in the events.
+    """The server died during a turn, and the next server does not continue that turn. The events show its effects.
 
-    The calls that it had made are in the journal, each with its answer. `session.prompt` may be called again.
+    The journal has every call of the turn with its answer. `session.prompt` may be called again.
     """
 
     def __init__(self, session_id: str, cursor: int) -> None:
         super().__init__(
-            f"the server died while a turn of session {session_id} ran; its events end at {cursor}, "
+            f"the server died during a turn of session {session_id}; its events end at {cursor}, "
             "and `prompt` can be called again"
         )
         self.session_id = session_id
@@ -142,7 +142,7 @@ class TurnLost(ToolgateError):
 
 
 class JournalBehind(ToolgateError):
-    """The journal ends before an event that came already: its machine lost power, or the cursor is of another session."""
+    """The journal ends before an event already received: a power failure, or a cursor of another session."""
 
     def __init__(self, session_id: str, cursor: int, last: int) -> None:
         super().__init__(f"the journal of session {session_id} ends at {last}, before event {cursor}; attach to it at cursor 0")
@@ -151,12 +151,12 @@ class JournalBehind(ToolgateError):
 
 
 class EventsDropped(ToolgateError):
-    """Whoever reads the events is further behind than the client keeps; `client.attach` with the cursor reads them anew."""
+    """The reader is further behind than the client keeps events. `client.attach` with the cursor reads them again."""
 
     def __init__(self, session_id: str, cursor: int, oldest: int) -> None:
         super().__init__(
-            f"events {cursor + 1} to {oldest - 1} of session {session_id} are not kept any more; "
-            f"attach a second client to it at cursor {cursor} to read them"
+            f"events {cursor + 1} to {oldest - 1} of session {session_id} are no longer kept; "
+            f"attach a second client at cursor {cursor} to read them"
         )
         self.session_id = session_id
         self.cursor = cursor

@@ -1,4 +1,4 @@
-"""A process in a session's sandbox: what it writes, what is typed into it, how it ends."""
+"""Process in a session's sandbox: its output, input, signals and exit status."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ if TYPE_CHECKING:
     from ._rpc import Late
     from .session import Session
 
-# How long the server waits for output before it answers that there is none: the most it takes.
+# Time that the server waits for output before it answers without any. This is the server's maximum.
 WAIT_MS = 30_000
 
 
 class Process:
-    """A process that `session.start_process` started. Whoever does not read it makes it wait."""
+    """A process started by `session.start_process`. It blocks if its output is not read."""
 
     def __init__(self, session: Session, process_id: int) -> None:
         self.session = session
         self.process_id = process_id
         self.exit_code: int | None = None
-        # How much of its output was read, in bytes.
+        # Offset of the next output to read, in bytes.
         self.position = 0
-        # The last that was read: that it is over.
+        # The last read, which reported the end of the process.
         self._over: Output | None = None
 
     async def read(self, *, wait_ms: int = WAIT_MS, max_bytes: int | None = None) -> Output:
-        """Reads what comes next; nothing lost, nothing twice, also if it is cancelled or the connection is made anew."""
+        """Reads the next output. Cancellation and reconnects neither lose nor repeat output."""
         if self._over is not None:
             return self._over
         params = {"from": self.position, "wait_ms": wait_ms, "max_bytes": max_bytes}
         try:
             output = Output.of(await self._request("process/read", params, again=True, late=self._note_end))
         except NoSuchProcess:
-            # The server forgets one whose end it has told; a read that was cancelled may have heard it.
+            # The server forgets a process after it reports the end. A cancelled read may have received that report.
             if self._over is None:
                 raise
             return self._over
@@ -45,19 +45,19 @@ class Process:
         return output
 
     async def __aiter__(self) -> AsyncIterator[Piece]:
-        """Tells all that it writes, until it is over."""
+        """Yields all output until the process ends."""
         while self._over is None:
             for piece in (await self.read()).pieces:
                 yield piece
 
     async def wait(self) -> int | None:
-        """Waits until it is over, passing over what it writes; nothing if it was lost."""
+        """Waits until the process ends, discarding its output. Returns the exit code, or None if the process was lost."""
         async for _ in self:
             pass
         return self.exit_code
 
     async def communicate(self, text: str | None = None) -> tuple[bytes, bytes]:
-        """Types a text, closes the input, and gives all that it wrote: to `stdout` or its terminal, and to `stderr`."""
+        """Writes a text, closes the input, and returns all output: that of `stdout` or the terminal, and that of `stderr`."""
         if text is not None:
             await self.write(text, close=True)
         written: dict[bool, list[bytes]] = {True: [], False: []}
@@ -66,19 +66,19 @@ class Process:
         return b"".join(written[False]), b"".join(written[True])
 
     async def write(self, text: str, *, close: bool = False) -> None:
-        """Types into it; `close` ends its input."""
+        """Writes to the input of the process; `close` closes the input afterwards."""
         await self._request("process/write", {"text": text, "close": close})
 
     async def resize(self, rows: int, cols: int) -> None:
-        """Changes the size of its terminal."""
+        """Changes the size of the terminal."""
         await self._request("process/resize", {"size": {"rows": rows, "cols": cols}}, again=True)
 
     async def signal(self, name: str) -> None:
-        """Sends it and its group a signal: `INT`, `TERM`, `HUP`, `QUIT`, `USR1`, `USR2`, `STOP` or `CONT`."""
+        """Sends a signal to the process and its group: `INT`, `TERM`, `HUP`, `QUIT`, `USR1`, `USR2`, `STOP` or `CONT`."""
         await self._request("process/signal", {"signal": name})
 
     async def kill(self) -> None:
-        """Ends it and all that came of it."""
+        """Kills the process and its descendants."""
         await self._request("process/kill", {}, again=True)
 
     def _note(self, output: Output) -> None:
@@ -86,7 +86,7 @@ class Process:
             self._over, self.exit_code = output, output.exit_code
 
     def _note_end(self, answer: Json) -> None:
-        """Hears the answer to a read that was cancelled. Pieces in it come again with the next read; an end does not."""
+        """Handles the response to a cancelled read. The next read repeats its output, but not its report of the end."""
         self._note(Output.of(answer))
 
     async def _request(self, method: str, params: Json, *, again: bool = False, late: Late | None = None) -> Any:

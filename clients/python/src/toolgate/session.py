@@ -1,4 +1,4 @@
-"""One session: prompts, calls, tools, events, files and processes."""
+"""Session of a client: prompts, calls, tools, events, files and processes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Path = str | os.PathLike[str]
 
 
 class Session:
-    """A session that this client follows; `client.start_session` and `client.attach` make them."""
+    """A session that this client follows. `client.start_session` and `client.attach` create it."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class Session:
         self.on_question = on_question
         self._tools = {each.name: each for each in tools}
         self._follower = Follower(session_id, self._tools, start, cursor, keep_events)
-        # What the server said of it last; unknown until the first answer.
+        # Latest details from the server; None until the first response.
         self.started: Started | None = None
-        # It was closed or detached from, and is not to be followed again.
+        # Closed or detached: the session is not reattached after a reconnect.
         self._is_leaving = False
 
     def __repr__(self) -> str:
@@ -67,26 +67,26 @@ class Session:
 
     @property
     def cursor(self) -> int:
-        """The number of the last event that came: keep it to `client.attach` from another program, or later."""
+        """Number of the last event received. Keep it to call `client.attach` later or from another program."""
         return self._follower.log.cursor
 
     def events(self, after: int | None = None) -> AsyncIterator[Event]:
-        """Tells every event after a cursor, each once and in order, also over lost connections; by default all.
+        """Yields every event after a cursor, each once and in order, also across reconnects; by default all.
 
-        It ends when the session is closed or detached from here, or the client is closed.
+        The iteration ends when this client closes the session, detaches from it, or is closed itself.
         """
         return self._follower.log.follow(after)
 
     def deltas(self) -> AsyncIterator[Delta]:
-        """Tells what is on its way: text as it streams, output as it is written. Some may be left out."""
+        """Yields text and output in progress. A slow reader misses some of it."""
         return self._follower.deltas()
 
     async def prompt(self, text: str, images: Sequence[Image] = ()) -> Prompted:
-        """Has the model work, and waits until the turn is over; while one runs, adds to what was asked ("steered").
+        """Sends a prompt to the model and waits until the turn ends. During a turn, adds to its prompt ("steered").
 
-        If the connection is lost and made anew, the end of the turn is read from the events; if the prompt had not come to the
-        server, it is sent again. If the server died while the turn ran, `TurnLost` is raised. Who is cancelled while waiting
-        leaves the turn running; `interrupt` stops it.
+        After a reconnect, the result of the turn is read from the events. A prompt that did not reach the server is sent
+        again. If the server died during the turn, `TurnLost` is raised. Cancelling this call leaves the turn running;
+        `interrupt` stops it.
         """
         pictures = [piece for each in images for piece in content(each)]
         params = {"text": text, **({"images": pictures} if pictures else {})}
@@ -104,19 +104,19 @@ class Session:
     async def call(
         self, tool: str, arguments: Json | None = None, *, input: str | None = None, key: str | None = None
     ) -> ToolAnswer:
-        """Calls a tool with no model. It is run once for a `key`, however often it is sent; by default each call has its own."""
+        """Calls a tool without a model. A call runs only once per `key`; by default each call has a new key."""
         params = {"tool": tool, "arguments": arguments or {}, "input": input, "key": key or uuid.uuid4().hex}
         return parse(ToolAnswer, await self.request("tool/call", params, again=True))
 
     async def list_tools(self) -> list[Described]:
-        """Says which tools there are."""
+        """Lists the tools of the session."""
         listed = await self.request("tool/list", {}, again=True)
         return [parse(Described, each) for each in listed["tools"]]
 
     async def register(self, *tools: Tool) -> list[str]:
-        """Gives tools to the session; one of the same name is replaced. Says which there are of clients."""
+        """Adds tools to the session, replacing those of the same name. Returns the names of all tools of clients."""
         before, given = dict(self._tools), checked(tools)
-        # Known first: a call may come before the answer does.
+        # Added before the request: a call may arrive before the response.
         self._tools.update({each.name: each for each in given})
         try:
             params = {"tools": [each._describe() for each in given]}
@@ -127,7 +127,7 @@ class Session:
             raise
 
     async def unregister(self, *names: str) -> list[str]:
-        """Takes tools back. Says which are left of clients."""
+        """Removes tools from the session. Returns the names of the remaining tools of clients."""
         left = await self.request("tool/unregister", {"names": list(names)}, again=True)
         for name in names:
             self._tools.pop(name, None)
@@ -142,10 +142,10 @@ class Session:
         tty: tuple[int, int] | None = None,
         stdin: bool = False,
     ) -> Process:
-        """Starts a script, or a program with its arguments; `tty` gives it a terminal of so many rows and columns."""
+        """Starts a script, or a program with its arguments. `tty` gives it a terminal with these rows and columns."""
 
         def unwanted(started: Json) -> None:
-            # Who wanted it was cancelled: nobody would read it.
+            # The caller was cancelled, so the process would have no reader.
             self._desk.link.undo("process/kill", {"session_id": self.id, "process_id": started["process_id"]})
 
         params = {
@@ -158,15 +158,15 @@ class Session:
         return Process(self, (await self._request("process/start", params, late=unwanted))["process_id"])
 
     async def read_file(self, path: Path, *, offset: int = 0, length: int | None = None) -> FilePart:
-        """Reads a file, or a part of it; `next` says where to go on if there is more."""
+        """Reads a file or a part of it. `next` of the result is the offset of the next part, if any."""
         params = {"path": os.fspath(path), "offset": offset, "length": length}
         return FilePart.of(await self.request("fs/read", params, again=True))
 
     async def write_file(self, path: Path, data: str | bytes, *, new: bool = False) -> Written:
-        """Writes a whole file, at once or not at all; `new` refuses to replace one."""
+        """Writes a whole file atomically. With `new`, an existing file is an error."""
         what = {"text": data} if isinstance(data, str) else {"base64": base64.b64encode(data).decode()}
         params = {"path": os.fspath(path), "new": new, **what}
-        # One that must be new is not written twice: the second time it would be there.
+        # Not sent again with `new`: the second request would find the file of the first.
         return parse(Written, await self.request("fs/write", params, again=not new))
 
     async def list_dir(self, path: Path = "", *, depth: int | None = None, limit: int | None = None) -> Listing:
@@ -189,30 +189,30 @@ class Session:
         return parse(Found, await self.request("fs/search", params, again=True))
 
     async def apply_patch(self, patch: str, *, key: str | None = None) -> Patched:
-        """Applies a patch in any format that models write, all of it or nothing, and once for a `key`."""
+        """Applies a patch in any supported format, all or nothing, and only once per `key`."""
         params = {"patch": patch, "key": key or uuid.uuid4().hex}
         return parse(Patched, await self.request("patch/apply", params, again=True))
 
     async def explain(self, command: str | None = None, *, tool: str | None = None, arguments: Json | None = None) -> Json:
-        """Says what would be decided about a command or a call, and why; nothing is done."""
+        """Returns the verdict on a command or a call, with its reasons, without running it."""
         params = {"command": command, "tool": tool, "arguments": arguments or {}}
         explained: Json = await self.request("policy/explain", params, again=True)
         return dict(explained["explanation"])
 
     async def interrupt(self) -> None:
-        """Stops the turn that runs."""
+        """Stops the running turn."""
         await self.request("session/interrupt", {})
 
     async def close(self) -> None:
-        """Ends the session and what runs in it; its journal stays."""
+        """Ends the session and everything that runs in it. The journal stays."""
         await self._desk.leave(self, "session/close")
 
     async def detach(self) -> None:
-        """Follows it no longer; it lives on."""
+        """Stops following the session and leaves it running."""
         await self._desk.leave(self, "session/detach")
 
     async def request(self, method: str, params: Json, *, again: bool = False) -> Any:
-        """Asks the server something about this session: for what has no method here. What is None is left out."""
+        """Sends any request about this session. Parameters that are None are omitted."""
         return await self._request(method, params, again=again)
 
     async def _request(self, method: str, params: Json, *, again: bool = False, late: Late | None = None) -> Any:
@@ -220,10 +220,10 @@ class Session:
         return await self._desk.link.request(method, {"session_id": self.id, **said}, again=again, late=late)
 
     async def _invoke(self, params: Json) -> Json:
-        """Answers a `tool/invoke`."""
+        """Answers a `tool/invoke` request."""
         invocation = parse(Invocation, params)
         tool = self._tools.get(invocation.tool)
         if tool is None:
-            said = f"the client has no tool `{invocation.tool}` any more"
+            said = f"the client no longer has a tool `{invocation.tool}`"
             return {"content_items": content(said), "success": False}
         return await tool._invoke(invocation)

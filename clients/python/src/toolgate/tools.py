@@ -1,4 +1,4 @@
-"""Tools of your own: a function, what the model is told of it, and what becomes of what it returns."""
+"""Tools of a Python program: functions, their descriptions for the model, and conversion of their results."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from .types import Json
 
 log = logging.getLogger("toolgate")
 
-# The kinds of content items, and what each must have.
+# Types of content items, and the members that each requires.
 CONTENT_TYPES: dict[Any, set[str]] = {
     "text": {"text"},
     "input_text": {"text"},
     "image": {"mime_type", "data"},
     "input_image": {"image_url"},
 }
-# What JSON does not have, but words for.
+# Types that become text in JSON.
 WORDS = (PurePath, date, time, Decimal, UUID)
 
 
 @dataclass(frozen=True)
 class Invocation:
-    """A call of a tool of yours. A function that has a parameter of this type is given it; the model does not see it."""
+    """Call of a Python tool. A function gets it through a parameter of this type, which the model does not see."""
 
     session_id: str
     call_id: str
@@ -46,7 +46,7 @@ class Invocation:
 
 @dataclass(frozen=True)
 class Image:
-    """A picture that a tool gives back, alone or in a list."""
+    """Image that a tool returns, alone or in a list."""
 
     data: bytes
     mime_type: str = "image/png"
@@ -54,7 +54,7 @@ class Image:
 
 @dataclass(frozen=True)
 class Tool:
-    """A function that a model, or `session.call`, calls by its name."""
+    """Function that a model or `session.call` calls by name."""
 
     function: Callable[..., Any]
     name: str
@@ -69,7 +69,7 @@ class Tool:
         return self.function(*args, **kwargs)
 
     def _describe(self) -> Json:
-        """Says what the server is told of it."""
+        """Returns the description that the server gets."""
         told = {
             "name": self.name,
             "description": self.description,
@@ -79,15 +79,15 @@ class Tool:
         return told if self.timeout is None else {**told, "timeout_ms": round(self.timeout * 1000)}
 
     async def _invoke(self, invocation: Invocation) -> Json:
-        """Answers a call. What the function raises is logged, told to the model, and is no success."""
+        """Answers a call. An exception of the function is logged, and its text becomes an unsuccessful result."""
         try:
             arguments = {name: value_of(self.hints.get(name, Any), value) for name, value in invocation.arguments.items()}
             arguments |= {name: invocation for name, hint in self.hints.items() if hint is Invocation}
             result = await called(self.function, **arguments)
             return {"content_items": self._content(result), "success": True}
         except Exception as error:
-            log.exception("the tool `%s` stumbled; the model is told", self.name)
-            # The words alone may say little: those of a KeyError are the key.
+            log.exception("the tool `%s` raised an exception; the model gets its message", self.name)
+            # With the class name: the message of a KeyError is only the key.
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             return {"content_items": content(said), "success": False}
 
@@ -96,8 +96,8 @@ class Tool:
             return content(result)
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f"the tool `{self.name}` returned what the model cannot be told: {error}; "
-                "return text, an `Image`, a list of them, or what JSON has"
+                f"the result of the tool `{self.name}` cannot be converted: {error}; "
+                "return text, an `Image`, a list of them, or a JSON value"
             ) from error
 
 
@@ -121,10 +121,10 @@ def tool(
     read_only: bool = False,
     timeout: float | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Makes a tool of a function: its name, its docstring and the types of its parameters are what the model sees.
+    """Makes a tool of a function. The model sees the function's name, docstring and parameter types.
 
-    `async def` runs on the loop, a plain function in a thread. `read_only` says that it changes nothing, so that it
-    may run beside others; `timeout` is how many seconds it may take (60).
+    `async def` runs on the event loop, a plain function in a thread. `read_only` declares that the tool changes nothing,
+    so it may run in parallel with others. `timeout` is its time limit in seconds (60).
     """
 
     def made(function: Callable[..., Any]) -> Tool:
@@ -143,14 +143,14 @@ def tool(
 
 
 def checked(tools: Iterable[Tool]) -> list[Tool]:
-    """The same as a list; what is no tool is named."""
+    """Returns the tools as a list. Raises `TypeError` for an item that is not a tool."""
     given = list(tools)
     for each in given:
         if isinstance(each, Tool):
             continue
         if name := getattr(each, "__name__", None):
-            raise TypeError(f"`{name}` is no tool: put `@tool` above `def {name}`, or give `tool({name})`")
-        raise TypeError(f"{each!r} is no tool; a function with `@tool` above it is one")
+            raise TypeError(f"`{name}` is not a tool: put `@tool` above `def {name}`, or pass `tool({name})`")
+        raise TypeError(f"{each!r} is not a tool; decorate a function with `@tool`")
     return given
 
 
@@ -158,7 +158,7 @@ def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> Json:
     parameters = inspect.signature(function).parameters
     for each in parameters.values():
         if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY):
-            raise TypeError(f"`{each}` of {function.__name__} has no name in JSON; give each parameter one")
+            raise TypeError(f"the parameter `{each}` of {function.__name__} cannot be passed by name; give each parameter a name")
     taken = {name: each for name, each in parameters.items() if hints.get(name) is not Invocation}
     required = [name for name, each in taken.items() if each.default is each.empty]
     defaults = {name: each.default for name, each in taken.items() if each.default is not each.empty}
@@ -166,7 +166,7 @@ def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> Json:
 
 
 async def called(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Calls a function of the user's: on the loop if it is async, in a thread if it is not, so that it may block."""
+    """Calls a user's function: on the event loop if it is async, otherwise in a thread, so that it may block."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         return await function(*args, **kwargs)
     result = await asyncio.to_thread(_blocking, function, *args, **kwargs)
@@ -177,14 +177,14 @@ def _blocking(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any
     try:
         return function(*args, **kwargs)
     except StopIteration as error:
-        # Before Python 3.13 nobody would ever hear of one that comes out of a thread.
+        # Before Python 3.13, a StopIteration from a thread is lost.
         raise RuntimeError("StopIteration") from error
 
 
 def content(result: Any) -> list[Json]:
-    """Makes what a model is told of what a function returned: text and pictures as they are, all else as JSON.
+    """Converts the result of a function to content items: text and images unchanged, everything else as JSON.
 
-    What JSON does not have is a `TypeError`: the model could do nothing with `<object object at 0x7f…>`.
+    Raises `TypeError` for values without a JSON form: `<object object at 0x7f…>` is useless to a model.
     """
     if isinstance(result, Sequence) and not isinstance(result, (str, bytes)) and any(_is_piece(each) for each in result):
         return [piece for each in result for piece in content(each)]
@@ -216,4 +216,4 @@ def _plain(value: Any) -> Any:
         return list(value)
     if isinstance(value, WORDS):
         return str(value)
-    raise TypeError(f"JSON has nothing for the type `{type(value).__name__}`")
+    raise TypeError(f"the type `{type(value).__name__}` has no JSON form")

@@ -1,4 +1,4 @@
-"""What the server answers, as dataclasses. Members that a newer server adds are passed over."""
+"""Results of the server as dataclasses. Unknown members of a newer server are ignored."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 Json = dict[str, Any]
 T = TypeVar("T")
 
-# What commands of a session may do (docs/sandbox.md).
+# Sandbox modes (docs/sandbox.md).
 Sandbox = Literal["read-only", "workspace-write", "external", "danger-full-access"]
-# When somebody is asked (docs/approval.md).
+# Approval policies (docs/approval.md).
 ApprovalPolicy = Literal["untrusted", "on-failure", "on-request", "never", "auto", "disabled"]
-# How a model is spoken to: OpenAI Responses, OpenAI Chat Completions, Anthropic Messages.
+# Model APIs: OpenAI Responses, OpenAI Chat Completions, Anthropic Messages.
 Wire = Literal["responses", "chat", "anthropic"]
 
 
 def parse(cls: type[T], value: Json) -> T:
-    """Makes a dataclass of a JSON object."""
-    known: Any = cls  # mypy takes no `type[T]` for hashable
+    """Converts a JSON object to a dataclass."""
+    known: Any = cls  # mypy does not accept `type[T]` as hashable
     hints = _hints(known)
-    # A member that is a word of Python's, such as `from`, is a field with `_` after it.
+    # A member named like a Python keyword, such as `from`, is a field with a trailing `_`.
     members = ((name, hint, name.rstrip("_")) for name, hint in hints.items())
     return cls(**{name: _member(hint, value[key]) for name, hint, key in members if key in value})
 
@@ -49,7 +49,7 @@ def _member(hint: Any, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much there may be of everything."""
+    """Limits of the server."""
 
     message_bytes: int
     requests: int
@@ -60,7 +60,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Server:
-    """Who answers."""
+    """Name and version of the server."""
 
     name: str
     version: str | None = None
@@ -68,7 +68,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Initialized:
-    """Who answers, and within which bounds."""
+    """Result of `initialize`: the server, its protocol version and its limits."""
 
     protocol: int
     server: Server
@@ -77,7 +77,7 @@ class Initialized:
 
 @dataclass(frozen=True)
 class Started:
-    """A session as the server has it."""
+    """Details of a session from the server."""
 
     session_id: str
     journal: str
@@ -90,7 +90,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Attached(Started):
-    """A session that is followed again."""
+    """Details of a session after `session/attach`."""
 
     resumed: bool = False
     busy: bool = False
@@ -99,7 +99,7 @@ class Attached(Started):
 
 @dataclass(frozen=True)
 class ListedSession:
-    """What is known of a session."""
+    """Entry of a list of sessions."""
 
     session_id: str
     live: bool
@@ -117,7 +117,7 @@ Ended = Literal["done", "cut_short", "interrupted", "max_turns", "failed", "stee
 
 @dataclass(frozen=True)
 class Prompted:
-    """A turn that is over: `ended` says how, `text` is what the model said last."""
+    """Result of a turn: `ended` says how it ended, `text` is the model's last message."""
 
     turn_id: str
     ended: Ended
@@ -127,7 +127,7 @@ class Prompted:
 
 @dataclass(frozen=True)
 class Event:
-    """A line of the session's journal: `kind` says what happened, the members depend on it (docs/journal.md)."""
+    """Line of the session's journal. The members depend on `kind` (docs/journal.md)."""
 
     session_id: str
     cursor: int
@@ -138,12 +138,12 @@ class Event:
         return self.members[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Gives a member that may be missing."""
+        """Returns a member, or the default if it is missing."""
         return self.members.get(name, default)
 
     @property
     def text(self) -> str:
-        """The words in it: of a prompt, an answer, a notice, or all that the model said in one response."""
+        """Text of a prompt, an answer or a notice, or all text of one response of the model."""
         if self.kind != "said":
             return str(self.members.get("text", ""))
         pieces = [piece for item in self.members.get("items", []) for piece in item.get("pieces", [])]
@@ -152,7 +152,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Delta:
-    """Something that is on its way; the event comes when it is whole."""
+    """Piece of text or output in progress. The complete event follows."""
 
     session_id: str
     kind: str
@@ -160,13 +160,13 @@ class Delta:
 
     @property
     def text(self) -> str:
-        """The next piece of text, thought or output."""
+        """Next piece of text, reasoning or output."""
         return str(self.members.get("text", ""))
 
 
 @dataclass(frozen=True)
 class Described:
-    """What is told of a tool; one without an `input_schema` takes a text, its `input`."""
+    """Description of a tool. A tool without an `input_schema` takes a text, its `input`."""
 
     name: str
     description: str
@@ -175,7 +175,7 @@ class Described:
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """What came of a call."""
+    """Result of a tool call."""
 
     call_id: str
     success: bool
@@ -188,13 +188,13 @@ class ToolAnswer:
 
     @property
     def text(self) -> str:
-        """The words of the answer, as a model reads them."""
+        """Text of the answer, as a model reads it."""
         return "\n".join(item["text"] for item in self.content_items if isinstance(item.get("text"), str))
 
 
 @dataclass(frozen=True)
 class FilePart:
-    """What was read of a file; `next` is where the next read goes on, nothing at the end."""
+    """Part of a file. `next` is the offset of the next part, None at the end of the file."""
 
     data: bytes
     size: int
@@ -202,18 +202,18 @@ class FilePart:
 
     @property
     def text(self) -> str:
-        """The text; what is no UTF-8 is replaced."""
+        """Data as text; invalid UTF-8 is replaced."""
         return self.data.decode("utf-8", "replace")
 
     @staticmethod
     def of(value: Json) -> FilePart:
-        """Reads it from what the server says."""
+        """Converts the server's JSON."""
         return FilePart(_bytes(value), value["size"], value.get("next"))
 
 
 @dataclass(frozen=True)
 class Written:
-    """A file that was written."""
+    """Result of writing a file."""
 
     created: bool
     size: int
@@ -221,7 +221,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Entry:
-    """Something in a directory."""
+    """Entry of a directory."""
 
     path: str
     kind: Literal["file", "directory", "link", "other"]
@@ -230,7 +230,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Listing:
-    """What is in a directory; not all of it unless `complete`."""
+    """Contents of a directory; truncated unless `complete`."""
 
     entries: list[Entry]
     complete: bool
@@ -238,7 +238,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Hit:
-    """A line that was found."""
+    """Line that matches a search."""
 
     path: str
     line: int
@@ -247,7 +247,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found; not all of it unless `complete`."""
+    """Matches of a search; truncated unless `complete`."""
 
     hits: list[Hit]
     complete: bool
@@ -255,7 +255,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Change:
-    """A file that a patch changed: `A`dded, `M`odified, `D`eleted or `R`enamed `from_` another place."""
+    """File that a patch changed: `A`dded, `M`odified, `D`eleted or `R`enamed from the path `from_`."""
 
     kind: str
     path: str
@@ -264,7 +264,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Patched:
-    """A patch that was applied; `repeated` says that this is the answer of an earlier one with the same key."""
+    """Result of an applied patch. `repeated` is true if an earlier request with the same key produced it."""
 
     changes: list[Change]
     text: str
@@ -273,20 +273,20 @@ class Patched:
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of what a process wrote to `stdout`, `stderr` or its `terminal`."""
+    """Piece of process output from `stdout`, `stderr` or the `terminal`."""
 
     stream: str
     data: bytes
 
     @property
     def text(self) -> str:
-        """The text; what is no UTF-8 is replaced."""
+        """Data as text; invalid UTF-8 is replaced."""
         return self.data.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True)
 class Output:
-    """What was read of a process, and how far it is."""
+    """Output of a process, and its state."""
 
     pieces: list[Piece]
     next: int
@@ -295,12 +295,12 @@ class Output:
 
     @staticmethod
     def of(value: Json) -> Output:
-        """Reads it from what the server says."""
+        """Converts the server's JSON."""
         pieces = [Piece(each["stream"], _bytes(each)) for each in value["pieces"]]
         return Output(pieces, value["next"], value["state"], value.get("exit_code"))
 
 
 def _bytes(value: Json) -> bytes:
-    """What is text if all of it is UTF-8, and base64 if not."""
+    """Decodes data that the server sends as text if it is UTF-8, otherwise as base64."""
     encoded = value.get("base64")
     return base64.b64decode(encoded) if encoded is not None else (value.get("text") or "").encode()

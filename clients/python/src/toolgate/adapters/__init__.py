@@ -1,1 +1,1 @@
-"""The tools of a session for other frameworks, each behind an extra of its own."""
+"""Adapters that offer a session's tools to other frameworks. Each needs its own extra."""

@@ -1,4 +1,4 @@
-"""What every framework is offered of a session's tools: a name, a schema, and a way to call."""
+"""Parts shared by all adapters: list a session's tools, get their schemas, call them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 from ..session import Session
 from ..types import Described, Json, ToolAnswer
 
-# The schema of a tool that takes a text, such as `apply_patch`, for frameworks that know only objects.
+# Schema of a tool with text input, such as `apply_patch`, for frameworks that accept only objects.
 TEXT: Json = {
     "type": "object",
     "properties": {"input": {"type": "string", "description": "The text of it."}},
@@ -17,7 +17,7 @@ TEXT: Json = {
 
 
 async def offered(session: Session, only: Collection[str] | None) -> list[Described]:
-    """The tools that are offered: all of them, or those that are named."""
+    """Returns the tools of a session: all of them, or only those in `only`."""
     tools = await session.list_tools()
     if only is None:
         return tools
@@ -27,19 +27,19 @@ async def offered(session: Session, only: Collection[str] | None) -> list[Descri
 
 
 def schema(tool: Described) -> Json:
-    """The schema of its arguments."""
+    """Returns the schema of a tool's arguments."""
     return TEXT if tool.input_schema is None else tool.input_schema
 
 
 async def call(session: Session, tool: Described, arguments: Json) -> ToolAnswer:
-    """Calls it. What failed or was refused is an answer too, which the model reads."""
+    """Calls a tool. A failed or refused call returns an answer too, which the model reads."""
     if tool.input_schema is None:
         return await session.call(tool.name, input=str(arguments.get("input", "")))
     return await session.call(tool.name, arguments)
 
 
 def image_url(item: Json) -> str | None:
-    """The URL of a picture with its bytes in it; nothing for text."""
+    """Returns the URL of an image item, as a data URL if it contains the bytes, or None for text."""
     if item.get("type") == "image":
         return f"data:{item['mime_type']};base64,{item['data']}"
     return item.get("image_url")

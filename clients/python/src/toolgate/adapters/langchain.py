@@ -1,4 +1,4 @@
-"""The tools of a session for LangChain: `model.bind_tools(await structured_tools(session))`."""
+"""Adapter for LangChain: `model.bind_tools(await structured_tools(session))`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._offer import call, image_url, offered, schema
 
 
 async def structured_tools(session: Session, only: Collection[str] | None = None) -> list[StructuredTool]:
-    """Gives the tools of a session, or those that are named, as structured tools. They are async only: use `ainvoke`."""
+    """Returns a session's tools, or only those in `only`, as structured tools. They are async only: use `ainvoke`."""
     return [_structured_tool(session, each) for each in await offered(session, only)]
 
 
@@ -22,8 +22,8 @@ def _structured_tool(session: Session, tool: Described) -> StructuredTool:
         return _output(await call(session, tool, arguments))
 
     def blocked(**_: Any) -> NoReturn:
-        # The session lives on an event loop, which a plain call would have to stop.
-        raise NotImplementedError(f"`{tool.name}` of Toolgate is async only: `await tool.ainvoke(…)` instead of `tool.invoke(…)`")
+        # The session runs on an event loop, which a synchronous call would block.
+        raise NotImplementedError(f"Toolgate's `{tool.name}` is async only: use `await tool.ainvoke(…)`, not `tool.invoke(…)`")
 
     return StructuredTool(name=tool.name, description=tool.description, args_schema=schema(tool), func=blocked, coroutine=run)
 

@@ -1,4 +1,4 @@
-"""The tools of a session for the OpenAI Agents SDK: `Agent(tools=await function_tools(session))`."""
+"""Adapter for the OpenAI Agents SDK: `Agent(tools=await function_tools(session))`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._offer import call, image_url, offered, schema
 
 
 async def function_tools(session: Session, only: Collection[str] | None = None) -> list[Tool]:
-    """Gives the tools of a session, or those that are named, as function tools: a list that `Agent(tools=…)` takes."""
+    """Returns a session's tools, or only those in `only`, as function tools for `Agent(tools=…)`."""
     return [_function_tool(session, each) for each in await offered(session, only)]
 
 
@@ -25,7 +25,7 @@ def _function_tool(session: Session, tool: Described) -> FunctionTool:
         try:
             given = json.loads(arguments or "{}")
         except ValueError as error:
-            return f"the arguments are no JSON: {error}"
+            return f"the arguments are not JSON: {error}"
         return _output(await call(session, tool, given))
 
     return FunctionTool(
@@ -33,7 +33,7 @@ def _function_tool(session: Session, tool: Described) -> FunctionTool:
         description=tool.description,
         params_json_schema=schema(tool),
         on_invoke_tool=invoke,
-        # The server checks arguments itself, and its schemas have members that may be left out, which strict ones may not.
+        # The server validates arguments itself. Its schemas have optional members, which strict mode forbids.
         strict_json_schema=False,
     )
 
