@@ -2,15 +2,15 @@
 default:
     @just --list
 
-# Everything CI checks: formatting, lints, all tests, doc tests, examples.
+# Run all checks of CI: formatting, lints, all tests, doc tests, examples.
 check:
     scripts/check
 
-# The tests whose names hold NAME.
+# Run the tests whose names contain NAME.
 test NAME="":
     cargo test --workspace -- {{NAME}}
 
-# Accept new wordings: inline snapshots (needs cargo-insta), docs/tools.md, the wire's sentences and specs.
+# Accept changed texts: inline snapshots (needs cargo-insta), docs/tools.md, the wire's sentences and specs.
 bless:
     TOOLGATE_BLESS=1 cargo insta test --workspace --accept
 
@@ -18,20 +18,20 @@ bless:
 story NAME:
     cargo run --quiet --package toolgate-cli -- pipe --wire {{parent_directory(NAME)}} --cwd crates/cli/tests/workspace < crates/cli/tests/stories/{{NAME}}.jsonl
 
-# Measure against the peers, and print the table of docs/benchmarks.md.
+# Measure Toolgate and its peers, and print the table of docs/benchmarks.md.
 bench:
     scripts/bench
 
-# Let a real, small model work here, and check that its calls are handled; the first time it builds a server, for about six minutes.
+# Run a small real model and check that its calls are handled. The first run builds a server in about six minutes.
 real-model:
     scripts/real-model
 
-# Licences, bans and sources of every dependency, offline.
+# Check licences, bans and sources of every dependency, offline.
 deny:
     cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
     cargo deny --offline check licenses bans sources
 
-# The tail of the tree: the longest files and functions, the most-touched files.
+# List the longest files and the most-touched files.
 tail:
     @git ls-files 'crates/*/src/*.rs' | xargs wc -l | sort -rn | sed -n '2,11p'
     @git log --format= --name-only -- '*.rs' | sort | uniq -c | sort -rn | head
