@@ -363,7 +363,7 @@ fn the_examples_of_the_page_do_what_it_says() {
         person.transcript(&["call", "shell", "--json", &arguments])
     };
     let denied = shell("git push origin main");
-    assert!(denied.contains("the hook `no-push` forbids it: nobody pushes main"), "{denied}");
+    assert!(denied.contains("the hook `no-push` forbids it: do not push to main"), "{denied}");
     git(&["checkout", "-q", "-b", "mine"]);
     let pushed = shell("git push 2>&1; echo tried");
     assert!(pushed.contains("tried") && !pushed.contains("no-push"), "{pushed}");
