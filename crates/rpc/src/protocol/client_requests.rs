@@ -6,77 +6,78 @@ use serde_json::{Map, Value};
 
 use super::tool::ContentItem;
 
-/// Something has to be approved. Every client that follows the session and answers such requests is asked; the first answer counts, and the others
-/// are told with `$/cancel`.
+/// Requests an approval. Every client that follows the session and has the `approvals` capability is asked. The first
+/// answer counts, and the other requests are cancelled with `$/cancel`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalRequestParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// Which agent asks, from the session's own down; empty for the session's own.
+    /// The path of the subagent that asks; empty for the session's own agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
-    /// What would be done and why it is asked, as `toolgate.question` of docs/pipe.md: `call_id`, `tool`, `why`, `command`, `diff`, `choices` and more.
+    /// The intended action and the reasons for the question, as `toolgate.question` in docs/pipe.md: `call_id`, `tool`,
+    /// `why`, `command`, `diff`, `choices` and more.
     pub question: Map<String, Value>,
 }
 
-/// What somebody says to it.
+/// The decision on an approval request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalRequestResult {
     /// One of the question's `choices`: `approved`, `approved_for_session`, `approved_with_rule`, `denied` or `abort`.
     pub decision: String,
-    /// For the model, with a no.
+    /// A note for the model, with a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// The model wants to know something.
+/// A question of the model to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UserAskParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
     /// The question.
     pub question: String,
-    /// Answers to choose from; any other is possible too.
+    /// Suggested answers; other answers are possible too.
     pub options: Vec<UserAskOption>,
 }
 
-/// An answer to choose.
+/// A suggested answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UserAskOption {
     /// The answer.
     pub label: String,
-    /// What it would mean.
+    /// The consequence of choosing it.
     pub description: String,
 }
 
-/// What the user says.
+/// The user's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UserAskResult {
-    /// The answer; nothing if they do not want to say.
+    /// The answer; absent if the user declines to answer.
     pub answer: Option<String>,
 }
 
-/// A tool of the client's is called.
+/// Calls a tool that the client registered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolInvokeParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// The call.
+    /// The call id.
     pub call_id: String,
-    /// The turn it is of; empty if a client made the call.
+    /// The turn of the call; empty if a client made the call.
     pub turn_id: String,
-    /// The tool.
+    /// The tool name.
     pub tool: String,
-    /// Arguments that fit its schema.
+    /// Arguments that match the tool's schema.
     pub arguments: Value,
 }
 
-/// What came of it.
+/// The result of a client tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(expecting = "an object with `content_items` and `success`")]
 pub struct ToolInvokeResult {
-    /// What the model is told.
+    /// The content for the model.
     pub content_items: Vec<ContentItem>,
-    /// Whether the tool did what it should.
+    /// True if the call succeeded.
     pub success: bool,
 }

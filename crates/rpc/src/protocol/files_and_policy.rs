@@ -4,105 +4,105 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Reads a file, as far as the session may.
+/// Reads a file, within the permissions of the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FsReadParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// The file, from where the session works.
+    /// The file path, relative to the session's working directory.
     pub path: String,
-    /// From this byte on.
+    /// The first byte to read.
     #[serde(default)]
     pub offset: u64,
-    /// How many bytes at the most (1048576, at most 8388608).
+    /// Maximum bytes to read (default 1048576, at most 8388608).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
 }
 
-/// What is in a file: as text if all that was read is UTF-8.
+/// File content: text if all bytes read are UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FsReadResult {
     /// The text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The bytes, in base64, if they are no text.
+    /// The bytes in base64, if they are not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
-    /// How long the file is.
+    /// The file size in bytes.
     pub size: u64,
-    /// Where the next read goes on; nothing at the end.
+    /// The offset of the next read; absent at the end of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
 
-/// Writes a whole file, at once or not at all, as far as the session may.
+/// Writes a whole file atomically, within the permissions of the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FsWriteParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// The file, from where the session works; directories that are missing are made.
+    /// The file path, relative to the session's working directory. Missing directories are created.
     pub path: String,
-    /// What is to be in it.
+    /// The content as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The same as bytes, in base64.
+    /// The content as bytes, in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
-    /// Refuses to replace a file.
+    /// Fails if the file exists.
     #[serde(default)]
     pub new: bool,
 }
 
-/// A file that was written.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FsWriteResult {
-    /// Whether there was none before.
+    /// True if the file did not exist before.
     pub created: bool,
-    /// How long it is.
+    /// The file size in bytes.
     pub size: u64,
 }
 
-/// Lists a directory, as far as the session may.
+/// Lists a directory, within the permissions of the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FsListParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// The directory; by default where the session works.
+    /// The directory; by default the session's working directory.
     #[serde(default)]
     pub path: String,
-    /// How deep (1).
+    /// Maximum depth (default 1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
-    /// How many at the most (1000, at most 10000).
+    /// Maximum number of entries (default 1000, at most 10000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
 
-/// What is in a directory.
+/// The entries of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FsListResult {
-    /// By path.
+    /// The entries, sorted by path.
     pub entries: Vec<FsEntry>,
-    /// Whether these are all.
+    /// True if the list is complete.
     pub complete: bool,
 }
 
-/// Something in a directory.
+/// A directory entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FsEntry {
-    /// From the directory that was listed.
+    /// The path, relative to the listed directory.
     pub path: String,
-    /// What it is.
+    /// The type of the entry.
     pub kind: FsEntryKind,
-    /// How long it is, if it is a file.
+    /// The size in bytes, for a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
 }
 
-/// What something in a directory is.
+/// The type of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FsEntryKind {
@@ -110,111 +110,111 @@ pub enum FsEntryKind {
     File,
     /// A directory.
     Directory,
-    /// A link.
+    /// A symlink.
     Link,
-    /// Something else.
+    /// Any other type.
     Other,
 }
 
-/// Searches files, as `grep_files` does.
+/// Searches files, like the tool `grep_files`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FsSearchParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
     /// A regular expression.
     pub pattern: String,
-    /// Below this; by default where the session works.
+    /// The file or directory to search; by default the session's working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Only in files whose names fit, e.g. `*.rs`.
+    /// Searches only files whose names match, e.g. `*.rs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub glob: Option<String>,
-    /// Whether `A` is `a`.
+    /// Ignores case.
     #[serde(default)]
     pub ignore_case: bool,
-    /// How many lines at the most (100, at most 2000).
+    /// Maximum number of lines (default 100, at most 2000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
 
-/// Where it was found.
+/// The matching lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FsSearchResult {
-    /// By file and line.
+    /// The matches, sorted by file and line.
     pub hits: Vec<FsSearchMatch>,
-    /// Whether these are all.
+    /// True if the list is complete.
     pub complete: bool,
 }
 
-/// A line.
+/// A matching line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FsSearchMatch {
-    /// The file.
+    /// The file path.
     pub path: String,
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: u64,
-    /// What it says.
+    /// The text of the line.
     pub text: String,
 }
 
-/// Applies a patch in any format that models write, all of it or nothing (docs/edits.md).
+/// Applies a patch in any supported format, completely or not at all (docs/edits.md).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatchApplyParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
     /// The patch.
     pub patch: String,
-    /// Makes it safe to send again, as the `key` of `tool/call`.
+    /// Idempotency key, like the `key` of `tool/call`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// A patch that was applied.
+/// The result of a patch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PatchApplyResult {
-    /// What changed.
+    /// The changed files.
     pub changes: Vec<PatchChange>,
-    /// The same, as a model reads it.
+    /// The changes as text for a model.
     pub text: String,
-    /// Whether this is the answer of an earlier call with the same key.
+    /// True if this is the answer to an earlier call with the same key.
     #[serde(default)]
     pub repeated: bool,
 }
 
-/// A file that changed.
+/// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PatchChange {
     /// `A`dded, `M`odified, `D`eleted or `R`enamed.
     pub kind: String,
-    /// The file.
+    /// The file path.
     pub path: String,
-    /// Where it was before.
+    /// The old path of a renamed file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
 }
 
-/// Asks what would be decided about a call, and why; nothing is done.
+/// Explains the policy decision on a call without running it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyExplainParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// The tool; by default the one that runs `command`.
+    /// The tool name; by default the tool that runs `command`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// Its arguments.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub arguments: Map<String, Value>,
-    /// A script, instead of a tool.
+    /// A shell script to explain instead of a tool call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
 
-/// What would be decided.
+/// The policy decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyExplainResult {
-    /// As `toolgate policy explain --output json` has it: `verdict`, `why`, `parts` and more.
+    /// The output of `toolgate policy explain --output json`: `verdict`, `why`, `parts` and more.
     pub explanation: Value,
 }

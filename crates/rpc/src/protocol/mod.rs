@@ -39,13 +39,13 @@ pub use tool::{
 /// The protocol version. A version may gain members and methods; existing ones keep their meaning.
 pub const PROTOCOL: u32 = 1;
 
-/// Nothing more to say.
+/// An empty result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EmptyResult {}
 
-/// A request that is taken back.
+/// Cancels a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CancelParams {
-    /// Its id, as whoever made it named it.
+    /// The id of the request, as its sender chose it.
     pub id: serde_json::Value,
 }

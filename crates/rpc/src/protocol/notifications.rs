@@ -4,67 +4,68 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Something happened in a session that is followed. Every event is told, in order, and once a connection.
+/// An event of a followed session. Each connection receives every event once, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionEventParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// Its number, from 1: `session/attach` goes on after it.
+    /// The event number, from 1. `session/attach` continues after it.
     pub cursor: u64,
-    /// The line of the journal (docs/journal.md): `kind` says what happened.
+    /// The journal line (docs/journal.md); `kind` is the event type.
     pub event: Map<String, Value>,
 }
 
-/// Something is happening that will be told as an event when it is over. Such news are left out for a client that reads too slowly.
+/// The progress of an action that becomes an event when it ends. A client that reads too slowly does not receive all
+/// deltas.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionDeltaParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// What.
+    /// The progress.
     #[serde(flatten)]
     pub happening: SessionProgress,
 }
 
-/// What is happening.
+/// The progress of an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SessionProgress {
-    /// The next piece of the model's text.
+    /// A delta of the model's text.
     Text {
-        /// It.
+        /// The text.
         text: String,
     },
-    /// The next piece of its thoughts.
+    /// A delta of the model's reasoning.
     Thought {
-        /// It.
+        /// The text.
         text: String,
     },
-    /// The next piece of what a call's command writes.
+    /// A delta of a command's output.
     Output {
-        /// The call.
+        /// The call id.
         call_id: String,
         /// `stdout` or `stderr`.
         stream: String,
-        /// It.
+        /// The text.
         text: String,
     },
     /// A call is about to run.
     Running {
-        /// The call.
+        /// The call id.
         call_id: String,
     },
-    /// A request goes to the model.
+    /// A request is sent to the model.
     Request {
-        /// Which one of the turn, from 1.
+        /// The number of the request in the turn, from 1.
         number: usize,
-        /// Its size.
+        /// The size of the request in bytes.
         bytes: usize,
     },
-    /// A request failed, and is sent again; the text of that response does not count.
+    /// A request failed and is retried; discard the text of that response.
     Retry {
-        /// Why.
+        /// The reason.
         why: String,
-        /// When.
+        /// The delay before the retry in milliseconds.
         pause_ms: u64,
     },
 }

@@ -7,88 +7,88 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with `rows` and `cols`")]
 pub struct ProcessTerminalSize {
-    /// Lines.
+    /// The number of rows.
     #[schemars(range(min = 1, max = 1000))]
     pub rows: u16,
-    /// Columns.
+    /// The number of columns.
     #[schemars(range(min = 1, max = 1000))]
     pub cols: u16,
 }
 
-/// Starts a process, judged and confined as a command of the model's.
+/// Starts a process, with the same policy and sandbox as a command of the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessStartParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// A script for the user's shell.
+    /// A script for the user's shell, e.g. `cargo test | tail`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// A program and its arguments, instead of a script.
+    /// A program and its arguments instead of a script, e.g. `["cargo", "test"]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argv: Option<Vec<String>>,
-    /// Where; by default where the session works.
+    /// The working directory; by default the session's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Gives it a terminal of this size.
+    /// Attaches a terminal of this size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tty: Option<ProcessTerminalSize>,
-    /// Without a terminal: keeps its input open for `process/write`.
+    /// Keeps standard input open for `process/write`, without a terminal.
     #[serde(default)]
     pub stdin: bool,
 }
 
-/// A process that was started.
+/// The result of starting a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessStartResult {
-    /// What it is called in the session.
+    /// The process id within the session.
     pub process_id: u32,
 }
 
-/// A process.
+/// Identifies a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessRef {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// The process.
+    /// The process id.
     pub process_id: u32,
 }
 
-/// Reads what a process has written. Nothing is lost: a process that writes more than is read waits.
+/// Reads the output of a process. No output is lost: a process that writes faster than the client reads is blocked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessReadParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// The process.
+    /// The process id.
     pub process_id: u32,
-    /// From this byte on, of all that it has written; what is before it is given up. 0 at first, then `next` of the read before.
+    /// The offset in the whole output: 0 at first, then `next` of the last read. Output before it is discarded.
     #[serde(default)]
     pub from: u64,
-    /// How long to wait for something to read (0, at most 30000).
+    /// Milliseconds to wait for output (default 0, at most 30000).
     #[serde(default)]
     pub wait_ms: u64,
-    /// How many bytes at the most (65536).
+    /// Maximum bytes to read (default 65536, at most 1048576).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<usize>,
 }
 
-/// What a process has written.
+/// The output of a process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessReadResult {
-    /// In the order in which it was read.
+    /// Output chunks in the order in which they were read.
     pub pieces: Vec<ProcessOutputChunk>,
-    /// Where the next read goes on.
+    /// The offset of the next read.
     pub next: u64,
-    /// How far it is.
+    /// The state of the process.
     pub state: ProcessState,
-    /// How it ended, as a shell has it: 128 and the number of the signal, if it was one.
+    /// The exit status as in a shell: 128 plus the signal number for a process that a signal killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
 }
 
-/// A piece of output: as text if all of it is UTF-8.
+/// A chunk of output: text if all of it is UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessOutputChunk {
     /// `stdout`, `stderr` or `terminal`.
@@ -96,58 +96,58 @@ pub struct ProcessOutputChunk {
     /// The text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The bytes, in base64, if they are no text.
+    /// The bytes in base64, if they are not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
 }
 
-/// How far a process is.
+/// The state of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessState {
-    /// It runs, or something that came of it.
+    /// The process, or a descendant of it, is running.
     Running,
-    /// It is over, and all that it wrote was read.
+    /// The process has exited, and all output was read.
     Exited,
-    /// It was killed together with what kept it.
+    /// The process was killed together with its supervisor.
     Lost,
 }
 
-/// Types into a process.
+/// Writes to the standard input of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessWriteParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// The process.
+    /// The process id.
     pub process_id: u32,
-    /// What to type.
+    /// The text to write.
     #[serde(default)]
     pub text: String,
-    /// Closes its input after that.
+    /// Closes standard input afterwards.
     #[serde(default)]
     pub close: bool,
 }
 
-/// Changes the size of a process's terminal.
+/// Resizes the terminal of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessResizeParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// The process.
+    /// The process id.
     pub process_id: u32,
-    /// How large it is now.
+    /// The new size.
     pub size: ProcessTerminalSize,
 }
 
-/// Sends a signal to a process and its group.
+/// Sends a signal to a process group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessSignalParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// The process.
+    /// The process id.
     pub process_id: u32,
     /// `INT`, `TERM`, `HUP`, `QUIT`, `USR1`, `USR2`, `STOP` or `CONT`.
     pub signal: String,

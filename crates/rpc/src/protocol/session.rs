@@ -8,66 +8,66 @@ use serde_json::Value;
 
 use super::tool::{ContentItem, DynamicTool};
 
-/// Says who is there. It comes first.
+/// Introduces the client. It must be the first request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InitializeParams {
-    /// The version of the protocol that the client speaks: 1.
+    /// The protocol version of the client: 1.
     pub protocol: u32,
-    /// Who the client is.
+    /// Name and version of the client.
     pub client: ProgramIdentity,
-    /// What it can be asked.
+    /// The requests that the client answers.
     #[serde(default)]
     pub capabilities: ClientCapabilities,
 }
 
-/// A program.
+/// Name and version of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(expecting = "an object with a `name`")]
 pub struct ProgramIdentity {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// Which version of it.
+    /// The version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
-/// What a client can be asked. Tools of its own need none of these: whoever registers one answers for it.
+/// The requests that a client answers. Client tools need no capability: their client always receives `tool/invoke`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ClientCapabilities {
-    /// It answers `approval/request`. Where no client does, what would be asked is refused.
+    /// The client answers `approval/request`. If no client does, calls that need an approval are refused.
     pub approvals: bool,
-    /// It answers `user/ask`.
+    /// The client answers `user/ask`.
     pub questions: bool,
 }
 
-/// Who answers, and within which bounds.
+/// The server's introduction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InitializeResult {
-    /// The version of the protocol.
+    /// The protocol version.
     pub protocol: u32,
-    /// The server.
+    /// Name and version of the server.
     pub server: ProgramIdentity,
-    /// Its bounds.
+    /// The limits of the server.
     pub limits: ServerLimits,
 }
 
-/// How much there may be of everything.
+/// The limits of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerLimits {
-    /// Bytes of a message.
+    /// Maximum bytes of a message.
     pub message_bytes: usize,
-    /// Requests of one connection that are under way at a time.
+    /// Maximum concurrent requests of a connection.
     pub requests: usize,
-    /// Sessions of the server.
+    /// Maximum number of sessions.
     pub sessions: usize,
-    /// Tools that clients give to one session.
+    /// Maximum number of client tools in a session.
     pub tools: usize,
-    /// Processes of one session.
+    /// Maximum number of processes in a session.
     pub processes: usize,
 }
 
-/// How a model is spoken to.
+/// The API of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelApi {
@@ -79,204 +79,205 @@ pub enum ModelApi {
     Anthropic,
 }
 
-/// Which model a session has. Keys are read from the server's environment and nowhere else.
+/// The model of a session. API keys are read from the server's environment only.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "an object, e.g. {\"name\": \"gpt-5\"}")]
 pub struct ModelSelection {
-    /// What the provider calls it; by default what the configuration names.
+    /// The provider's model name; by default the one in the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Which API; by default what the name suggests.
+    /// The API; by default derived from the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wire: Option<ModelApi>,
-    /// Where the API is, e.g. `http://127.0.0.1:8080/v1`; by default the provider's own.
+    /// The base URL of the API, e.g. `http://127.0.0.1:8080/v1`; by default the provider's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// A file that plays the model, one JSON turn a line (docs/run.md), instead of one behind a URL.
+    /// A script file that replaces the model, one JSON turn a line (docs/run.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
-    /// Tokens that it can read (200000).
+    /// The context length in tokens (default 200000).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
-    /// Requests to it in one turn (500).
+    /// Maximum number of model requests in a turn (default 500).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
 }
 
-/// Begins a session. What is left out is as the user's configuration has it.
+/// Starts a session. Absent members default to the user's configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionStartParams {
-    /// The directory to work in; by default the server's own.
+    /// The working directory; by default the server's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// What commands may do: `read-only`, `workspace-write`, `external` or `danger-full-access`.
+    /// The sandbox mode of commands: `read-only`, `workspace-write`, `external` or `danger-full-access`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
-    /// When somebody is asked: `untrusted`, `on-failure`, `on-request`, `never`, `auto` or `disabled`.
+    /// The approval policy: `untrusted`, `on-failure`, `on-request`, `never`, `auto` or `disabled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
-    /// The model; without one the session has tools alone.
+    /// The model; a session without one can only call tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelSelection>,
-    /// MCP servers beside those of the configuration, each as `[mcp_servers.NAME]` has it there (docs/mcp.md).
+    /// MCP servers in addition to those of the configuration, each like `[mcp_servers.NAME]` there (docs/mcp.md).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp_servers: BTreeMap<String, Value>,
-    /// Tools that this client answers for.
+    /// Tools that this client provides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<DynamicTool>,
-    /// What the model is told beside our own words and the project's.
+    /// Instructions for the model, in addition to Toolgate's and the project's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// Of the tools that come with Toolgate, only these; all if it is left out.
+    /// The built-in tools to enable; all by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub only_tools: Option<Vec<String>>,
-    /// Whether the model may start other agents: gives it `spawn_agent` and what belongs to it.
+    /// Lets the model start subagents with `spawn_agent` and its companion tools.
     pub agents: bool,
 }
 
-/// A session that has begun, or goes on.
+/// A session that was started or resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionDetails {
-    /// What it is called.
+    /// The session id.
     pub session_id: String,
-    /// Its journal.
+    /// The path of its journal.
     pub journal: String,
-    /// Where it works.
+    /// The working directory.
     pub cwd: String,
-    /// What commands may do.
+    /// The sandbox mode.
     pub sandbox: String,
-    /// When somebody is asked.
+    /// The approval policy.
     pub approval: String,
-    /// What its model is called, if it has one.
+    /// The model name, if the session has a model.
     pub model: Option<String>,
-    /// The tools there are now.
+    /// The names of the current tools.
     pub tools: Vec<String>,
 }
 
-/// A session.
+/// Identifies a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionRef {
-    /// What it is called.
+    /// The session id.
     pub session_id: String,
 }
 
-/// Follows a session: everything that happened after `cursor` is told, and then what happens. If the server does not have it, it goes on from
-/// its journal: calls that were running when its server died are answered `interrupted; effects unknown`, and not run again.
+/// Follows a session: the client receives all events after `cursor`, and then new ones. A session that the server does
+/// not run is resumed from its journal. Calls that were running when its server died are answered `interrupted; effects
+/// unknown`, and not run again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionAttachParams {
-    /// What it is called.
+    /// The session id.
     pub session_id: String,
-    /// The last event that the client has seen; 0 for none.
+    /// The last event that the client has received; 0 for none.
     #[serde(default)]
     pub cursor: u64,
-    /// Tools that this client answers for from now on.
+    /// Tools that this client provides from now on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<DynamicTool>,
-    /// What it was started with, for a session that the server does not have.
+    /// The start parameters, for a session that the server does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<SessionStartParams>,
 }
 
-/// A session that is followed.
+/// A followed session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionAttachResult {
     /// The session.
     #[serde(flatten)]
     pub session: SessionDetails,
-    /// Whether it went on from its journal.
+    /// True if the session was resumed from its journal.
     pub resumed: bool,
-    /// Whether a turn runs.
+    /// True if a turn is running.
     pub busy: bool,
-    /// The last event there is.
+    /// The number of the last event.
     pub cursor: u64,
 }
 
-/// Asks the model for something. The answer comes when it is done. While a turn runs, the text is added to what was asked, and the answer comes at
-/// once.
+/// Sends a prompt to the model. The response comes when the turn ends. If a turn is already running, the prompt is
+/// added to it, and the response comes at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionPromptParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// What is asked for.
+    /// The prompt.
     pub text: String,
-    /// Pictures that go with it.
+    /// Images of the prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ContentItem>,
 }
 
-/// How a turn ended.
+/// The outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptOutcome {
-    /// The model is done.
+    /// The model finished.
     Done,
-    /// Its provider cut it short.
+    /// The provider cut the response short.
     CutShort,
-    /// Somebody stopped it.
+    /// The turn was interrupted.
     Interrupted,
-    /// It took as many requests as it may.
+    /// The turn reached its limit of model requests.
     MaxTurns,
-    /// It could not go on.
+    /// The turn failed.
     Failed,
-    /// A turn runs, and was told.
+    /// The prompt was added to a running turn.
     Steered,
 }
 
-/// A turn that is over.
+/// The result of a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionPromptResult {
-    /// What the turn is called.
+    /// The turn id.
     pub turn_id: String,
-    /// How it ended.
+    /// The outcome.
     pub ended: PromptOutcome,
-    /// More of that, if it was not as it should be.
+    /// Details of an unusual outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// What the model said last.
+    /// The last text of the model.
     pub text: String,
 }
 
-/// Asks which sessions there are, the newest first.
+/// Lists sessions, newest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionListParams {
-    /// How many at the most (100).
+    /// Maximum number of sessions (default 100, at most 1000).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// Only those that the server has.
+    /// Only sessions that the server runs.
     pub live: bool,
 }
 
-/// Sessions.
+/// A list of sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionListResult {
-    /// The newest first.
+    /// The sessions, newest first.
     pub sessions: Vec<SessionListEntry>,
 }
 
-/// What is known of a session.
+/// The summary of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionListEntry {
-    /// What it is called.
+    /// The session id.
     pub session_id: String,
-    /// Whether this server has it.
+    /// True if this server runs the session.
     pub live: bool,
-    /// Whether a turn runs.
+    /// True if a turn is running.
     pub busy: bool,
-    /// Where it works.
+    /// The working directory.
     pub cwd: String,
-    /// When it began.
+    /// The start time.
     pub started: String,
-    /// When something was last written to its journal.
+    /// The time of the last journal entry.
     pub last: String,
-    /// How often the model was asked for something.
+    /// The number of prompts.
     pub prompts: u64,
-    /// The beginning of what it was asked for first.
+    /// The start of the first prompt.
     pub first_prompt: String,
-    /// How many tools were called.
+    /// The number of tool calls.
     pub calls: u64,
 }

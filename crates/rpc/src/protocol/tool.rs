@@ -4,135 +4,136 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A tool that a client answers for: when it is called, the client gets `tool/invoke`.
+/// A tool that a client provides. The client receives `tool/invoke` for each call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with `name`, `description` and `input_schema`")]
 pub struct DynamicTool {
-    /// What the model calls it: letters, digits, `_` and `-`, at most 128.
+    /// The tool name: letters, digits, `_` and `-`, at most 128 characters, not starting with `mcp__`.
     pub name: String,
-    /// What it does, for the model.
+    /// The description for the model.
     pub description: String,
-    /// What its arguments are: any JSON Schema of an object. It is made plain before a model sees it, and arguments are checked against it.
+    /// The JSON Schema of the arguments, an object. It is simplified for the model, and arguments are validated
+    /// against it.
     pub input_schema: Value,
-    /// Whether it changes nothing. Else its calls run beside no other.
+    /// True if the tool changes nothing. A call of a tool that may change something runs alone.
     #[serde(default)]
     pub read_only: bool,
-    /// How long the client may take (60000).
+    /// The time limit of the client in milliseconds (default 60000, at most 600000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
-/// Gives tools to a session that runs. One of the same name, of any client, is replaced.
+/// Registers tools in a running session. A tool of the same name that any client registered is replaced.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolRegisterParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
     /// The tools.
     pub tools: Vec<DynamicTool>,
 }
 
-/// Takes tools back.
+/// Unregisters tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolUnregisterParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// What they are called.
+    /// The tool names.
     pub names: Vec<String>,
 }
 
-/// The tools that clients have given to a session.
+/// The client tools of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolRegisterResult {
-    /// What they are called.
+    /// The tool names.
     pub tools: Vec<String>,
 }
 
 /// The tools of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolListResult {
-    /// By their names.
+    /// The tools, sorted by name.
     pub tools: Vec<ToolDescription>,
 }
 
-/// What is told of a tool.
+/// The description of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolDescription {
-    /// What it is called.
+    /// The tool name.
     pub name: String,
-    /// What it does.
+    /// The description.
     pub description: String,
-    /// What its arguments are; a tool without takes a text, which is its `input`.
+    /// The JSON Schema of the arguments. A tool without one takes text, its `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
 }
 
-/// Calls a tool, with no model at all.
+/// Calls a tool without a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolCallParams {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// The tool.
+    /// The tool name.
     pub tool: String,
     /// Its arguments.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub arguments: Map<String, Value>,
-    /// The text of a tool that takes one, such as `apply_patch`.
+    /// The input text of a freeform tool, such as `apply_patch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// Makes it safe to call again: a call with a key that the session has seen is not run, and gets the answer of the first, also from a server
-    /// that was started anew.
+    /// Idempotency key: a call with a known key is not run again and gets the first answer, even after a restart of the
+    /// server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// A piece of what is said to a model.
+/// A content item for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ContentItem {
     /// Text.
     #[serde(alias = "input_text")]
     Text {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// A picture.
+    /// An image.
     Image {
         /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
         mime_type: String,
         /// Its bytes, in base64.
         data: String,
     },
-    /// A picture, as a URL with its bytes in it.
+    /// An image as a data URL.
     InputImage {
         /// `data:image/png;base64,…`.
         image_url: String,
     },
 }
 
-/// What came of a call.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCallResult {
-    /// What the call is called in events.
+    /// The call id in events.
     pub call_id: String,
-    /// Whether the tool did what it should.
+    /// True if the call succeeded.
     pub success: bool,
-    /// The kind of fault, if it did not.
+    /// The kind of error, if the call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The answer, as a model would read it.
+    /// The answer as a model reads it.
     pub content_items: Vec<ContentItem>,
-    /// The answer as data, from tools that have it.
+    /// The answer as structured data, if the tool provides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
-    /// The file that all of the output is in, if the answer has only a part of it.
+    /// The file with the complete output, if the answer was truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
-    /// How long it took.
+    /// The duration in milliseconds.
     pub elapsed_ms: u64,
-    /// Whether this is the answer of an earlier call with the same key.
+    /// True if this is the answer to an earlier call with the same key.
     #[serde(default)]
     pub repeated: bool,
 }
