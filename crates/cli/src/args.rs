@@ -26,7 +26,7 @@ pub(crate) use self::run::{DemoArgs, ModelArgs, ReplayArgs, RunArgs, ScriptServe
 pub(crate) use self::serve::ServeArgs;
 use crate::config::{ApprovalMode, ConfinementTier, NetworkMode, SandboxMode};
 
-/// Answers the tool calls of a coding model: fast, safely, exactly once
+/// Answer the tool calls of a coding model: fast, safely, exactly once
 #[derive(Debug, Parser)]
 #[command(name = "toolgate", version, max_term_width = 100, propagate_version = true)]
 #[command(after_help = "\
@@ -42,9 +42,10 @@ Examples:
   toolgate serve
 
 Environment:
-  TOOLGATE_HOME  where your configuration is, instead of ~/.config/toolgate
-  TOOLGATE_LOG   what is logged to stderr, e.g. `debug`
-  NO_COLOR       no colours, not even on a terminal")]
+  TOOLGATE_HOME  directory of your configuration and sessions (default: ~/.config/toolgate and
+                 ~/.local/state/toolgate)
+  TOOLGATE_LOG   log filter for stderr, e.g. `debug` (default: warnings)
+  NO_COLOR       switches colours off, even on a terminal")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: CliCommand,
@@ -76,10 +77,12 @@ pub(crate) enum CliCommand {
 
 /// Make one tool call and print its answer
 ///
-/// Exit status: 0 the tool did what was asked, 1 it did not, 2 the call itself is wrong (an unknown tool, arguments
-/// that do not fit, a bad configuration), 130 it was stopped, with Ctrl-C or at a question, 143 by SIGTERM.
+/// Asks for approval at the terminal, with single keys. Without a terminal, a call that needs
+/// approval is refused.
 ///
-/// What has to be asked is asked at the terminal, with keys; where there is none, it is refused.
+/// Exit status: 0 the tool succeeded; 1 it failed; 2 the call is wrong (unknown tool, invalid
+/// arguments, invalid configuration); 130 stopped by Ctrl-C or at an approval question; 143 stopped
+/// by SIGTERM.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -87,17 +90,17 @@ Examples:
   toolgate call read_file --input arguments.json --output json
   echo '{\"pattern\": \"TODO\"}' | toolgate call grep_files --input - --cwd ~/project
 
-`toolgate tools` lists the tools; `toolgate tools NAME` shows what arguments one takes.")]
+`toolgate tools` lists the tools; `toolgate tools NAME` describes the arguments of one.")]
 pub(crate) struct CallArgs {
-    /// The tool, e.g. `read_file`
+    /// Name of the tool, e.g. `read_file`
     pub(crate) name: String,
-    /// Its arguments as a JSON object; none if left out
+    /// Arguments as a JSON object (default: none)
     #[arg(long, value_name = "ARGS", conflicts_with = "input")]
     pub(crate) json: Option<String>,
-    /// Read the arguments from a file, `-` for standard input
+    /// Read the arguments from this file; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,
-    /// `text` for people, `json` for programs
+    /// Output format: `text` for people, `json` for programs
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) output: OutputFormat,
     #[command(flatten)]
@@ -110,7 +113,7 @@ pub(crate) enum OutputFormat {
     Json,
 }
 
-/// Show the tools that a model gets
+/// List the tools that a model is offered, or describe one
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -118,15 +121,15 @@ Examples:
   toolgate tools grep_files
   toolgate tools --wire chat --json > tools.json")]
 pub(crate) struct ToolsArgs {
-    /// Show what arguments this tool takes
+    /// Describe the arguments of this tool, e.g. `grep_files`
     pub(crate) name: Option<String>,
-    /// Show them as this API wants them
+    /// Print the tool definitions in the JSON format of this API
     #[arg(long, value_enum)]
     pub(crate) wire: Option<ToolsWire>,
-    /// Print JSON on one line, for OpenAI Responses unless --wire says otherwise
+    /// Print JSON on one line; the format is OpenAI Responses unless --wire names another API
     #[arg(long)]
     pub(crate) json: bool,
-    /// List those too that a model can call without being told of them
+    /// Also list tools that a model can call without being offered them
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]
@@ -145,18 +148,22 @@ pub(crate) enum ToolsWire {
     Mcp,
 }
 
-/// Answer a model's items: JSON lines in, JSON lines out, one session
+/// Answer the tool calls of a model: JSON lines in, JSON lines out, one session
 ///
-/// Reads items, stream events or whole responses of the API given with --wire, one JSON value a line, and writes the
-/// items that answer the calls in them, in the order of the calls. A call starts as soon as it is whole: an item at once, a
-/// streamed Responses call with its `response.output_item.done`, an Anthropic one with its `content_block_stop`, a Chat one
-/// with the `finish_reason`, and whatever is left at the end of the input. docs/pipe.md has examples.
+/// Reads items, stream events or whole responses of the API in --wire, one JSON value a line.
+/// Writes the answers to the calls in them, in the order of the calls. docs/pipe.md has examples.
 ///
-/// Exit status: 0 when the input has ended and every call is answered, whatever the answers say; 130 after Ctrl-C.
+/// A call starts as soon as it is complete: an item at once, a streamed Responses call at
+/// `response.output_item.done`, an Anthropic call at `content_block_stop`, a Chat call at
+/// `finish_reason`. At the end of the input, a call starts if all of its parts have arrived.
 ///
-/// Lines of ours: `{"type": "toolgate.cancel", "call_id": "…"}` stops one call, without a call_id all of them; with --ask,
-/// `{"type": "toolgate.decision", "call_id": "…", "decision": "approved"}` answers a question. What
-/// cannot be answered (no JSON, no call id, a call id in use) is reported as `{"type": "toolgate.fault", …}`.
+/// Control lines: `{"type": "toolgate.cancel", "call_id": "…"}` stops one call; without a call_id,
+/// it stops all of them. With --ask, `{"type": "toolgate.decision", "call_id": "…", "decision":
+/// "approved"}` answers a question. A line that cannot be answered (invalid JSON, no call id, a
+/// call id in use) is reported as `{"type": "toolgate.fault", …}`.
+///
+/// Exit status: 0 at the end of the input, when every call is answered, even if calls failed; 130
+/// after Ctrl-C.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -165,16 +172,17 @@ Examples:
   toolgate pipe --wire anthropic --cwd ~/project < stream.jsonl > answers.jsonl
   toolgate pipe --stats < calls.jsonl > /dev/null")]
 pub(crate) struct PipeArgs {
-    /// Which API's items to read and write
+    /// API of the items that are read and written
     #[arg(long, value_enum, default_value = "responses")]
     pub(crate) wire: PipeWire,
-    /// Also write what happens to each call, as `{"type": "toolgate.event", …}`
+    /// Also write the progress of each call, as `{"type": "toolgate.event", …}`
     #[arg(long)]
     pub(crate) events: bool,
-    /// Write what has to be asked as `{"type": "toolgate.question", …}`, and read the answers; without this it is refused
+    /// Write approval questions as `{"type": "toolgate.question", …}` and read the answers; without
+    /// --ask, calls that need approval are refused
     #[arg(long)]
     pub(crate) ask: bool,
-    /// At the end, print to stderr what was called how often and how fast
+    /// At the end, print the number of calls and their times to stderr
     #[arg(long)]
     pub(crate) stats: bool,
     #[command(flatten)]
@@ -201,14 +209,15 @@ impl PipeWire {
     }
 }
 
-/// Run one command confined: it writes here and nowhere else, and talks to nobody
+/// Run one command in the sandbox: it writes only here and reaches no host
 ///
-/// Input, output, errors and the terminal pass through. The command sees the whole file system read-only but for the working
-/// directory, a /tmp of its own and what --writable adds; secrets are hidden; git works, but its hooks and configuration
-/// stay as they are. docs/sandbox.md says more, also how this replaces bwrap and srt.
+/// Standard input, output, error and the terminal pass through. By default, the command sees the
+/// whole file system read-only, except for the working directory, a private /tmp and the --writable
+/// directories. Secrets are hidden. Git works, but its hooks and configuration are read-only.
+/// docs/sandbox.md has the details, and compares this with bwrap and srt.
 ///
-/// Exit status: the command's own, 128 and the signal's number if one ended it; 125 if it could not be confined, 126 if it
-/// could not be run, 127 if it is not there.
+/// Exit status: that of the command, 128 plus the signal number if a signal ended it; 125 the
+/// command cannot be confined; 126 it cannot be executed; 127 it does not exist.
 #[derive(Debug, Args)]
 #[command(
     name = "sandbox",
@@ -221,23 +230,25 @@ Examples:
   toolgate sandbox --writable ../out --deny-read '*.key' --explain -- make"
 )]
 pub(crate) struct SandboxArgs {
-    /// Say first, on stderr, how it is confined, and afterwards what was refused
+    /// Print the confinement to stderr first, and the refusals at the end
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Give the command this variable of yours, or set it: NAME or NAME=VALUE; repeatable
+    /// Pass an environment variable of yours to the command, or set one: NAME or NAME=VALUE
+    /// (repeatable)
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(crate) env: Vec<String>,
     #[command(flatten)]
     pub(crate) place: WorkspaceArgs,
-    /// The program and its arguments
+    /// Program and arguments, e.g. `cargo test`
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) argv: Vec<String>,
 }
 
-/// Explain decisions, check and test rules, and make them of other programs' rules
+/// Explain decisions, check and test rules, import rules of other programs
 ///
-/// Rules say which commands, paths, tools and hosts are allowed, asked about or forbidden. Yours are in
-/// ~/.config/toolgate/rules.toml, a project's, which may only tighten, in .toolgate/rules.toml; docs/rules.md says what can stand there.
+/// A rule allows commands, paths, tools or hosts, forbids them, or makes Toolgate ask. Your rules
+/// are in ~/.config/toolgate/rules.toml, the machine's in /etc/toolgate/rules.toml, and a project's
+/// in .toolgate/rules.toml. A project's rules may only tighten. docs/rules.md describes the file.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -258,12 +269,13 @@ pub(crate) enum PolicyCommand {
     Import(PolicyImportArgs),
 }
 
-/// Say what would be decided about a command or a call, and why, without running anything
+/// Show the decision on a command or a call, and the reason, without running anything
 ///
-/// Every command that a script may run is listed, with what is known about it and which rules are about it. What cannot be
-/// known is marked ‹so›. docs/approval.md says what the words mean.
+/// Lists every command that a script may run, with its class and the rules that match it. Words
+/// that are unknown before the run are marked ‹so›. docs/approval.md explains the classes.
 ///
-/// Exit status: 0 it would be run; 3 you would be asked first; 1 it would be refused; 2 the question makes no sense.
+/// Exit status: 0 it would run; 1 it would be refused; 2 the command line is wrong; 3 Toolgate
+/// would ask you first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -273,30 +285,31 @@ Examples:
   toolgate policy explain --tool read_file --json '{\"path\": \"/etc/passwd\"}'")]
 #[command(group(clap::ArgGroup::new("what").required(true).args(["argv", "script", "tool"])))]
 pub(crate) struct PolicyExplainArgs {
-    /// A script for your shell, as one word
+    /// Explain this script for your shell, given as one word
     #[arg(long, value_name = "TEXT")]
     pub(crate) script: Option<String>,
-    /// A tool to be called; --json gives its arguments
+    /// Explain a call of this tool; --json gives its arguments
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
     /// Print JSON; with --tool, the arguments of the call
     #[arg(long, value_name = "ARGS", num_args = 0..=1, default_missing_value = "")]
     pub(crate) json: Option<String>,
-    /// How to print
+    /// Output format (default: text; without --tool, --json selects json)
     #[arg(long, value_enum)]
     pub(crate) output: Option<OutputFormat>,
     #[command(flatten)]
     pub(crate) place: WorkspaceArgs,
-    /// A program and its arguments
+    /// Explain this program with its arguments
     #[arg(last = true, value_name = "CMD")]
     pub(crate) argv: Vec<String>,
 }
 
-/// Say whether the rules are right, and what those that allow really open
+/// Check the rules for errors, and warn about rules that allow more than they seem to
 ///
-/// Without a FILE: all that are in force. A FILE in a directory `.toolgate` is checked as a project's, another one as yours.
+/// Without a FILE, checks all rules in force. A FILE in a directory `.toolgate` is checked as a
+/// project's file, any other as yours.
 ///
-/// Exit status: 0 they are right, though perhaps with warnings; 1 something in them is wrong; 2 a FILE cannot be read.
+/// Exit status: 0 no errors, possibly warnings; 1 at least one error; 2 a FILE cannot be read.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -304,21 +317,23 @@ Examples:
   toolgate policy check rules.toml
   toolgate policy check --json --cwd ~/project")]
 pub(crate) struct PolicyCheckArgs {
-    /// Check these instead of the rules in force
+    /// Check these files instead of the rules in force
     pub(crate) file: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// The rules in force in this directory instead of the current one
+    /// Check the rules in force in this directory instead of the current one
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 }
 
-/// Try the `match` and `not_match` examples of the rules, each against its own rule
+/// Test the `match` and `not_match` examples of the rules, each against its own rule
 ///
-/// Without a FILE: those of all rules in force. Other than `check`, this tells of every example that fails.
+/// Without a FILE, tests the examples of all rules in force. Unlike `check`, reports every example
+/// that fails.
 ///
-/// Exit status: 0 all hold; 1 one does not, or something else in a file is wrong; 2 a FILE cannot be read.
+/// Exit status: 0 all examples hold; 1 an example fails, or a file has another error; 2 a FILE
+/// cannot be read.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -326,22 +341,24 @@ Examples:
   toolgate policy test .toolgate/rules.toml
   toolgate policy test --json | jq '.files[].examples[] | select(.holds | not)'")]
 pub(crate) struct PolicyTestArgs {
-    /// Test these instead of the rules in force
+    /// Test these files instead of the rules in force
     pub(crate) file: Vec<PathBuf>,
-    /// Print JSON, with the examples that hold too
+    /// Print JSON, including the examples that hold
     #[arg(long)]
     pub(crate) json: bool,
-    /// The rules in force in this directory instead of the current one
+    /// Test the rules in force in this directory instead of the current one
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 }
 
-/// Make rules of another program's
+/// Convert the rules of another program
 ///
-/// What cannot be carried over is told on stderr and in comments, and never guessed. Nothing that is allowed leaves the sandbox.
-/// Read what comes out, and put it into your rules.
+/// Entries that cannot be converted are reported on stderr and in comments, and never guessed. No
+/// converted rule lets a command leave the sandbox. Read the output before you add it to your
+/// rules.
 ///
-/// Exit status: 0 it was read, even if not all was carried over; 2 FILE cannot be read or understood at all.
+/// Exit status: 0 FILE was read, even if some entries were not converted; 2 FILE cannot be read or
+/// understood at all.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -349,12 +366,12 @@ Examples:
   toolgate policy import claude ~/.claude/settings.json --out ~/.config/toolgate/rules.toml
   toolgate policy import claude - < .claude/settings.json | less")]
 pub(crate) struct PolicyImportArgs {
-    /// Whose rules they are
+    /// Program that the rules are for
     #[arg(value_enum)]
     pub(crate) from: ForeignRuleFormat,
-    /// The file, `-` for standard input
+    /// File to convert; `-` is standard input
     pub(crate) file: PathBuf,
-    /// Write to this file, which must not be there yet, instead of standard output
+    /// Write to this file, which must not exist yet, instead of standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -367,23 +384,24 @@ pub(crate) enum ForeignRuleFormat {
     Claude,
 }
 
-/// Say what this machine can enforce, what is missing, and the command that mends it
+/// Report what this machine can enforce, what is missing, and a command that fixes it
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   toolgate doctor
   toolgate doctor --json
 
-Exit status: 0 if everything can be enforced, 1 if not.")]
+Exit status: 0 everything can be enforced; 1 something cannot; 125 no command can be confined.")]
 pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Show the configuration in force and where each value comes from
+/// Show the configuration in force, and the source of each value
 ///
-/// Your own file is ~/.config/toolgate/config.toml; a project's is toolgate.toml in the working directory or above it.
+/// Your own file is ~/.config/toolgate/config.toml. A project's file is toolgate.toml in the
+/// working directory or above it.
 #[derive(Debug, Args)]
 #[command(after_help = config_help())]
 pub(crate) struct ConfigArgs {
@@ -412,54 +430,57 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Where to work, and for which model.
+/// Working directory, permissions and model.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct WorkspaceArgs {
-    /// Work in this directory instead of the current one; tools may read what is below it
+    /// Work in this directory instead of the current one; tools may read below it
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     /// Let tools read below this directory too (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) read_root: Vec<PathBuf>,
-    /// What tools may do beside reading
+    /// Set the sandbox mode of tools (default: read-only; `toolgate sandbox`: workspace-write)
     #[arg(long, visible_alias = "mode", value_enum, value_name = "MODE")]
     pub(crate) sandbox: Option<SandboxMode>,
-    /// When to ask you
+    /// Ask for your approval in these cases (default: on-request)
     #[arg(long, value_enum, value_name = "WHEN")]
     pub(crate) approval: Option<ApprovalMode>,
     #[command(flatten)]
     pub(crate) confine: ConfinementArgs,
-    /// The model that calls, e.g. `claude-opus-4`: it gets the tools it can use
+    /// Name of the model that makes the calls, e.g. `claude-opus-4`; it gets the tools that it
+    /// supports
     #[arg(long)]
     pub(crate) model: Option<String>,
 }
 
-/// What commands are confined to.
+/// Confinement of commands.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Confinement")]
 pub(crate) struct ConfinementArgs {
     /// Let commands write below this directory too (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) writable: Vec<PathBuf>,
-    /// Do not let them write this, though it lies below a writable directory (repeatable)
+    /// Make this path read-only, even below a writable directory (repeatable)
     #[arg(long, value_name = "PATH")]
     pub(crate) read_only: Vec<PathBuf>,
-    /// Let nobody read this path or what fits this glob (repeatable)
+    /// Hide this path, or all files that match this glob, from tools and commands (repeatable)
     #[arg(long, value_name = "PATTERN")]
     pub(crate) deny_read: Vec<String>,
-    /// Whom commands may talk to
+    /// Let commands connect to these peers (default: loopback)
     #[arg(long, value_enum, value_name = "WHOM")]
     pub(crate) network: Option<NetworkMode>,
-    /// Let commands reach this host, whatever the network is: `example.org`, `*.example.org:443` (repeatable)
+    /// Let commands connect to this host whatever --network says: `example.org`,
+    /// `*.example.org:443` (repeatable)
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<HostPattern>,
-    /// Let commands connect to this unix socket: a path, or `@` and an abstract name (repeatable)
+    /// Let commands connect to this Unix socket: a path, or `@` and an abstract name (repeatable)
     #[arg(long, value_name = "NAME")]
     pub(crate) unix_socket: Vec<String>,
-    /// The strongest layer to use
+    /// Use sandbox layers up to this one (default: namespaces)
     #[arg(long, value_enum, value_name = "LAYER", hide_short_help = true)]
     pub(crate) tier: Option<ConfinementTier>,
-    /// The weakest layer that will do, `namespaces` unless you say otherwise: with less, secrets can be read
+    /// Refuse to run commands with weaker layers than this one (default: namespaces); with less,
+    /// commands can read secrets
     #[arg(long, value_enum, value_name = "LAYER", hide_short_help = true)]
     pub(crate) require: Option<ConfinementTier>,
 }

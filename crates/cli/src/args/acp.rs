@@ -4,15 +4,18 @@ use clap::Args;
 
 use super::{ModelArgs, WorkspaceArgs};
 
-/// Be the agent of an editor, over the Agent Client Protocol
+/// Run as the agent of an editor, over the Agent Client Protocol
 ///
-/// Zed and other editors start this command and talk to it at standard input and output: you type in the editor, see there what the model
-/// says, which files it changes and what its commands print, and are asked there. docs/acp.md says how to set it up.
+/// Zed and other editors start this command and talk to it over standard input and output. You type
+/// prompts in the editor. It shows the model's messages, the changes to files, the output of
+/// commands and the approval questions. docs/acp.md describes the setup.
 ///
-/// The editor says where to work. The model is the one of your configuration, with the key from your environment, unless the flags say
-/// otherwise. Every session has a journal, which `toolgate log` shows and the editor goes on from.
+/// The editor chooses the working directory. The model is the one in your configuration unless
+/// --model names another, and the key comes from your environment. Every session has a journal:
+/// `toolgate log` shows it, and the editor can resume it.
 ///
-/// Exit status: 0 when the editor has left; 2 the command line is wrong; 130 after Ctrl-C, 143 after SIGTERM.
+/// Exit status: 0 the editor has disconnected; 2 the command line is wrong; 129 after SIGHUP; 130
+/// after Ctrl-C; 143 after SIGTERM.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +24,9 @@ Examples:
   toolgate acp --base-url http://127.0.0.1:8080/v1 --wire chat --model local
 
 In Zed's settings.json:
-  \"agent_servers\": {\"Toolgate\": {\"type\": \"custom\", \"command\": \"toolgate\", \"args\": [\"acp\"], \"env\": {}}}")]
+  \"agent_servers\": {
+    \"Toolgate\": {\"type\": \"custom\", \"command\": \"toolgate\", \"args\": [\"acp\"], \"env\": {}}
+  }")]
 pub(crate) struct AcpArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,

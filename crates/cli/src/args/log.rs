@@ -5,13 +5,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Show what happened in your sessions: which there were, one of them step by step, or as a page for a browser
+/// Show your sessions: a list, one session step by step, or a page for a browser
 ///
-/// Without an ID: the newest sessions, one a line. With one: what you and the model said, each call with who allowed it, how long it
-/// took and what came of it, plans, diffs, tokens. ID is the beginning of a session's name, `last`, or a file with a `/` or
-/// a dot in its name. Long texts are cut here and said to be; --json has everything. docs/log.md has examples.
+/// Without an ID, lists the newest sessions, one a line. With an ID, shows the prompts, the model's
+/// messages, each call with its approval, duration and result, plans, diffs and tokens. ID is the
+/// beginning of a session's name, `last`, or a file with a `/` or a dot in its name. Long texts are
+/// truncated and marked; --json prints everything. docs/log.md has examples.
 ///
-/// Exit status: 0 it was shown; 1 it was shown up to a line that was changed after it was written; 2 there is no such session.
+/// Exit status: 0 shown; 1 shown up to a line that was modified after it was written; 2 the session
+/// does not exist.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
@@ -25,20 +27,21 @@ Examples:
 pub(crate) struct LogArgs {
     #[command(subcommand)]
     pub(crate) command: Option<LogCommand>,
-    /// The session: the beginning of its name, `last`, or a file
+    /// Session: the beginning of its name, `last`, or a file
     #[arg(value_name = "ID")]
     pub(crate) session: Option<OsString>,
-    /// How many sessions to list
+    /// Number of sessions to list
     #[arg(short, long, value_name = "N", default_value_t = 20, conflicts_with = "session")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) number: u16,
-    /// Print JSON: the session's own lines as they are, or an object for each session
+    /// Print JSON: the lines of the session as they are, or one object for each session
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write a page for a browser to this file, `-` for standard output
+    /// Write a page for a browser to this file; `-` is standard output
     #[arg(long, value_name = "FILE", requires = "session", conflicts_with = "json")]
     pub(crate) html: Option<PathBuf>,
-    /// Send its spans and counts to this OpenTelemetry collector, e.g. http://127.0.0.1:4318; nothing that was said or done is in them
+    /// Send spans and metrics of the session, without its content, to this OpenTelemetry collector,
+    /// e.g. http://127.0.0.1:4318
     #[cfg(feature = "otlp")]
     #[arg(long, value_name = "URL", requires = "session", conflicts_with_all = ["json", "html"])]
     pub(crate) otlp: Option<String>,
@@ -49,13 +52,15 @@ pub(crate) enum LogCommand {
     Verify(LogVerifyArgs),
 }
 
-/// Check that sessions are still as they were written
+/// Check that sessions were not modified after they were written
 ///
-/// Each line of a session has a hash over itself and the line before. This computes them all again, and prints the last one, which
-/// stands for the whole session: keep it elsewhere if it matters. A last line that was not written to its end is told, and is no
-/// fault: the program or the machine died.
+/// Each line of a session has a hash over itself and the line before. This command recomputes all
+/// hashes and prints the last one, which stands for the whole session: keep a copy elsewhere if it
+/// matters. An incomplete last line is reported, but is not an error: the program or the machine
+/// died.
 ///
-/// Exit status: 0 all hold; 1 one was changed or cannot be read; 2 there is no such session.
+/// Exit status: 0 all sessions are intact; 1 a session was modified or cannot be read; 2 the
+/// session does not exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -63,20 +68,21 @@ Examples:
   toolgate log verify last
   toolgate log verify --json ~/saved/20261116-213602-4f9a1c.jsonl")]
 pub(crate) struct LogVerifyArgs {
-    /// Check these instead of all: the beginning of a name, `last`, or a file
+    /// Check these sessions instead of all: the beginning of a name, `last`, or a file
     #[arg(value_name = "ID|FILE")]
     pub(crate) sessions: Vec<OsString>,
-    /// Print JSON, an object for each session
+    /// Print JSON, one object for each session
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Count what your sessions did: calls of each tool, how they ended, how long they and everybody took, tokens
+/// Summarise sessions: calls, results and times of each tool, waiting times, tokens
 ///
-/// p50, p95 and p99 are the times that so many of a hundred calls stayed within, without the time that people took to answer. What
-/// several calls took at the same time counts once in what was waited for.
+/// p50, p95 and p99 are percentiles of the call times, without the time that people took to answer.
+/// In the waiting times, parallel calls count once.
 ///
-/// Exit status: 0 counted; 1 a session was changed or cannot be read, and counts only up to there; 2 there is no such session.
+/// Exit status: 0 counted; 1 a session was modified or cannot be read, and counts only up to there;
+/// 2 the session does not exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -85,10 +91,10 @@ Examples:
   toolgate stats --since 7
   toolgate stats --json | jq '.tools[] | select(.calls > 100)'")]
 pub(crate) struct StatsArgs {
-    /// Count these instead of all: the beginning of a name, `last`, or a file
+    /// Count these sessions instead of all: the beginning of a name, `last`, or a file
     #[arg(value_name = "ID")]
     pub(crate) sessions: Vec<OsString>,
-    /// Only sessions that began in the last so many days
+    /// Count only sessions that began in the last DAYS days
     #[arg(long, value_name = "DAYS", conflicts_with = "sessions")]
     pub(crate) since: Option<u64>,
     /// Print JSON

@@ -8,20 +8,21 @@ use clap::Args;
 use super::{McpServerCommand, WorkspaceArgs};
 use crate::listen_address::parse_listen_address;
 
-/// Give these tools to another agent, as a server of the Model Context Protocol; or use those of other servers
+/// Serve these tools to another agent over MCP, or manage the MCP servers used here
 ///
-/// `toolgate mcp add`, `list`, `get`, `remove` and `test` are about servers whose tools are used here: docs/mcp.md. Without one of
-/// them, this is a server itself.
+/// Without a subcommand, this is a server of the Model Context Protocol (MCP). An agent starts it
+/// and talks to it over standard input and output. With --http, it serves many clients over HTTP.
+/// It speaks both protocol versions: 2025-11-25, which begins with `initialize`, and the stateless
+/// 2026-07-28. docs/mcp-server.md describes the setup for Claude Code, Codex, Cursor, VS Code, Zed
+/// and goose.
 ///
-/// Speaks the protocol at standard input and output, as agents start servers; with --http, to many clients over HTTP. Both
-/// eras of it are understood: 2025-11-25, which begins with `initialize`, and 2026-07-28, which begins with nothing.
+/// The subcommands manage the servers whose tools are used here: docs/mcp.md.
 ///
-/// What has to be asked is asked of the client, if it can show a form, and of every `toolgate approve`; who answers first has
-/// answered. If neither is there, it is refused. docs/mcp-server.md says how to set up Claude Code, Codex, Cursor,
-/// VS Code, Zed and goose.
+/// Approval questions go to the client, if it can show a form, and to every `toolgate approve`. The
+/// first answer counts. If neither is available, the call is refused.
 ///
-/// Exit status: 0 when the client has left; 1 if it does not speak the protocol; 2 the command line or the configuration is
-/// wrong; 130 after Ctrl-C, 143 after SIGTERM.
+/// Exit status: 0 the client has disconnected; 1 it does not speak the protocol; 2 the command line
+/// or the configuration is wrong; 129 after SIGHUP; 130 after Ctrl-C; 143 after SIGTERM.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
@@ -36,28 +37,31 @@ Examples:
 pub(crate) struct McpArgs {
     #[command(subcommand)]
     pub(crate) command: Option<McpServerCommand>,
-    /// Serve over HTTP at this address, below /mcp; port 0 takes a free one
+    /// Serve over HTTP at this address, under /mcp, e.g. 127.0.0.1:8717; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen_address)]
     pub(crate) http: Option<SocketAddr>,
-    /// Take the token that clients must bring from this variable, instead of from a file of ours
+    /// Read the token of clients from this environment variable, instead of a file that Toolgate
+    /// creates
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) token_env: Option<String>,
-    /// Serve beyond this machine, to clients that call it by this name or address (repeatable); put TLS before it
+    /// Serve other machines too, to clients that use this host name or address (repeatable); put
+    /// TLS in front of it
     #[arg(long, value_name = "NAME", requires = "http", value_parser = remote)]
     pub(crate) allow_remote: Vec<String>,
-    /// Let clients choose to work below this directory too, not only below the working directory (repeatable)
+    /// Let clients work below this directory too, not only below the working directory (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) place: WorkspaceArgs,
 }
 
-/// Answer what running `toolgate mcp` servers have to ask
+/// Answer the approval questions of running `toolgate mcp` servers
 ///
-/// Shows one question after the other, of every server of yours that runs or is started later. What is answered
-/// elsewhere in the meantime goes away. Ctrl-C ends it when no question stands.
+/// Shows the questions of all your servers one after another, also of servers that start later. A
+/// question that is answered elsewhere disappears. Ctrl-C ends the command when no question is
+/// open.
 ///
-/// Exit status: 2 if there is no terminal; 130 after Ctrl-C.
+/// Exit status: 2 there is no terminal; 129 after SIGHUP; 130 after Ctrl-C; 143 after SIGTERM.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::WorkspaceArgs;
 use crate::config::{NetworkMode, SandboxMode};
 
-/// What is done about servers.
+/// Commands that manage MCP servers.
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpServerCommand {
     List(McpListArgs),
@@ -19,19 +19,20 @@ pub(crate) enum McpServerCommand {
 
 /// Log in to a server behind a URL
 ///
-/// Shows an address; open it in a browser. What you are given is kept in a file that only you can read, and renewed.
+/// Prints an address to open in a browser on this machine. The login is kept in a file that only
+/// you can read, and is renewed automatically.
 #[derive(Debug, Args)]
 pub(crate) struct McpLoginArgs {
-    /// Its name
+    /// Name of the server, e.g. `docs`
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) place: WorkspaceArgs,
 }
 
-/// Forget what a login to a server gave
+/// Delete the login to a server
 #[derive(Debug, Args)]
 pub(crate) struct McpLogoutArgs {
-    /// Its name
+    /// Name of the server, e.g. `docs`
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) place: WorkspaceArgs,
@@ -39,22 +40,22 @@ pub(crate) struct McpLogoutArgs {
 
 /// List the servers whose tools are used
 ///
-/// Nothing is started: `toolgate mcp test` does that.
+/// Starts no server: `toolgate mcp test` does.
 #[derive(Debug, Args)]
 pub(crate) struct McpListArgs {
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) place: WorkspaceArgs,
 }
 
-/// Show one server as your configuration has it
+/// Show the configuration of one server
 #[derive(Debug, Args)]
 pub(crate) struct McpGetArgs {
-    /// Its name
+    /// Name of the server, e.g. `git`
     pub(crate) name: String,
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -63,62 +64,65 @@ pub(crate) struct McpGetArgs {
 
 /// Add a server to your configuration
 ///
-/// It is started confined: it may write below the directory that you work in and use the network, unless you say otherwise.
+/// The server runs in the sandbox. By default, it may write below the working directory and use the
+/// network.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   toolgate mcp add git -- uvx mcp-server-git
-  toolgate mcp add files --sandbox read-only --network off -- npx -y @modelcontextprotocol/server-filesystem .
+  toolgate mcp add files --sandbox read-only --network off -- \\
+    npx -y @modelcontextprotocol/server-filesystem .
   toolgate mcp add issues --env-var GITHUB_TOKEN -- github-mcp-server stdio
   toolgate mcp add docs --url https://example.com/mcp --bearer-token-env-var DOCS_TOKEN")]
 pub(crate) struct McpAddArgs {
-    /// What to call it: letters, digits, `_` and `-`
+    /// Name of the server: letters, digits, `_` and `-`
     pub(crate) name: String,
-    /// The program and its arguments, after `--`
+    /// Program and arguments of the server, after `--`
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "url", conflicts_with = "url")]
     pub(crate) command: Vec<String>,
-    /// Where it is, if it is no program
+    /// URL of the server, instead of a program
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// A variable that it gets, and its value
+    /// Set an environment variable for the server (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
-    /// A variable of yours that it gets
+    /// Pass this environment variable of yours to the server (repeatable)
     #[arg(long, value_name = "NAME")]
     pub(crate) env_var: Vec<String>,
-    /// A header that it is sent, and its value
+    /// Send an HTTP header to the server (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) header: Vec<String>,
-    /// The variable of yours that holds its token
+    /// Read the bearer token for the server from this environment variable
     #[arg(long, value_name = "NAME")]
     pub(crate) bearer_token_env_var: Option<String>,
-    /// What it may do
+    /// Set the sandbox mode of the server (default: workspace-write)
     #[arg(long, value_enum)]
     pub(crate) sandbox: Option<SandboxMode>,
-    /// Whom it may talk to
+    /// Let the server connect to these peers (default: on)
     #[arg(long, value_enum)]
     pub(crate) network: Option<NetworkMode>,
 }
 
-/// Remove a server from your configuration
+/// Remove a server from your configuration, and delete its login
 #[derive(Debug, Args)]
 pub(crate) struct McpRemoveArgs {
-    /// Its name
+    /// Name of the server, e.g. `git`
     pub(crate) name: String,
 }
 
-/// Start servers, and say how that went
+/// Start servers and report the result
 ///
-/// Exit status: 0 all of them can be used; 1 one cannot; 2 there is no such server, or the configuration is wrong.
+/// Exit status: 0 all of them work; 1 at least one does not; 2 there is no such server, or the
+/// configuration is wrong.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   toolgate mcp test
   toolgate mcp test git --json")]
 pub(crate) struct McpTestArgs {
-    /// Which ones; all that are enabled if none is named
+    /// Servers to start (default: all that are enabled)
     pub(crate) names: Vec<String>,
-    /// Print JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -8,30 +8,35 @@ use clap::Args;
 use super::WorkspaceArgs;
 use crate::listen_address::parse_listen_address;
 
-/// Let programs hold sessions here, over JSON-RPC: prompts, tools, processes, files, and tools of their own
+/// Serve sessions over JSON-RPC: prompts, tools, processes, files, client tools
 ///
-/// Speaks JSON-RPC 2.0 at standard input and output, one message a line, with the program that started it; with --socket or --websocket,
-/// with many. docs/serve.md says what can be said, docs/openrpc.json describes it for machines, and clients/python is a client.
+/// Speaks JSON-RPC 2.0, one message a line, over standard input and output with the program that
+/// started it. With --socket or --websocket, it serves many programs. docs/serve.md describes the
+/// protocol, docs/openrpc.json describes it for machines, and clients/python is a client.
 ///
-/// What has to be asked is asked of the client. Sessions outlive their connections, and their journals the server: a client comes back to one
-/// with `session/attach`.
+/// Approval questions go to the client. Sessions outlive their connections, and their journals
+/// outlive the server: a client returns to a session with `session/attach`.
 ///
-/// Exit status: 0 when the program has left; 2 the command line or the configuration is wrong; 130 after Ctrl-C, 143 after SIGTERM.
+/// Exit status: 0 the program has disconnected; 2 the command line or the configuration is wrong;
+/// 129 after SIGHUP; 130 after Ctrl-C; 143 after SIGTERM.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   toolgate serve
   toolgate serve --socket ~/.toolgate.sock
   toolgate serve --websocket 127.0.0.1:8719
-  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocol\":1,\"client\":{\"name\":\"me\"}}}' | toolgate serve")]
+  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",' \\
+    '\"params\":{\"protocol\":1,\"client\":{\"name\":\"me\"}}}' | toolgate serve")]
 pub(crate) struct ServeArgs {
-    /// Serve at this Unix socket, which only you can reach
+    /// Listen on this Unix socket, which only you can reach
     #[arg(long, value_name = "PATH", conflicts_with = "websocket")]
     pub(crate) socket: Option<PathBuf>,
-    /// Serve WebSockets at this address of this machine; port 0 takes a free one
+    /// Listen for WebSockets at this address of this machine, e.g. 127.0.0.1:8719; port 0 takes a
+    /// free one
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen_address)]
     pub(crate) websocket: Option<SocketAddr>,
-    /// Take the token that clients must bring from this variable, instead of from a file of ours
+    /// Read the token of clients from this environment variable, instead of a file that Toolgate
+    /// creates
     #[arg(long, value_name = "NAME", requires = "websocket")]
     pub(crate) token_env: Option<String>,
     #[command(flatten)]
