@@ -81,8 +81,8 @@ pub(crate) struct LogVerifyArgs {
 /// p50, p95 and p99 are percentiles of the call times, without the time that people took to answer.
 /// In the waiting times, parallel calls count once.
 ///
-/// Exit status: 0 counted; 1 a session was modified or cannot be read, and counts only up to there;
-/// 2 the session does not exist.
+/// Exit status: 0 counted; 1 a session was modified and counts only up to there, or cannot be read; 2
+/// a session that you name does not exist or cannot be read.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
