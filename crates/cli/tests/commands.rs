@@ -517,12 +517,12 @@ fn tool_manual_describes_nested_arguments() {
     Shows the user your plan. Send all of it each time; at most one step may be in_progress.
 
       explanation (string)
-          Why it changed.
+          Why the plan changed.
       steps (array of object, required)
-          All of it, in order.
+          All steps, in order.
           description (string, required)
           id (string)
-              A name that stays.
+              Stable step name.
           status (one of pending, in_progress, completed)
     ");
 }

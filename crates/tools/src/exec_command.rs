@@ -27,36 +27,36 @@ pub(crate) struct ExecCommand(pub(crate) Arc<CommandRunner>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The script, e.g. `npm run dev`.
+    /// Shell script, e.g. `npm run dev`.
     cmd: String,
     workdir: Option<String>,
     shell: Option<String>,
-    /// With the user's profile (true).
+    /// Load the user's profile (default true).
     login: Option<bool>,
-    /// Give it a terminal.
+    /// Attach a terminal.
     tty: Option<bool>,
-    /// Without tty: keep its input open.
+    /// Without tty: keep stdin open.
     stdin: Option<bool>,
     #[schemars(range(min = 1, max = 1000))]
     rows: Option<u16>,
     #[schemars(range(min = 1, max = 1000))]
     cols: Option<u16>,
-    /// How long to wait, 250 to 30000 (10000).
+    /// Wait 250 to 30000 (default 10000).
     yield_time_ms: Option<u64>,
-    /// Most output to return (10000).
+    /// Output limit (default 10000).
     max_output_tokens: Option<u64>,
-    /// How long it may run on (session).
+    /// Session lifetime (default session).
     lifetime: Option<LifetimeArg>,
-    /// To run it without the sandbox.
+    /// Ask to run outside the sandbox.
     sandbox_permissions: Option<SandboxPermissions>,
-    /// For the user: why.
+    /// Tell the user why.
     justification: Option<String>,
-    /// Milliseconds after which it is ended.
+    /// Kill it after this many milliseconds.
     #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
-    /// Asks to run it without the sandbox, in other words.
+    /// Same as `sandbox_permissions: "require_escalated"`.
     with_escalated_permissions: Option<bool>,
-    /// A rule for the user to save.
+    /// Propose a rule to save, e.g. `["cargo", "test"]`.
     prefix_rule: Option<Vec<String>>,
 }
 

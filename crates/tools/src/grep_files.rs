@@ -43,23 +43,23 @@ pub(crate) struct GrepFiles;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// In Rust's syntax, e.g. `fn \w+\(`.
+    /// Rust regex, e.g. `fn \w+\(`.
     pattern: String,
-    /// File or directory (`.`).
+    /// File or directory (default `.`).
     path: Option<String>,
-    /// A glob: `*.rs`, `src/**/*.rs`.
+    /// Glob, e.g. `*.rs`, `src/**/*.rs`.
     file_pattern: Option<String>,
-    /// `a` is not `A` (true).
+    /// Match case (default true).
     case_sensitive: Option<bool>,
-    /// Most to return (100).
+    /// Result limit (default 100).
     #[schemars(range(min = 1, max = 2000))]
     max_results: Option<u32>,
-    /// What to return (matches).
+    /// Return these (default matches).
     output_mode: Option<GrepOutputArg>,
-    /// Lines around each (0).
+    /// Lines of context (default 0).
     #[schemars(range(max = 20))]
     context: Option<u8>,
-    /// By path, or the newest first (path).
+    /// By path, or newest first (default path).
     sort: Option<GrepSortArg>,
     include_ignored: Option<bool>,
 }

@@ -22,11 +22,11 @@ pub(crate) struct KillSession(pub(crate) Arc<CommandRunner>);
 pub(crate) struct Args {
     /// From exec_command or list_sessions.
     session_id: u32,
-    /// Most output to return (10000).
+    /// Output limit (default 10000).
     max_output_tokens: Option<u64>,
-    /// Not needed to end what is yours.
+    /// Accepted, but not needed to end a session.
     sandbox_permissions: Option<SandboxPermissions>,
-    /// For the user: why.
+    /// Tell the user why.
     justification: Option<String>,
 }
 

@@ -28,17 +28,17 @@ pub(crate) struct ListDir;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The directory, e.g. `src`.
+    /// Directory, e.g. `src`.
     path: String,
     recursive: Option<bool>,
-    /// Levels to go down.
+    /// Levels to descend.
     #[schemars(range(min = 1))]
     max_depth: Option<usize>,
-    /// A glob: `*.rs`, `*/` (directories).
+    /// Glob, e.g. `*.rs`, `*/` (directories).
     pattern: Option<String>,
     #[schemars(range(min = 1))]
     offset: Option<u64>,
-    /// Most to return (200).
+    /// Entry limit (default 200).
     #[schemars(range(min = 1, max = 2000))]
     limit: Option<u32>,
     include_ignored: Option<bool>,

@@ -22,9 +22,9 @@ pub(crate) struct ListSessionsTool(pub(crate) Arc<CommandRunner>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Not needed to list.
+    /// Accepted, but not needed to list sessions.
     sandbox_permissions: Option<SandboxPermissions>,
-    /// For the user: why.
+    /// Tell the user why.
     justification: Option<String>,
 }
 

@@ -45,13 +45,13 @@ impl ReadFile {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The file, e.g. `src/main.rs`.
+    /// File, e.g. `src/main.rs`.
     path: String,
     /// First line; `-20`: the last 20.
     start_line: Option<i64>,
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// Most lines to return (2000).
+    /// Line limit (default 2000).
     #[schemars(range(min = 1))]
     max_lines: Option<u32>,
     /// `indentation`: the block around `start_line`.
@@ -70,13 +70,13 @@ enum ReadMode {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct IndentationArgs {
-    /// A line in it (start_line).
+    /// A line of it (default start_line).
     #[schemars(range(min = 1))]
     anchor_line: Option<u64>,
-    /// Levels to go out (all).
+    /// Outer levels (default all).
     max_levels: Option<usize>,
     include_siblings: Option<bool>,
-    /// What is above it (true).
+    /// Comments above it (default true).
     include_header: Option<bool>,
     #[schemars(range(min = 1))]
     max_lines: Option<u32>,

@@ -23,22 +23,22 @@ pub(crate) struct ShellTool(pub(crate) Arc<CommandRunner>);
 pub(crate) struct Args {
     /// Program and arguments, e.g. `["git", "status"]`, or `["bash", "-lc", "make && make test"]` for a script.
     command: CommandArg,
-    /// Where to run it; the working directory if left out.
+    /// Run it here (default: the working directory).
     workdir: Option<String>,
-    /// Milliseconds after which it is ended, 10000 if left out.
+    /// Kill it after this many milliseconds (default 10000).
     #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
-    /// `require_escalated` asks to run it without the sandbox.
+    /// `require_escalated` asks to run outside the sandbox.
     sandbox_permissions: Option<SandboxPermissions>,
-    /// For the user: why without the sandbox.
+    /// Tell the user why it must leave the sandbox.
     justification: Option<String>,
-    /// Asks to run it without the sandbox, in other words.
+    /// Same as `sandbox_permissions: "require_escalated"`.
     with_escalated_permissions: Option<bool>,
-    /// A rule for the user to save.
+    /// Propose a rule to save, e.g. `["cargo", "test"]`.
     prefix_rule: Option<Vec<String>>,
-    /// Variables for it.
+    /// Set these environment variables, e.g. `{"CI": "1"}`.
     env: Option<BTreeMap<String, String>>,
-    /// Whoever it is to run as.
+    /// Run as this user; only the current user is accepted.
     user: Option<String>,
 }
 

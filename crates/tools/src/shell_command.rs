@@ -21,20 +21,20 @@ pub(crate) struct ShellCommand(pub(crate) Arc<CommandRunner>);
 pub(crate) struct Args {
     /// Script for the user's shell, e.g. `cargo test 2>&1 | tail -50`.
     command: CommandArg,
-    /// Where to run it; the working directory if left out.
+    /// Run it here (default: the working directory).
     workdir: Option<String>,
-    /// Whether the user's profile counts, as in a login shell; true if left out.
+    /// Load the user's profile, like a login shell (default true).
     login: Option<bool>,
-    /// Milliseconds after which it is ended, 10000 if left out.
+    /// Kill it after this many milliseconds (default 10000).
     #[schemars(range(min = 1))]
     timeout_ms: Option<u64>,
-    /// `require_escalated` asks to run it without the sandbox.
+    /// `require_escalated` asks to run outside the sandbox.
     sandbox_permissions: Option<SandboxPermissions>,
-    /// For the user: why without the sandbox.
+    /// Tell the user why it must leave the sandbox.
     justification: Option<String>,
-    /// Asks to run it without the sandbox, in other words.
+    /// Same as `sandbox_permissions: "require_escalated"`.
     with_escalated_permissions: Option<bool>,
-    /// A rule for the user to save.
+    /// Propose a rule to save, e.g. `["cargo", "test"]`.
     prefix_rule: Option<Vec<String>>,
 }
 

@@ -23,16 +23,16 @@ pub(crate) struct PlanArgs(Args);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// All of it, in order.
+    /// All steps, in order.
     steps: Vec<PlanStepArg>,
-    /// Why it changed.
+    /// Why the plan changed.
     explanation: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PlanStepArg {
-    /// A name that stays.
+    /// Stable step name.
     id: Option<String>,
     description: String,
     status: Option<PlanStatusArg>,

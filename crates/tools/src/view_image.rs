@@ -23,7 +23,7 @@ impl ViewImage {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     path: String,
-    /// How closely the model looks.
+    /// Accepted, but without effect.
     #[expect(dead_code, reason = "other agents' tools take it; the picture that is sent is the same")]
     detail: Option<ImageDetail>,
 }

@@ -34,15 +34,15 @@ pub(crate) struct WriteStdin(pub(crate) Arc<CommandRunner>);
 pub(crate) struct Args {
     /// From exec_command.
     session_id: u32,
-    /// What to type, e.g. `print(1)\n`; `\u0003` is Ctrl-C.
+    /// Text to type, e.g. `print(1)\n`; `\u0003` is Ctrl-C.
     chars: Option<String>,
-    /// Close its input after that.
+    /// Then close stdin.
     close: Option<bool>,
-    /// How long to wait (250 to 30000); with nothing to type 5000 to 300000.
+    /// Wait 250 to 30000 (default 250); without chars 5000 to 300000.
     yield_time_ms: Option<u64>,
-    /// Most output to return (10000).
+    /// Output limit (default 10000).
     max_output_tokens: Option<u64>,
-    /// Return what the terminal shows.
+    /// Return the terminal screen.
     screen: Option<bool>,
     #[schemars(range(min = 1, max = 1000))]
     rows: Option<u16>,
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     cols: Option<u16>,
     /// `require_escalated` asks for more than the sandbox allows.
     sandbox_permissions: Option<SandboxPermissions>,
-    /// For the user: why.
+    /// Tell the user why.
     justification: Option<String>,
 }
 

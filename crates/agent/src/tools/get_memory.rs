@@ -15,7 +15,7 @@ pub struct GetMemory(pub Arc<MemoryStore>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Its name, as list_memories has it.
+    /// Name from list_memories.
     name: String,
 }
 

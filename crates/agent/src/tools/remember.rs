@@ -15,10 +15,10 @@ pub struct Remember(pub Arc<MemoryStore>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Short, e.g. `how-to-test`; replaces one that is there.
+    /// Short, e.g. `how-to-test`; replaces one of that name.
     name: String,
     text: String,
-    /// Whose it is (project).
+    /// Scope (default project).
     scope: Option<MemoryScope>,
 }
 

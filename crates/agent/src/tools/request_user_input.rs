@@ -42,12 +42,12 @@ pub struct Args {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QuestionArg {
-    /// For the answer, e.g. `database`.
+    /// Key of the answer, e.g. `database`.
     id: String,
     question: String,
-    /// A word or two above the question.
+    /// Title above the question, one or two words.
     header: Option<String>,
-    /// The user can always give another.
+    /// Suggestions; any answer is possible.
     #[serde(default)]
     options: Vec<QuestionOptionArg>,
 }
@@ -57,7 +57,7 @@ struct QuestionArg {
 struct QuestionOptionArg {
     /// A few words.
     label: String,
-    /// What it would mean.
+    /// Its consequence.
     description: Option<String>,
 }
 

@@ -19,7 +19,7 @@ pub struct Args {
     /// From spawn_agent.
     id: String,
     message: String,
-    /// Stop what it does first.
+    /// Stop its work first.
     interrupt: Option<bool>,
 }
 

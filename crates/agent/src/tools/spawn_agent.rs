@@ -16,15 +16,15 @@ pub struct SpawnAgent(pub Arc<SessionAgents>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
-    /// The task, with all it needs to know: it sees nothing of this conversation.
+    /// The task with all context: the agent does not see this conversation.
     message: String,
-    /// What it is for, e.g. `reviewer`.
+    /// Its role, e.g. `reviewer`.
     role: Option<String>,
-    /// It may look, and change nothing.
+    /// Forbid it to change anything.
     read_only: Option<bool>,
-    /// Of your tools, only these.
+    /// Limit it to these tools.
     tools: Option<Vec<String>>,
-    /// `worktree`: in a copy of the repository; what it changed comes back as a diff for apply_patch (shared).
+    /// `worktree`: a copy of the repository; its changes come back as a diff for apply_patch (default shared).
     workspace: Option<WorkspaceArg>,
 }
 

@@ -26,9 +26,9 @@ pub struct WaitForAgents(pub Arc<SessionAgents>);
 pub struct Args {
     /// From spawn_agent.
     ids: Vec<String>,
-    /// 1000 to 300000 (30000).
+    /// 1000 to 300000 (default 30000).
     timeout_ms: Option<u64>,
-    /// For all of them, not for the first.
+    /// Wait for all, not only the first.
     all: Option<bool>,
 }
 

@@ -56,7 +56,7 @@ impl Default for CommandRunner {
     }
 }
 
-/// Whether a call asks to leave the sandbox.
+/// The request of a call to run inside or outside the sandbox.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SandboxPermissions {

@@ -23,7 +23,7 @@ pub(super) struct Args {
     path: String,
     text: Option<String>,
     base64: Option<String>,
-    /// Refuses to replace a file.
+    /// Fail if the file exists.
     #[serde(default)]
     new: bool,
 }

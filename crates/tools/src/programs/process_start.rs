@@ -19,9 +19,9 @@ pub(super) struct ProcessStartTool(pub(super) Arc<CommandRunner>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
-    /// A script for the user's shell.
+    /// Script for the user's shell.
     command: Option<String>,
-    /// A program and its arguments, instead.
+    /// Program and arguments, instead of a script.
     argv: Option<Vec<String>>,
     cwd: Option<String>,
     tty: Option<TerminalSizeArg>,
