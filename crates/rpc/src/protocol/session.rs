@@ -163,8 +163,8 @@ pub struct SessionRef {
 }
 
 /// Follows a session: the client receives all events after `cursor`, and then new ones. A session that the server does
-/// not run is resumed from its journal. Calls that were running when its server died are answered `interrupted; effects
-/// unknown`, and not run again.
+/// not run is resumed from its journal. Calls that were running when its server died are answered
+/// `interrupted; effects unknown`, and not run again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionAttachParams {
