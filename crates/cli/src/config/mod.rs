@@ -130,67 +130,67 @@ pub(crate) struct LimitSettings {
     pub(crate) parallel: SourcedValue<usize>,
 }
 
-/// What tools may do beside reading; the tightest comes first. The doc comments are help texts.
+/// The sandbox mode of tools, the strictest first. The doc comments are help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SandboxMode {
-    /// Commands run confined and write nothing but a /tmp of their own
+    /// Commands run in the sandbox and write only to a private /tmp
     ReadOnly,
-    /// Commands run confined and write below the working directory (also: restricted)
+    /// Commands run in the sandbox and write below the working directory (also: restricted)
     #[serde(alias = "restricted")]
     #[value(alias = "restricted")]
     WorkspaceWrite,
-    /// Commands run unconfined, because something outside confines this program
+    /// No sandbox: something outside confines this program
     External,
-    /// Run, change and connect to whatever you can (also: none)
+    /// No sandbox: commands can do everything that you can (also: none)
     #[serde(alias = "none")]
     #[value(alias = "none")]
     DangerFullAccess,
 }
 
-/// When the user is asked. The doc comments are help texts.
+/// The cases in which the user is asked. The doc comments are help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ApprovalMode {
-    /// Before anything that does more than read
+    /// Before everything except reads in the sandbox and calls that a rule allows
     Untrusted,
-    /// When something was refused: everything is tried in the sandbox first
+    /// As on-request, but a request to leave the sandbox is tried inside first
     OnFailure,
-    /// When a command is dangerous, asks to leave the sandbox or was refused something (also: interactive)
+    /// Dangerous commands, requests to leave the sandbox, sandbox refusals (also: interactive)
     #[serde(alias = "interactive")]
     #[value(alias = "interactive")]
     OnRequest,
-    /// Never: what would be asked is refused
+    /// Never: calls that need approval are refused
     Never,
-    /// As on-failure, and what is dangerous runs without a question too, in the sandbox
+    /// As on-failure, but dangerous commands run in the sandbox without a question
     Auto,
-    /// No tool is run at all
+    /// Never: every call is refused
     Disabled,
 }
 
-/// Whom confined commands may talk to; the tightest comes first. The doc comments are help texts.
+/// The network access of confined commands, the strictest first. The doc comments are help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum NetworkMode {
-    /// Nobody
+    /// None
     Off,
-    /// Each other, over a loopback that only they have
+    /// Commands of this session, over a private loopback
     Loopback,
-    /// Everybody
+    /// Every host
     On,
 }
 
-/// A way to confine, the weakest first. The doc comments are help texts.
+/// A sandbox tier, the weakest first. The doc comments are help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ConfinementTier {
-    /// None
+    /// No layer
     Nothing,
-    /// A filter for system calls
+    /// A system call filter
     Seccomp,
-    /// Rules for files, too
+    /// Also Landlock rules for files
     Landlock,
-    /// A file system, processes and a network of its own, too
+    /// Also a private file system, process tree and network
     Namespaces,
 }
 
