@@ -10,29 +10,29 @@ use crate::retry::{RetryCounter, random_fraction};
 use crate::{AgentFault, AgentSession, SessionEvent};
 
 /// Share of the context window at which compaction starts, and the share that it aims for.
-const FULL: f64 = 0.8;
-const ROOM: f64 = 0.6;
+const COMPACTION_START_SHARE: f64 = 0.8;
+const COMPACTION_TARGET_SHARE: f64 = 0.6;
 /// Number of newest pieces that stay unchanged.
-const KEPT: usize = 6;
+const KEPT_ITEMS: usize = 6;
 
 /// The prompt for a summary.
-const SUMMARISE: &str = "\
+const SUMMARY_PROMPT: &str = "\
 The conversation is about to be shortened. Write down, for yourself, what you need to go on: what the user wants, what you found out (files, names, \
 numbers), what you changed, what is proved and how, what is left, and anything that must not be forgotten. Write nothing else.";
 
 /// Replaces the dropped pieces if the model gives no summary.
-const UNSUMMARISED: &str = "(What was said and done before had to be left out, and nobody could sum it up: look at the files for what is there.)";
+const MISSING_SUMMARY: &str = "(What was said and done before had to be left out, and nobody could sum it up: look at the files for what is there.)";
 
 impl AgentSession {
     /// Compacts the conversation if it is close to the context limit.
     pub(crate) async fn compact_if_full(&mut self) -> Result<(), AgentFault> {
-        self.setup.gauge.update(self.tokens(), self.setup.limits.context);
-        if self.share() < FULL { Ok(()) } else { self.compact().await }
+        self.setup.context_meter.update(self.estimate_tokens(), self.setup.limits.context);
+        if self.context_share() < COMPACTION_START_SHARE { Ok(()) } else { self.compact().await }
     }
 
     /// Estimates the tokens of the next request.
-    fn tokens(&self) -> u64 {
-        match self.last {
+    fn estimate_tokens(&self) -> u64 {
+        match self.last_usage {
             // The last measured usage plus an estimate for everything since.
             Some((usage, bytes)) => {
                 let since = self.history.byte_len().saturating_sub(bytes) / BYTES_PER_TOKEN;
@@ -43,16 +43,16 @@ impl AgentSession {
     }
 
     /// Returns the used share of the context window.
-    fn share(&self) -> f64 {
+    fn context_share(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a share")]
-        let share = self.tokens() as f64 / self.setup.limits.context.max(1) as f64;
+        let share = self.estimate_tokens() as f64 / self.setup.limits.context.max(1) as f64;
         share
     }
 
     /// Handles a request of `bytes` bytes that exceeded the context window: lowers the assumed window below that
     /// size, then compacts.
     pub(crate) async fn compact_after_overflow(&mut self, bytes: usize) -> Result<(), AgentFault> {
-        self.last = None;
+        self.last_usage = None;
         let limits = &mut self.setup.limits;
         limits.context = limits.context.min((bytes / BYTES_PER_TOKEN) as u64 / 10 * 9).max(1);
         // The newest answer may be the one that is too long.
@@ -63,28 +63,28 @@ impl AgentSession {
     /// Compacts the conversation.
     pub(crate) async fn compact(&mut self) -> Result<(), AgentFault> {
         let before = self.history.byte_len();
-        self.history.trim_answers(KEPT);
-        self.last = None;
-        if self.share() > ROOM && self.history.len() > 1 {
-            let summary = self.summary().await?;
-            let kept = KEPT.min(self.history.len() / 2);
+        self.history.trim_answers(KEPT_ITEMS);
+        self.last_usage = None;
+        if self.context_share() > COMPACTION_TARGET_SHARE && self.history.len() > 1 {
+            let summary = self.summarize().await?;
+            let kept = KEPT_ITEMS.min(self.history.len() / 2);
             let dropped = self.history.replace_with_summary(&summary, kept);
             let dropped = u64::try_from(dropped).unwrap_or(u64::MAX);
             self.write_entry(&JournalEntry::Compacted { summary, dropped })?;
         }
         let bytes = before.saturating_sub(self.history.byte_len());
         if bytes > 0 {
-            self.setup.watch.saw(SessionEvent::Compacted { bytes });
+            self.setup.observer.on_session_event(SessionEvent::Compacted { bytes });
         }
         Ok(())
     }
 
     /// Returns the model's summary of the conversation, or a placeholder if the model gives none.
-    async fn summary(&self) -> Result<String, AgentFault> {
+    async fn summarize(&self) -> Result<String, AgentFault> {
         let mut tries = RetryCounter::default();
         // ends: every failed attempt is counted
         loop {
-            let error = match self.summarised().await {
+            let error = match self.request_summary().await {
                 Ok(summary) => return Ok(summary),
                 Err(error) => error,
             };
@@ -94,20 +94,20 @@ impl AgentSession {
             };
             let Some(pause) = pause else {
                 self.setup
-                    .watch
-                    .saw(SessionEvent::Notice(&format!("there is no summary: {}", error.message)));
-                return Ok(UNSUMMARISED.to_owned());
+                    .observer
+                    .on_session_event(SessionEvent::Notice(&format!("there is no summary: {}", error.message)));
+                return Ok(MISSING_SUMMARY.to_owned());
             };
-            self.setup.watch.saw(SessionEvent::Retried { why: &error.message, pause });
+            self.setup.observer.on_session_event(SessionEvent::Retried { why: &error.message, pause });
             tokio::time::sleep(pause).await;
         }
     }
 
     /// Requests a summary once.
-    async fn summarised(&self) -> Result<String, ModelError> {
+    async fn request_summary(&self) -> Result<String, ModelError> {
         let dialect = self.setup.model.dialect();
         let mut items = self.history.entries().to_vec();
-        items.push(dialect.serialize_item(&dialect.user_message(SUMMARISE, &[])));
+        items.push(dialect.serialize_item(&dialect.user_message(SUMMARY_PROMPT, &[])));
         let mut events = self.setup.model.respond(self.request_body(&items, "")).await?;
         let mut listener = dialect.stream_decoder();
         let mut heard = Vec::new();

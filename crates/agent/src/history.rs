@@ -6,7 +6,7 @@ use tool::{CallId, OutputImage, OutputItem, ToolCall, ToolOutput};
 use wire::{AssistantTurn, Dialect, SerializedItem};
 
 /// Bytes that remain of an old answer after trimming.
-const LEFT: usize = 200;
+const TRIMMED_ANSWER_BYTES: usize = 200;
 
 /// One item of a conversation.
 #[derive(Debug, Clone)]
@@ -23,13 +23,13 @@ pub(crate) enum HistoryItem {
 #[derive(Debug)]
 pub(crate) struct ConversationHistory {
     dialect: Dialect,
-    pieces: Vec<HistoryItem>,
+    items: Vec<HistoryItem>,
     entries: Vec<SerializedItem>,
 }
 
 impl ConversationHistory {
     pub(crate) fn new(dialect: Dialect, pieces: Vec<HistoryItem>) -> Self {
-        let mut history = Self { dialect, pieces: Vec::new(), entries: Vec::new() };
+        let mut history = Self { dialect, items: Vec::new(), entries: Vec::new() };
         pieces.into_iter().for_each(|piece| history.push(piece));
         history
     }
@@ -52,7 +52,7 @@ impl ConversationHistory {
             }
         };
         self.entries.extend(items.iter().map(|item| dialect.serialize_item(item)));
-        self.pieces.push(piece);
+        self.items.push(piece);
     }
 
     pub(crate) fn entries(&self) -> &[SerializedItem] {
@@ -60,7 +60,7 @@ impl ConversationHistory {
     }
 
     pub(crate) fn into_items(self) -> Vec<HistoryItem> {
-        self.pieces
+        self.items
     }
 
     /// Returns the number of bytes that it adds to a request.
@@ -70,7 +70,7 @@ impl ConversationHistory {
 
     /// Returns the number of pieces.
     pub(crate) fn len(&self) -> usize {
-        self.pieces.len()
+        self.items.len()
     }
 
     /// Answers the unanswered `calls` with `text`.
@@ -78,7 +78,7 @@ impl ConversationHistory {
         if calls.is_empty() {
             return;
         }
-        for piece in &mut self.pieces {
+        for piece in &mut self.items {
             let HistoryItem::Round { said, answers } = piece else { continue };
             for call in said.calls().filter(|call| calls.contains(call)) {
                 if !answers.iter().any(|(id, _)| *id == call.id) {
@@ -86,20 +86,20 @@ impl ConversationHistory {
                 }
             }
         }
-        *self = Self::new(self.dialect, std::mem::take(&mut self.pieces));
+        *self = Self::new(self.dialect, std::mem::take(&mut self.items));
     }
 
     /// Trims the answers in all but the last `kept` pieces. Returns `false` if nothing was trimmed.
     pub(crate) fn trim_answers(&mut self, kept: usize) -> bool {
-        let old = ..self.pieces.len().saturating_sub(kept);
+        let old = ..self.items.len().saturating_sub(kept);
         let mut trimmed = false;
-        for piece in &mut self.pieces[old] {
+        for piece in &mut self.items[old] {
             if let HistoryItem::Round { answers, .. } = piece {
-                answers.iter_mut().for_each(|(_, output)| trimmed |= shorten(output));
+                answers.iter_mut().for_each(|(_, output)| trimmed |= trim_output(output));
             }
         }
         if trimmed {
-            *self = Self::new(self.dialect, std::mem::take(&mut self.pieces));
+            *self = Self::new(self.dialect, std::mem::take(&mut self.items));
         }
         trimmed
     }
@@ -107,27 +107,27 @@ impl ConversationHistory {
     /// Replaces all but the last `kept` pieces with `summary` and the user's last request. Returns the number of
     /// dropped pieces.
     pub(crate) fn replace_with_summary(&mut self, summary: &str, kept: usize) -> usize {
-        let old = ..self.pieces.len().saturating_sub(kept);
-        let gone: Vec<HistoryItem> = self.pieces.drain(old).collect();
+        let old = ..self.items.len().saturating_sub(kept);
+        let gone: Vec<HistoryItem> = self.items.drain(old).collect();
         let asked = gone.iter().rev().find_map(|piece| match piece {
             HistoryItem::User { text, .. } => Some(text.clone()),
             HistoryItem::Summary { asked, .. } => asked.clone(),
             HistoryItem::Round { .. } => None,
         });
         let first = HistoryItem::Summary { summary: summary.to_owned(), asked };
-        let rest = std::mem::take(&mut self.pieces);
+        let rest = std::mem::take(&mut self.items);
         *self = Self::new(self.dialect, std::iter::once(first).chain(rest).collect());
         gone.len()
     }
 }
 
 /// Truncates an answer to its beginning. Returns `false` if it is short already.
-fn shorten(output: &mut ToolOutput) -> bool {
+fn trim_output(output: &mut ToolOutput) -> bool {
     let mut shortened = false;
     for item in &mut output.items {
         match item {
-            OutputItem::Text(text) if text.len() > 2 * LEFT => {
-                let cut: Range<usize> = text.floor_char_boundary(LEFT)..text.len();
+            OutputItem::Text(text) if text.len() > 2 * TRIMMED_ANSWER_BYTES => {
+                let cut: Range<usize> = text.floor_char_boundary(TRIMMED_ANSWER_BYTES)..text.len();
                 let bytes = cut.len();
                 text.replace_range(cut, &format!("\n[{bytes} bytes of this old answer were left out]"));
                 shortened = true;
@@ -174,12 +174,12 @@ mod tests {
         );
         assert_eq!(history.replace_with_summary("short", 1), 4);
         assert_eq!(history.len(), 2);
-        let HistoryItem::Summary { summary, asked } = &history.pieces[0] else { panic!() };
+        let HistoryItem::Summary { summary, asked } = &history.items[0] else { panic!() };
         assert_eq!((summary.as_str(), asked.as_deref()), ("short", Some("two")));
         // The user's own words are kept, and summaries do not nest.
         history.push(round("d"));
         history.replace_with_summary("shorter", 1);
-        let HistoryItem::Summary { summary, asked } = &history.pieces[0] else { panic!() };
+        let HistoryItem::Summary { summary, asked } = &history.items[0] else { panic!() };
         assert_eq!((summary.as_str(), asked.as_deref()), ("shorter", Some("two")));
     }
 }

@@ -8,12 +8,12 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 
 /// Time limits for connecting and for a silent connection.
-const CONNECT: Duration = Duration::from_secs(30);
-const SILENCE: Duration = Duration::from_secs(600);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Parses a URL to which secrets may be sent: `https`, or loopback.
 pub(crate) fn parse_safe_url(base: &str) -> Result<Url, UrlRefusal> {
-    let url = Url::parse(base).map_err(|_| UrlRefusal::NoUrl)?;
+    let url = Url::parse(base).map_err(|_| UrlRefusal::NotAUrl)?;
     check_url(&url)?;
     Ok(url)
 }
@@ -41,8 +41,8 @@ pub(crate) fn build_client(url: &Url) -> Result<Client, String> {
     install_tls();
     let mut http = Client::builder()
         .redirect(Policy::none())
-        .connect_timeout(CONNECT)
-        .read_timeout(SILENCE)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(READ_TIMEOUT)
         .tcp_nodelay(true)
         .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
     if is_loopback(url) {

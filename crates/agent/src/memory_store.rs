@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Maximum bytes of one memory, and the maximum number of memories in one scope.
-pub(crate) const LONGEST: usize = 16 << 10;
-pub(crate) const MOST: usize = 200;
+pub(crate) const MAX_MEMORY_BYTES: usize = 16 << 10;
+pub(crate) const MAX_MEMORIES: usize = 200;
 /// Maximum length of a name.
-const NAME: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 /// Whose a memory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -39,8 +39,8 @@ impl MemoryScope {
 /// The directories that hold memories.
 #[derive(Debug)]
 pub struct MemoryStore {
-    project: PathBuf,
-    user: PathBuf,
+    project_dir: PathBuf,
+    user_dir: PathBuf,
 }
 
 impl MemoryStore {
@@ -49,26 +49,26 @@ impl MemoryStore {
         let all = state.join("memories");
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = cwd.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
-        let name: String = cwd.file_name().unwrap_or_default().to_string_lossy().chars().take(NAME).collect();
+        let name: String = cwd.file_name().unwrap_or_default().to_string_lossy().chars().take(MAX_NAME_LENGTH).collect();
         let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
         let name: String = name.chars().map(plain).collect();
-        Self { project: all.join("projects").join(format!("{name}-{hash:016x}")), user: all.join("user") }
+        Self { project_dir: all.join("projects").join(format!("{name}-{hash:016x}")), user_dir: all.join("user") }
     }
 
-    fn directory(&self, scope: MemoryScope) -> &Path {
+    fn scope_dir(&self, scope: MemoryScope) -> &Path {
         match scope {
-            MemoryScope::Project => &self.project,
-            MemoryScope::User => &self.user,
+            MemoryScope::Project => &self.project_dir,
+            MemoryScope::User => &self.user_dir,
         }
     }
 
     /// Saves `text` under `name` and replaces an earlier text.
     pub(crate) fn save(&self, scope: MemoryScope, name: &str, text: &str) -> io::Result<PathBuf> {
-        let directory = self.directory(scope);
+        let directory = self.scope_dir(scope);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let file = directory.join(format!("{name}.md"));
-        if !file.exists() && self.names(scope).len() >= MOST {
-            return Err(io::Error::other(format!("there are {MOST} memories already; replace one of them")));
+        if !file.exists() && self.names(scope).len() >= MAX_MEMORIES {
+            return Err(io::Error::other(format!("there are {MAX_MEMORIES} memories already; replace one of them")));
         }
         let part = directory.join(format!(".{name}.{}.part", std::process::id()));
         let written = fs::OpenOptions::new()
@@ -87,22 +87,22 @@ impl MemoryStore {
 
     /// Returns the text saved under `name`.
     pub(crate) fn get(&self, scope: MemoryScope, name: &str) -> Option<String> {
-        let file = fs::File::open(self.directory(scope).join(format!("{name}.md"))).ok()?;
+        let file = fs::File::open(self.scope_dir(scope).join(format!("{name}.md"))).ok()?;
         let mut text = Vec::new();
-        file.take(u64::try_from(LONGEST).ok()?).read_to_end(&mut text).ok()?;
+        file.take(u64::try_from(MAX_MEMORY_BYTES).ok()?).read_to_end(&mut text).ok()?;
         Some(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Returns the names of all memories, sorted.
     pub(crate) fn names(&self, scope: MemoryScope) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(self.directory(scope)) else { return Vec::new() };
+        let Ok(entries) = fs::read_dir(self.scope_dir(scope)) else { return Vec::new() };
         let name = |entry: io::Result<fs::DirEntry>| {
             let name = entry.ok()?.file_name().into_string().ok()?;
             name.strip_suffix(".md").filter(|name| is_valid_name(name)).map(str::to_owned)
         };
-        let mut names: Vec<String> = entries.filter_map(name).take(10 * MOST).collect();
+        let mut names: Vec<String> = entries.filter_map(name).take(10 * MAX_MEMORIES).collect();
         names.sort();
-        names.truncate(MOST);
+        names.truncate(MAX_MEMORIES);
         names
     }
 }
@@ -110,7 +110,7 @@ impl MemoryStore {
 /// Returns whether `name` is a safe file name: ASCII letters, digits, `-` and `_`.
 pub(crate) fn is_valid_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    (1..=NAME).contains(&name.len()) && name.bytes().all(plain)
+    (1..=MAX_NAME_LENGTH).contains(&name.len()) && name.bytes().all(plain)
 }
 
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod tests {
         for name in ["", "..", "a/b", "../x", "a.b", "é", &"x".repeat(65)] {
             assert!(!is_valid_name(name), "{name}");
         }
-        for number in 0..MOST - 1 {
+        for number in 0..MAX_MEMORIES - 1 {
             memories.save(MemoryScope::User, &format!("m{number}"), "x").unwrap();
         }
         assert!(memories.save(MemoryScope::User, "one-more", "x").is_err());

@@ -14,7 +14,7 @@ use crate::response_stream::{read_body, response_events};
 use crate::{ModelBackend, ModelEventStream};
 
 /// Maximum number of bytes that are read of an error response.
-const REFUSAL: usize = 64 << 10;
+const MAX_ERROR_BYTES: usize = 64 << 10;
 
 /// A model behind a URL, with a reusable connection.
 pub struct ModelEndpoint {
@@ -31,7 +31,7 @@ impl ModelEndpoint {
     /// # Errors
     /// One sentence, if the URL or the key is invalid.
     pub fn new(dialect: Dialect, base: &str, key: Option<&str>) -> Result<Self, String> {
-        let url = place(base, dialect)?;
+        let url = request_url(base, dialect)?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -48,18 +48,18 @@ impl ModelEndpoint {
 
     async fn send(&self, request: String) -> Result<ModelEventStream, ModelError> {
         let sent = self.http.post(self.url.clone()).headers(self.headers.clone()).body(request).send().await;
-        let response = sent.map_err(|error| self.unreached(&error))?;
+        let response = sent.map_err(|error| self.connection_error(&error))?;
         let status = response.status();
         if status.is_success() {
             return response_events(response).await;
         }
         let after = response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok());
-        let after = after.map(|after| in_seconds(after, SystemTime::now()));
-        let said = read_body(response, REFUSAL).await.unwrap_or_default();
+        let after = after.map(|after| retry_after_seconds(after, SystemTime::now()));
+        let said = read_body(response, MAX_ERROR_BYTES).await.unwrap_or_default();
         Err(self.dialect.http_error(status.as_u16(), after.as_deref(), &said))
     }
 
-    fn unreached(&self, error: &reqwest::Error) -> ModelError {
+    fn connection_error(&self, error: &reqwest::Error) -> ModelError {
         let why = root_cause(error);
         let host = self.url.host_str().unwrap_or_default();
         let message = match error.is_timeout() {
@@ -85,10 +85,10 @@ impl ModelBackend for ModelEndpoint {
 }
 
 /// Returns the request URL.
-fn place(base: &str, dialect: Dialect) -> Result<Url, String> {
+fn request_url(base: &str, dialect: Dialect) -> Result<Url, String> {
     let wrong = |why: &str| format!("the base URL `{base}` {why}; one looks like https://api.openai.com/v1");
     let url = parse_safe_url(base).map_err(|unfit| match unfit {
-        UrlRefusal::NoUrl => wrong("is no URL"),
+        UrlRefusal::NotAUrl => wrong("is no URL"),
         UrlRefusal::NoHost | UrlRefusal::NotHttp => wrong("is neither http nor https"),
         UrlRefusal::PlainText => {
             wrong("would show your key and your files to everybody on the way: use https")
@@ -101,7 +101,7 @@ fn place(base: &str, dialect: Dialect) -> Result<Url, String> {
 }
 
 /// Converts the HTTP date of a `Retry-After` header to seconds; returns other values unchanged.
-fn in_seconds(after: &str, now: SystemTime) -> String {
+fn retry_after_seconds(after: &str, now: SystemTime) -> String {
     match httpdate::parse_http_date(after.trim()) {
         Ok(until) => until.duration_since(now).unwrap_or_default().as_secs().to_string(),
         Err(_) => after.to_owned(),
@@ -122,7 +122,7 @@ mod tests {
             ("soon", "soon"),
         ];
         for (said, seconds) in rows {
-            assert_eq!(in_seconds(said, now), seconds);
+            assert_eq!(retry_after_seconds(said, now), seconds);
         }
     }
 
@@ -141,7 +141,7 @@ mod tests {
             ("api.openai.com", Err("no URL")),
         ];
         for (base, expected) in rows {
-            match (place(base, Dialect::Responses), expected) {
+            match (request_url(base, Dialect::Responses), expected) {
                 (Ok(url), Ok(expected)) => assert_eq!(url.as_str(), expected),
                 (Err(why), Err(expected)) => assert!(why.contains(expected), "{base}: {why}"),
                 (found, _) => panic!("{base}: {found:?}"),

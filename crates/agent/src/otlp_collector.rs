@@ -11,7 +11,7 @@ use crate::http_client::{build_client, join_path, parse_safe_url, root_cause};
 use crate::response_stream::read_body;
 
 /// Maximum number of response bytes that are read.
-const ANSWER: usize = 64 << 10;
+const MAX_RESPONSE_BYTES: usize = 64 << 10;
 
 /// A telemetry collector with a reusable connection.
 pub struct OtlpCollector {
@@ -30,7 +30,7 @@ impl OtlpCollector {
     pub fn new(base: &str, headers: &[(String, String)]) -> Result<Self, String> {
         let wrong = |why: &str| format!("the collector's URL {why}; one looks like http://127.0.0.1:4318");
         let base = parse_safe_url(base).map_err(|unfit| match unfit {
-            UrlRefusal::NoUrl => wrong("is no URL"),
+            UrlRefusal::NotAUrl => wrong("is no URL"),
             UrlRefusal::NoHost | UrlRefusal::NotHttp => wrong("is neither http nor https"),
             UrlRefusal::PlainText => wrong("would show what you do to everybody on the way: use https"),
             UrlRefusal::Credentials => wrong("has a user name or a password in it: use a header"),
@@ -70,7 +70,7 @@ impl OtlpCollector {
         if !status.is_success() {
             return Err(format!("it answered with {status}"));
         }
-        read_body(response, ANSWER).await.map_err(|_| "its answer broke off".to_owned())
+        read_body(response, MAX_RESPONSE_BYTES).await.map_err(|_| "its answer broke off".to_owned())
     }
 }
 

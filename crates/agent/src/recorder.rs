@@ -23,21 +23,21 @@ use crate::session::interrupted_output;
 pub struct JournalRecorder {
     journal: Journal,
     /// The number of the last line.
-    written: watch::Sender<u64>,
-    broken: Mutex<Option<String>>,
+    last_line: watch::Sender<u64>,
+    write_failure: Mutex<Option<String>>,
     /// Threads that hash kept output files.
-    hashing: Mutex<Vec<std::thread::JoinHandle<()>>>,
+    hash_threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
 }
 
 impl JournalRecorder {
     /// Creates a recorder that writes to `journal`.
     pub fn new(journal: Journal) -> Self {
-        Self { journal, written: watch::Sender::new(0), broken: Mutex::default(), hashing: Mutex::default() }
+        Self { journal, last_line: watch::Sender::new(0), write_failure: Mutex::default(), hash_threads: Mutex::default() }
     }
 
     /// Returns a channel with the number of the last line.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
-        self.written.subscribe()
+        self.last_line.subscribe()
     }
 
     /// Returns the path of the journal.
@@ -51,7 +51,7 @@ impl JournalRecorder {
     /// If the entry was not written. The caller must then not proceed.
     pub fn write(&self, entry: &JournalEntry) -> Result<u64, JournalFault> {
         let number = self.journal.write(entry)?;
-        self.written.send_if_modified(|last| {
+        self.last_line.send_if_modified(|last| {
             let is_more = *last < number;
             *last = (*last).max(number);
             is_more
@@ -106,7 +106,7 @@ impl JournalRecorder {
     /// # Errors
     /// If the data cannot be flushed.
     pub fn flush(&self) -> Result<(), JournalFault> {
-        for thread in std::mem::take(&mut *self.hashing.lock()) {
+        for thread in std::mem::take(&mut *self.hash_threads.lock()) {
             let _panicked = thread.join();
         }
         self.journal.flush()
@@ -116,29 +116,29 @@ impl JournalRecorder {
     pub(crate) fn hash_kept_output(self: &Arc<Self>, call: &ToolCall, path: &Path) {
         let (recorder, call, path) = (Arc::clone(self), call.id.as_str().to_owned(), path.to_owned());
         let hashes = move || {
-            if let Ok((sha256, bytes)) = hashed(&path) {
-                recorder.note(&JournalEntry::Kept { call, path: path.display().to_string(), sha256, bytes });
+            if let Ok((sha256, bytes)) = hash_file(&path) {
+                recorder.record(&JournalEntry::Kept { call, path: path.display().to_string(), sha256, bytes });
             }
         };
         // Without a thread the file is not hashed; nothing else changes.
         if let Ok(thread) = std::thread::Builder::new().name("hash".to_owned()).spawn(hashes) {
-            self.hashing.lock().push(thread);
+            self.hash_threads.lock().push(thread);
         }
     }
 
     /// Writes an entry for something that has happened already. A failure denies the next call.
-    fn note(&self, entry: &JournalEntry) {
+    fn record(&self, entry: &JournalEntry) {
         if let Err(fault) = self.write(entry) {
-            let mut broken = self.broken.lock();
+            let mut broken = self.write_failure.lock();
             broken.get_or_insert(fault.to_string());
         }
     }
 
-    fn intends(&self, call: PlannedCall<'_>) -> Result<(), String> {
-        if let Some(why) = self.broken.lock().clone() {
+    fn record_intent(&self, call: PlannedCall<'_>) -> Result<(), String> {
+        if let Some(why) = self.write_failure.lock().clone() {
             return Err(why);
         }
-        let effects = call.intent.effects.iter().map(effect).collect();
+        let effects = call.intent.effects.iter().map(describe_effect).collect();
         let entry = JournalEntry::Intent { call: call.call.id.as_str().to_owned(), effects };
         self.write(&entry).map(drop).map_err(|fault| fault.to_string())
     }
@@ -150,11 +150,11 @@ impl Hook for JournalRecorder {
     }
 
     fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
-        let wants = match self.intends(call) {
-            Ok(()) => HookDecision::Nothing,
+        let wants = match self.record_intent(call) {
+            Ok(()) => HookDecision::NoObjection,
             Err(why) => HookDecision::Deny(format!("what it does cannot be written down: {why}")),
         };
-        Box::pin(std::future::ready(HookResponse { wants, ..HookResponse::default() }))
+        Box::pin(std::future::ready(HookResponse { decision: wants, ..HookResponse::default() }))
     }
 
     fn after<'a>(&'a self, _: PlannedCall<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
@@ -169,7 +169,7 @@ impl CallObserver for JournalRecorder {
 
     fn on_event(&self, call: &CallId, event: &CallEvent) {
         let call = call.as_str().to_owned();
-        self.note(&match event {
+        self.record(&match event {
             CallEvent::Judged { verdict, why, by } => {
                 let verdict = match *verdict {
                     "allow" => RecordedVerdict::Allow,
@@ -194,7 +194,7 @@ impl CallObserver for JournalRecorder {
                 JournalEntry::Plan { steps: steps.iter().map(step).collect() }
             }
             // A reader of the journal must know about missing protection.
-            CallEvent::Notice(ToolNotice::Weaker { text, .. }) => JournalEntry::Notice { text: text.clone() },
+            CallEvent::Notice(ToolNotice::WeakerSandbox { text, .. }) => JournalEntry::Notice { text: text.clone() },
             CallEvent::Queued { .. }
             | CallEvent::Started
             | CallEvent::Notice(_)
@@ -204,12 +204,12 @@ impl CallObserver for JournalRecorder {
 }
 
 /// Describes an effect in a few words.
-fn effect(effect: &Effect) -> String {
+fn describe_effect(effect: &Effect) -> String {
     match effect {
         Effect::Read(path) => format!("reads {}", path.display()),
         Effect::Write(path) => format!("writes {}", path.display()),
         Effect::Exec(line) => format!("runs {:?} in {}", line.argv, line.cwd.display()),
-        Effect::Type(typing) => format!("types into `{}`", typing.into),
+        Effect::SendInput(typing) => format!("types into `{}`", typing.command_line),
         Effect::Network(host) => format!("talks to {host}"),
         Effect::Foreign(foreign) => format!("calls `{}` of the server `{}`", foreign.tool, foreign.server),
         Effect::Remember(kept) => format!("remembers `{}` for {}", kept.name, kept.scope),
@@ -253,7 +253,7 @@ pub(crate) fn answer_entry(call: &ToolCall, output: &ToolOutput) -> JournalEntry
 
 /// Returns the SHA-256 hash and the length of an output file.
 #[expect(clippy::disallowed_methods, reason = "our own file, in the user's own state directory")]
-fn hashed(path: &Path) -> io::Result<(String, u64)> {
+fn hash_file(path: &Path) -> io::Result<(String, u64)> {
     let mut file = std::fs::File::open(path)?;
     let (mut hash, mut bytes, mut piece) = (Sha256::new(), 0, vec![0; 1 << 18]);
     // ends: with the file
@@ -265,16 +265,16 @@ fn hashed(path: &Path) -> io::Result<(String, u64)> {
         hash.update(&piece[..count]);
         bytes += u64::try_from(count).unwrap_or(0);
     }
-    Ok((hex(&hash.finalize()), bytes))
+    Ok((to_hex(&hash.finalize()), bytes))
 }
 
-fn hex(hash: &[u8]) -> String {
+fn to_hex(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the journal form of an image: its type, hash and size.
 pub(crate) fn hash_picture(image: &OutputImage) -> ImageDigest {
-    let sha256 = hex(&Sha256::digest(&image.bytes));
+    let sha256 = to_hex(&Sha256::digest(&image.bytes));
     let bytes = u64::try_from(image.bytes.len()).unwrap_or(u64::MAX);
     ImageDigest { mime: image.mime.to_owned(), sha256, bytes }
 }

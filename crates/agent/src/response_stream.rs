@@ -12,7 +12,7 @@ use crate::ModelEventStream;
 /// Maximum size of one event. The decoder limits the response as a whole.
 const LONGEST: usize = 16 << 20;
 /// The end marker of some APIs.
-const OVER: &str = "[DONE]";
+const END_MARKER: &str = "[DONE]";
 
 /// Returns the events of `response`. A response that is plain JSON is one event.
 pub(crate) async fn response_events(response: Response) -> Result<ModelEventStream, ModelError> {
@@ -20,17 +20,17 @@ pub(crate) async fn response_events(response: Response) -> Result<ModelEventStre
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.starts_with("application/json") {
         let whole = read_body(response, LONGEST).await?;
-        let json = parse(&whole);
+        let json = parse_event(&whole);
         return Ok(futures_util::stream::iter([json]).boxed());
     }
-    let events = SseStream::from_bytes_stream(bytes(response).boxed());
+    let events = SseStream::from_bytes_stream(limited_bytes(response).boxed());
     let read = events.take_while(|event| {
-        let over = event.as_ref().is_ok_and(|event| event.data.as_deref() == Some(OVER));
+        let over = event.as_ref().is_ok_and(|event| event.data.as_deref() == Some(END_MARKER));
         std::future::ready(!over)
     });
     let json = read.filter_map(|event| {
         std::future::ready(match event {
-            Ok(event) => event.data.filter(|data| !data.is_empty()).map(|data| parse(&data)),
+            Ok(event) => event.data.filter(|data| !data.is_empty()).map(|data| parse_event(&data)),
             Err(error) => Some(Err(broken_stream(&error.to_string()))),
         })
     });
@@ -38,7 +38,7 @@ pub(crate) async fn response_events(response: Response) -> Result<ModelEventStre
     Ok(json.fuse().boxed())
 }
 
-fn parse(text: &str) -> Result<Value, ModelError> {
+fn parse_event(text: &str) -> Result<Value, ModelError> {
     serde_json::from_str(text).map_err(|error| broken_stream(&format!("it is no JSON: {error}")))
 }
 
@@ -71,13 +71,13 @@ enum ModelStreamError {
 }
 
 /// Returns the bytes of a response, until an event is too long.
-fn bytes(response: Response) -> impl Stream<Item = Result<Bytes, ModelStreamError>> {
+fn limited_bytes(response: Response) -> impl Stream<Item = Result<Bytes, ModelStreamError>> {
     unfold(Some((response, (0_usize, 0_usize))), |open| async {
         let (mut response, mut event) = open?;
         match response.chunk().await {
             Ok(None) => None,
             Ok(Some(chunk)) => {
-                event = grown(event, &chunk);
+                event = grow_event(event, &chunk);
                 if event.0 > LONGEST {
                     return Some((Err(ModelStreamError::Long), None));
                 }
@@ -89,7 +89,7 @@ fn bytes(response: Response) -> impl Stream<Item = Result<Bytes, ModelStreamErro
 }
 
 /// Returns the size of the current event and of its last line after `chunk`. An empty line ends an event.
-fn grown((mut event, mut line): (usize, usize), chunk: &[u8]) -> (usize, usize) {
+fn grow_event((mut event, mut line): (usize, usize), chunk: &[u8]) -> (usize, usize) {
     let mut longest = 0;
     for byte in chunk {
         match byte {
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn an_event_ends_with_an_empty_line() {
-        assert_eq!(grown((0, 0), b"data: 1\ndata"), (11, 4));
-        assert_eq!(grown((11, 4), b": 2\r\n\r\n"), (0, 0));
-        assert_eq!(grown((LONGEST, 9), b"x\n\n"), (LONGEST + 1, 0));
+        assert_eq!(grow_event((0, 0), b"data: 1\ndata"), (11, 4));
+        assert_eq!(grow_event((11, 4), b": 2\r\n\r\n"), (0, 0));
+        assert_eq!(grow_event((LONGEST, 9), b"x\n\n"), (LONGEST + 1, 0));
     }
 }

@@ -10,46 +10,46 @@ use crate::history::{ConversationHistory, HistoryItem};
 /// A session as its journal records it.
 #[derive(Default)]
 pub struct ResumedSession {
-    pub(crate) pieces: Vec<HistoryItem>,
+    pub(crate) items: Vec<HistoryItem>,
     /// Model calls that were running when the program died; their effects are unknown.
-    pub(crate) lost: Vec<ToolCall>,
+    pub(crate) lost_calls: Vec<ToolCall>,
     /// Client calls that were running when the program died. The model does not know about them.
     pub(crate) abandoned: Vec<ToolCall>,
     /// The turn that was running then.
-    pub(crate) cut_off: Option<String>,
+    pub(crate) interrupted_turn: Option<String>,
     /// Steering input of that turn that the model has not read.
-    pub(crate) added: Vec<String>,
+    pub(crate) unread_input: Vec<String>,
 }
 
 impl ResumedSession {
     /// Returns the number of conversation pieces.
     pub fn len(&self) -> usize {
-        self.pieces.len()
+        self.items.len()
     }
 
     /// Returns whether the conversation is empty.
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.items.is_empty()
     }
 
     /// Returns the number of calls that were running when the program died.
     pub fn lost_calls(&self) -> usize {
-        self.lost.len()
+        self.lost_calls.len()
     }
 }
 
 /// A response and its answers, while they are collected.
 #[derive(Default)]
 struct PartialRound {
-    said: Option<AssistantTurn>,
+    turn: Option<AssistantTurn>,
     calls: Vec<ToolCall>,
     answers: Vec<(CallId, ToolOutput)>,
 }
 
 impl PartialRound {
     /// Returns the conversation piece, if the model said anything, and its unanswered calls.
-    fn close(self, dialect: Dialect) -> (Option<HistoryItem>, Vec<ToolCall>) {
-        let Self { said, calls, answers } = self;
+    fn finish(self, dialect: Dialect) -> (Option<HistoryItem>, Vec<ToolCall>) {
+        let Self { turn: said, calls, answers } = self;
         // If the program died during the response, the journal has its calls only.
         let said = said.unwrap_or_else(|| AssistantTurn::from_calls(dialect, calls));
         let answered = |call: &&ToolCall| !answers.iter().any(|(id, _)| *id == call.id);
@@ -68,10 +68,10 @@ pub fn resume_from_records(
 ) -> Result<ResumedSession, AgentFault> {
     let mut reader = JournalReplay {
         dialect,
-        pieces: Vec::new(),
-        lost: Vec::new(),
+        items: Vec::new(),
+        lost_calls: Vec::new(),
         round: PartialRound::default(),
-        of_clients: Vec::new(),
+        client_calls: Vec::new(),
     };
     let (mut turn, mut added) = (None, Vec::new());
     for record in records {
@@ -87,11 +87,11 @@ pub fn resume_from_records(
             JournalEntry::Turn { .. } => turn = None,
             _ => {}
         }
-        reader.take(&record.entry)?;
+        reader.apply_entry(&record.entry)?;
     }
-    reader.close();
-    let JournalReplay { pieces, lost, of_clients: abandoned, .. } = reader;
-    Ok(ResumedSession { pieces, lost, abandoned, cut_off: turn, added })
+    reader.close_round();
+    let JournalReplay { items: pieces, lost_calls: lost, client_calls: abandoned, .. } = reader;
+    Ok(ResumedSession { items: pieces, lost_calls: lost, abandoned, interrupted_turn: turn, unread_input: added })
 }
 
 /// Returns the id of the turn whose prompt is at line `number`.
@@ -101,31 +101,31 @@ pub(crate) fn turn_id(number: u64) -> String {
 
 struct JournalReplay {
     dialect: Dialect,
-    pieces: Vec<HistoryItem>,
-    lost: Vec<ToolCall>,
+    items: Vec<HistoryItem>,
+    lost_calls: Vec<ToolCall>,
     round: PartialRound,
     /// Unanswered calls of client programs.
-    of_clients: Vec<ToolCall>,
+    client_calls: Vec<ToolCall>,
 }
 
 impl JournalReplay {
     /// Adds one entry. A request is sent only after every earlier call is answered, so any later entry that is no
     /// answer belongs to the next round.
-    fn take(&mut self, entry: &JournalEntry) -> Result<(), AgentFault> {
+    fn apply_entry(&mut self, entry: &JournalEntry) -> Result<(), AgentFault> {
         match entry {
             JournalEntry::Prompt { text, .. } => {
-                self.close();
-                self.pieces.push(HistoryItem::User { text: text.clone(), images: Vec::new() });
+                self.close_round();
+                self.items.push(HistoryItem::User { text: text.clone(), images: Vec::new() });
             }
             JournalEntry::Call { form: RecordedCallForm::Client | RecordedCallForm::ClientText, .. } => {
-                self.of_clients.extend(call_from_entry(entry));
+                self.client_calls.extend(call_from_entry(entry));
             }
-            JournalEntry::Answered { call, .. } if self.is_of_client(call) => {
-                self.of_clients.retain(|open| open.id.as_str() != call);
+            JournalEntry::Answered { call, .. } if self.is_client_call(call) => {
+                self.client_calls.retain(|open| open.id.as_str() != call);
             }
             JournalEntry::Call { .. } => {
-                if self.round.said.is_some() {
-                    self.close();
+                if self.round.turn.is_some() {
+                    self.close_round();
                 }
                 self.round.calls.extend(call_from_entry(entry));
             }
@@ -134,22 +134,22 @@ impl JournalReplay {
                 self.round.answers.push((call.as_str().into(), output));
             }
             JournalEntry::Said { items, .. } => {
-                if self.round.said.is_some() {
-                    self.close();
+                if self.round.turn.is_some() {
+                    self.close_round();
                 }
                 for item in items {
                     let said = AssistantTurn::from_saved_json(item)
                         .map_err(|fault| AgentFault::Resume(fault.to_string()))?;
-                    self.round.said = Some(said);
+                    self.round.turn = Some(said);
                 }
             }
             JournalEntry::Compacted { summary, dropped } => {
-                self.close();
+                self.close_round();
                 let dropped = usize::try_from(*dropped).unwrap_or(usize::MAX);
-                let kept = self.pieces.len().saturating_sub(dropped);
-                let mut history = ConversationHistory::new(self.dialect, std::mem::take(&mut self.pieces));
+                let kept = self.items.len().saturating_sub(dropped);
+                let mut history = ConversationHistory::new(self.dialect, std::mem::take(&mut self.items));
                 history.replace_with_summary(summary, kept);
-                self.pieces = history.into_items();
+                self.items = history.into_items();
             }
             JournalEntry::Session { .. }
             | JournalEntry::Intent { .. }
@@ -172,25 +172,25 @@ impl JournalReplay {
         Ok(())
     }
 
-    fn is_of_client(&self, call: &str) -> bool {
-        self.of_clients.iter().any(|open| open.id.as_str() == call)
+    fn is_client_call(&self, call: &str) -> bool {
+        self.client_calls.iter().any(|open| open.id.as_str() == call)
     }
 
-    fn close(&mut self) {
-        let (piece, lost) = std::mem::take(&mut self.round).close(self.dialect);
-        self.pieces.extend(piece);
-        self.lost.extend(lost);
+    fn close_round(&mut self) {
+        let (piece, lost) = std::mem::take(&mut self.round).finish(self.dialect);
+        self.items.extend(piece);
+        self.lost_calls.extend(lost);
     }
 }
 
 /// Returns the call in `entry`, if it is a call entry.
 pub fn call_from_entry(entry: &JournalEntry) -> Option<ToolCall> {
     let JournalEntry::Call { id, tool, form, arguments, remote } = entry else { return None };
-    let payload = payload(*form, arguments, remote.as_ref());
+    let payload = call_payload(*form, arguments, remote.as_ref());
     Some(ToolCall { id: id.as_str().into(), name: tool.clone(), payload })
 }
 
-fn payload(form: RecordedCallForm, arguments: &str, remote: Option<&McpToolRef>) -> ToolPayload {
+fn call_payload(form: RecordedCallForm, arguments: &str, remote: Option<&McpToolRef>) -> ToolPayload {
     let arguments = arguments.to_owned();
     match (form, remote) {
         (RecordedCallForm::Custom | RecordedCallForm::ClientText, _) => {
@@ -273,7 +273,7 @@ mod tests {
             HistoryItem::Summary { .. } => "s".to_owned(),
             HistoryItem::Round { said, answers } => format!("{}/{}", answers.len(), said.calls().count()),
         };
-        (resumed.pieces.iter().map(piece).collect::<Vec<_>>().join(" "), resumed.lost.len())
+        (resumed.items.iter().map(piece).collect::<Vec<_>>().join(" "), resumed.lost_calls.len())
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::time::Duration;
 use wire::{ModelError, RetryAdvice};
 
 /// Maximum number of attempts for one request.
-const TRIES: u32 = 6;
+const MAX_ATTEMPTS: u32 = 6;
 /// The first pause, which doubles, and the longest.
-const FIRST: Duration = Duration::from_millis(250);
-const LONGEST: Duration = Duration::from_secs(20);
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const MAX_PAUSE: Duration = Duration::from_secs(20);
 /// If a server asks for a longer wait, the request fails and the user is told.
-const PATIENCE: Duration = Duration::from_secs(300);
+const MAX_SERVER_WAIT: Duration = Duration::from_secs(300);
 
 /// Counts the attempts of one request.
 #[derive(Debug, Default)]
@@ -21,13 +21,13 @@ impl RetryCounter {
     /// spreads clients that failed together.
     pub(crate) fn next_pause(&mut self, error: &ModelError, chance: f64) -> Option<Duration> {
         self.0 += 1;
-        if self.0 >= TRIES {
+        if self.0 >= MAX_ATTEMPTS {
             return None;
         }
-        let doubled = FIRST.saturating_mul(1 << (self.0 - 1)).min(LONGEST);
+        let doubled = FIRST_PAUSE.saturating_mul(1 << (self.0 - 1)).min(MAX_PAUSE);
         match error.retry {
             RetryAdvice::Never => None,
-            RetryAdvice::After(wait) => (wait <= PATIENCE).then_some(wait),
+            RetryAdvice::After(wait) => (wait <= MAX_SERVER_WAIT).then_some(wait),
             RetryAdvice::Soon => Some(doubled.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0)),
         }
     }

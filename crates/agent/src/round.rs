@@ -16,7 +16,7 @@ use crate::{AgentFault, AgentSession, ModelEventStream, SessionEvent};
 pub(crate) struct RoundOutcome {
     pub(crate) end: ResponseEnd,
     /// The response made calls, which were answered: the conversation goes on from them.
-    pub(crate) acted: bool,
+    pub(crate) made_calls: bool,
     pub(crate) interrupted: bool,
 }
 
@@ -51,12 +51,12 @@ impl AgentSession {
                 biased;
                 () = stop.cancelled() => hearing.stopped = true,
                 Some(answer) = hearing.runtime.next_answer(), if hearing.runtime.open_count() > 0 => {
-                    self.answered(answer, &mut hearing)?;
+                    self.handle_answer(answer, &mut hearing)?;
                 }
-                event = events.next() => self.event(event, &mut listener, &mut hearing).await?,
+                event = events.next() => self.handle_stream_item(event, &mut listener, &mut hearing).await?,
             }
         }
-        drained(events);
+        drain_stream(events);
         let took = began.elapsed();
         let said = listener.into_turn();
         let dialect = said.dialect().as_str().to_owned();
@@ -65,22 +65,22 @@ impl AgentSession {
             || said.unread_calls().next().is_some()
             || said.lost_calls().next().is_some();
         if matches!(end, ResponseEnd::Failed(_)) && !acted {
-            return Ok(RoundOutcome { end, acted, interrupted: false });
+            return Ok(RoundOutcome { end, made_calls: acted, interrupted: false });
         }
         if !said.is_empty() {
             self.write_entry(&JournalEntry::Said { wire: dialect, items: vec![said.to_saved_json()] })?;
         }
-        self.costs(hearing.usage.unwrap_or_default(), bytes, took)?;
-        let interrupted = self.rest(&mut hearing, &stop).await?;
+        self.record_usage(hearing.usage.unwrap_or_default(), bytes, took)?;
+        let interrupted = self.finish_calls(&mut hearing, &stop).await?;
         if !said.is_empty() {
             self.history.push(HistoryItem::Round { said, answers: hearing.answers });
         }
-        self.last = hearing.usage.map(|usage| (usage, self.history.byte_len()));
-        Ok(RoundOutcome { end, acted, interrupted })
+        self.last_usage = hearing.usage.map(|usage| (usage, self.history.byte_len()));
+        Ok(RoundOutcome { end, made_calls: acted, interrupted })
     }
 
     /// Waits for the calls that still run, and cancels them if the turn is stopped. Returns whether it was stopped.
-    async fn rest(
+    async fn finish_calls(
         &mut self,
         hearing: &mut ActiveRound,
         stop: &tokio_util::sync::CancellationToken,
@@ -95,13 +95,13 @@ impl AgentSession {
             tokio::select! {
                 biased;
                 () = stop.cancelled(), if !hearing.stopped => hearing.stopped = true,
-                Some(answer) = hearing.runtime.next_answer() => self.answered(answer, hearing)?,
+                Some(answer) = hearing.runtime.next_answer() => self.handle_answer(answer, hearing)?,
             }
         }
         Ok(hearing.stopped)
     }
 
-    async fn event(
+    async fn handle_stream_item(
         &mut self,
         event: Option<Result<serde_json::Value, wire::ModelError>>,
         listener: &mut StreamDecoder,
@@ -121,30 +121,30 @@ impl AgentSession {
         };
         for heard in heard {
             if matches!(heard, ModelStreamEvent::Call(_))
-                && let Some(ready) = self.setup.ready.take()
+                && let Some(ready) = self.setup.baseline_ready.take()
             {
                 ready.await;
             }
-            self.heard(heard, hearing)?;
+            self.handle_event(heard, hearing)?;
         }
         Ok(())
     }
 
-    fn heard(&self, heard: ModelStreamEvent, hearing: &mut ActiveRound) -> Result<(), AgentFault> {
-        let watch = &self.setup.watch;
+    fn handle_event(&self, heard: ModelStreamEvent, hearing: &mut ActiveRound) -> Result<(), AgentFault> {
+        let watch = &self.setup.observer;
         match heard {
-            ModelStreamEvent::Text(text) => watch.saw(SessionEvent::Text(&text)),
-            ModelStreamEvent::Thought(text) => watch.saw(SessionEvent::Thought(&text)),
+            ModelStreamEvent::Text(text) => watch.on_session_event(SessionEvent::Text(&text)),
+            ModelStreamEvent::Thought(text) => watch.on_session_event(SessionEvent::Thought(&text)),
             ModelStreamEvent::Call(call) => {
                 self.write_entry(&call_entry(&call))?;
-                watch.saw(SessionEvent::Called(&call));
+                watch.on_session_event(SessionEvent::Called(&call));
                 if let Err(twice) = hearing.runtime.start(call) {
-                    watch.saw(SessionEvent::Notice(&twice.to_string()));
+                    watch.on_session_event(SessionEvent::Notice(&twice.to_string()));
                 }
             }
-            ModelStreamEvent::Fault(fault) => watch.saw(SessionEvent::Notice(&fault.to_string())),
+            ModelStreamEvent::Fault(fault) => watch.on_session_event(SessionEvent::Notice(&fault.to_string())),
             ModelStreamEvent::Hosted { kind, item } => {
-                watch.saw(SessionEvent::Hosted { kind: &kind, item: &item });
+                watch.on_session_event(SessionEvent::ProviderToolRan { kind: &kind, item: &item });
             }
             ModelStreamEvent::Usage(usage) => hearing.usage = Some(usage),
             ModelStreamEvent::End(end) => hearing.end = Some(end),
@@ -152,24 +152,24 @@ impl AgentSession {
         Ok(())
     }
 
-    fn answered(
+    fn handle_answer(
         &self,
         AnsweredCall { call, output }: AnsweredCall,
         hearing: &mut ActiveRound,
     ) -> Result<(), AgentFault> {
         self.write_entry(&answer_entry(&call, &output))?;
-        if let (Some(recorder), Some(kept)) = (&self.setup.recorder, &output.facts.kept) {
+        if let (Some(recorder), Some(kept)) = (&self.setup.recorder, &output.facts.output_file) {
             recorder.hash_kept_output(&call, kept);
         }
-        self.setup.watch.saw(SessionEvent::Answered(&call, &output));
+        self.setup.observer.on_session_event(SessionEvent::Answered(&call, &output));
         // A user who answers a question with "stop" stops the whole turn.
         hearing.stopped |= output.facts.error == Some(ToolErrorKind::Stopped);
         hearing.answers.push((call.id, output));
         Ok(())
     }
 
-    fn costs(&self, usage: TokenUsage, bytes: usize, took: std::time::Duration) -> Result<(), AgentFault> {
-        self.setup.watch.saw(SessionEvent::Responded { usage, took });
+    fn record_usage(&self, usage: TokenUsage, bytes: usize, took: std::time::Duration) -> Result<(), AgentFault> {
+        self.setup.observer.on_session_event(SessionEvent::Responded { usage, took });
         self.write_entry(&JournalEntry::Usage {
             input_tokens: usage.input,
             cached_tokens: usage.cached,
@@ -183,12 +183,12 @@ impl AgentSession {
 
 impl RoundOutcome {
     fn stopped() -> Self {
-        Self { end: ResponseEnd::Done, acted: false, interrupted: true }
+        Self { end: ResponseEnd::Done, made_calls: false, interrupted: true }
     }
 }
 
 /// Drains the rest of a finished stream: its connection is reusable only after that.
-fn drained(mut events: ModelEventStream) {
+fn drain_stream(mut events: ModelEventStream) {
     for _ in 0..64 {
         match events.next().now_or_never() {
             Some(Some(Ok(_))) => {}

@@ -23,7 +23,7 @@ use crate::{ModelBackend, ModelEventStream};
 const LOCAL_SHELL: &str = "local_shell";
 
 /// The message after the last turn of a script.
-const FINAL: &str = "done";
+const FINAL_MESSAGE: &str = "done";
 
 /// One response of a script.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -78,12 +78,12 @@ impl ScriptedTurn {
     }
 
     /// Returns the turn that follows the last one.
-    fn last() -> Self {
-        Self { items: vec![ScriptedItem::Message { text: FINAL.to_owned() }], ..Self::default() }
+    fn final_turn() -> Self {
+        Self { items: vec![ScriptedItem::Message { text: FINAL_MESSAGE.to_owned() }], ..Self::default() }
     }
 
     /// Returns its lines; `number` is the number of the turn and part of the call ids.
-    fn lines(&self, number: usize) -> Vec<MockOutput> {
+    fn mock_outputs(&self, number: usize) -> Vec<MockOutput> {
         let call = |at: usize, name: &str, payload: ToolPayload| {
             MockOutput::Call(ToolCall {
                 id: format!("call_{number:04}_{at:02}").into(),
@@ -107,7 +107,7 @@ impl ScriptedTurn {
                 let mut more = action.clone();
                 // The function form of this item has no such argument.
                 more.remove("type");
-                let shell = LocalShellCall { more, ..LocalShellCall::default() };
+                let shell = LocalShellCall { other_fields: more, ..LocalShellCall::default() };
                 call(at, LOCAL_SHELL, ToolPayload::LocalShell(shell))
             }
         };
@@ -127,7 +127,7 @@ pub struct ScriptedBackend {
 /// One response of the script.
 pub(crate) enum ScriptedResponse {
     Refused { status: u16, retry_after: Option<String>, body: String },
-    Spoken { delay: Duration, pace: Duration, events: Vec<Value>, breaks: bool, whole: Option<Value> },
+    Streamed { delay: Duration, pace: Duration, events: Vec<Value>, breaks: bool, whole: Option<Value> },
 }
 
 impl ScriptedBackend {
@@ -139,7 +139,7 @@ impl ScriptedBackend {
 
     /// Returns the number of the turn that answers `body`: the next one whose `when` matches, otherwise the next one
     /// without `when`.
-    fn next(&self, body: &str) -> usize {
+    fn next_turn(&self, body: &str) -> usize {
         let mut played = self.played.lock();
         let open = |(at, _): &(usize, &ScriptedTurn)| !played[*at];
         let is_for =
@@ -161,8 +161,8 @@ impl ScriptedBackend {
     pub(crate) fn respond_to(&self, dialect: Dialect, body: &str) -> ScriptedResponse {
         let request: Value = serde_json::from_str(body).unwrap_or_default();
         let offers_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-        let number = if offers_tools { self.next(body) } else { usize::MAX };
-        let turn = self.turns.get(number).cloned().unwrap_or_else(ScriptedTurn::last);
+        let number = if offers_tools { self.next_turn(body) } else { usize::MAX };
+        let turn = self.turns.get(number).cloned().unwrap_or_else(ScriptedTurn::final_turn);
         if let Some(status) = turn.status {
             let body = serde_json::json!({"error": {"message": "the script says so", "type": "scripted"}});
             return ScriptedResponse::Refused {
@@ -174,7 +174,7 @@ impl ScriptedBackend {
         let length = u64::try_from(body.len()).unwrap_or(u64::MAX) / 4;
         let usage = TokenUsage { input: length, cached: 0, output: 10, reasoning: 0 };
         let id = format!("{:04}", number.min(9999));
-        let lines = turn.lines(number);
+        let lines = turn.mock_outputs(number);
         let whole = (request["stream"] != true).then(|| dialect.mock_response(&id, &lines, usage));
         let mut events = dialect.mock_stream(&id, &lines, usage);
         let breaks = turn.break_after.is_some_and(|after| after < events.len());
@@ -182,7 +182,7 @@ impl ScriptedBackend {
             events.truncate(after);
         }
         let [delay, pace] = [turn.delay_ms, turn.pace_ms].map(Duration::from_millis);
-        ScriptedResponse::Spoken { delay, pace, events, breaks, whole }
+        ScriptedResponse::Streamed { delay, pace, events, breaks, whole }
     }
 }
 
@@ -197,7 +197,7 @@ impl ModelBackend for ScriptedBackend {
                 ScriptedResponse::Refused { status, retry_after, body } => {
                     Err(self.dialect.http_error(status, retry_after.as_deref(), &body))
                 }
-                ScriptedResponse::Spoken { delay, pace, events, breaks, whole: _ } => {
+                ScriptedResponse::Streamed { delay, pace, events, breaks, whole: _ } => {
                     sleep_unless_zero(delay).await;
                     let end = breaks.then(|| Err(broken_stream("the script says so")));
                     let events = iter(events.into_iter().map(Ok).chain(end));
@@ -245,7 +245,7 @@ mod tests {
         let said = |words: &str| match script
             .respond_to(Dialect::Chat, &format!(r#"{{"tools": [1], "messages": "{words}"}}"#))
         {
-            ScriptedResponse::Spoken { events, .. } => {
+            ScriptedResponse::Streamed { events, .. } => {
                 let events = format!("{events:?}");
                 ["any", "first", "second", "done"].into_iter().find(|text| events.contains(text)).unwrap()
             }
@@ -265,7 +265,7 @@ mod tests {
         .unwrap();
         let script = ScriptedBackend::new(Dialect::Chat, turns);
         let said = |body: &str| match script.respond_to(Dialect::Chat, body) {
-            ScriptedResponse::Spoken { events, .. } => format!("{events:?}").contains("tool_calls"),
+            ScriptedResponse::Streamed { events, .. } => format!("{events:?}").contains("tool_calls"),
             ScriptedResponse::Refused { .. } => panic!("it is refused"),
         };
         assert!(!said("{}"));

@@ -24,10 +24,10 @@ use crate::ScriptedBackend;
 use crate::scripted_backend::{ScriptedResponse, sleep_unless_zero};
 
 /// Maximum size of a request.
-const LONGEST: usize = 64 << 20;
+const MAX_REQUEST_BYTES: usize = 64 << 20;
 
 /// Pause before a stream breaks, so that earlier data arrives.
-const BREATH: Duration = Duration::from_millis(50);
+const BREAK_DELAY: Duration = Duration::from_millis(50);
 
 type ResponseFrames = Pin<Box<dyn Stream<Item = io::Result<Frame<Bytes>>> + Send + Sync>>;
 type ScriptServerResponse = Response<BoxBody<Bytes, io::Error>>;
@@ -60,27 +60,27 @@ impl ScriptedModelServer {
                 Some(_) = connections.join_next(), if !connections.is_empty() => continue,
             };
             let (script, heard) = (Arc::clone(&self.script), heard.clone());
-            connections.spawn(attend(stream, script, heard));
+            connections.spawn(serve_connection(stream, script, heard));
         }
     }
 }
 
-async fn attend(stream: TcpStream, script: Arc<ScriptedBackend>, heard: impl Fn(&str, &str) + Send + Sync) {
+async fn serve_connection(stream: TcpStream, script: Arc<ScriptedBackend>, heard: impl Fn(&str, &str) + Send + Sync) {
     let _late = stream.set_nodelay(true);
-    let service = service_fn(|request| async { Ok::<_, Infallible>(answer(request, &script, &heard).await) });
+    let service = service_fn(|request| async { Ok::<_, Infallible>(respond(request, &script, &heard).await) });
     if let Err(error) = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%error, "a connection ended");
     }
 }
 
-async fn answer(
+async fn respond(
     request: Request<Incoming>,
     script: &ScriptedBackend,
     heard: &impl Fn(&str, &str),
 ) -> ScriptServerResponse {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
-    let body = match Limited::new(body, LONGEST).collect().await {
+    let body = match Limited::new(body, MAX_REQUEST_BYTES).collect().await {
         Ok(body) => String::from_utf8_lossy(&body.to_bytes()).into_owned(),
         Err(_) => return json_response(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long"),
     };
@@ -104,11 +104,11 @@ async fn answer(
             }
             answer
         }
-        ScriptedResponse::Spoken { delay, pace, events, breaks, whole } => {
+        ScriptedResponse::Streamed { delay, pace, events, breaks, whole } => {
             sleep_unless_zero(delay).await;
             match whole.filter(|_| !breaks) {
                 Some(whole) => json_response(StatusCode::OK, &whole.to_string()),
-                None => spoken(dialect, pace, &events, breaks),
+                None => event_stream_response(dialect, pace, &events, breaks),
             }
         }
     }
@@ -125,7 +125,7 @@ fn json_response(status: StatusCode, text: &str) -> ScriptServerResponse {
 }
 
 /// Returns the events as an SSE stream. If `breaks` is set, the connection breaks after them.
-fn spoken(dialect: Dialect, pace: Duration, events: &[Value], breaks: bool) -> ScriptServerResponse {
+fn event_stream_response(dialect: Dialect, pace: Duration, events: &[Value], breaks: bool) -> ScriptServerResponse {
     let name = |event: &Value| match (dialect, event["type"].as_str()) {
         (Dialect::Chat, _) | (_, None) => String::new(),
         (Dialect::Responses | Dialect::Anthropic, Some(kind)) => format!("event: {kind}\n"),
@@ -142,7 +142,7 @@ fn spoken(dialect: Dialect, pace: Duration, events: &[Value], breaks: bool) -> S
     let frames = iter(texts.into_iter().map(|text| Ok(Frame::data(Bytes::from(text)))).chain(end));
     let frames = frames.then(move |frame: io::Result<Frame<Bytes>>| async move {
         // Earlier data must be sent before the connection breaks.
-        sleep_unless_zero(if frame.is_err() { BREATH } else { pace }).await;
+        sleep_unless_zero(if frame.is_err() { BREAK_DELAY } else { pace }).await;
         frame
     });
     let frames: ResponseFrames = Box::pin(frames);

@@ -18,12 +18,12 @@ use crate::{
 };
 
 /// Answer to a call that was running when the program died.
-const INTERRUPTED: &str = "interrupted; effects unknown: the program ended while this ran. Look at what is there before you run it again.";
+const INTERRUPTED_ANSWER: &str = "interrupted; effects unknown: the program ended while this ran. Look at what is there before you run it again.";
 
 /// Returns the answer to a call that was running when the program died.
 pub(crate) fn interrupted_output() -> ToolOutput {
     let facts = OutputFacts { error: Some(ToolErrorKind::Cancelled), ..OutputFacts::default() };
-    ToolOutput { facts, ..ToolOutput::failure(INTERRUPTED) }
+    ToolOutput { facts, ..ToolOutput::failure(INTERRUPTED_ANSWER) }
 }
 
 /// Limits of a turn.
@@ -55,25 +55,25 @@ pub struct AgentSessionSetup {
     /// The model.
     pub model: Arc<dyn ModelBackend>,
     /// The provider's name for the model.
-    pub name: String,
+    pub model_name: String,
     /// System instructions.
     pub instructions: String,
     /// Serialisation options for the tool list.
-    pub style: ApiCompat,
+    pub api_compat: ApiCompat,
     /// Handling of the model's reasoning output.
     pub reasoning: ReasoningMode,
     /// Writes the journal; there is no journal if `None`.
     pub recorder: Option<Arc<JournalRecorder>>,
     /// Observes the session.
-    pub watch: Arc<dyn SessionObserver>,
+    pub observer: Arc<dyn SessionObserver>,
     /// Limits of a turn.
     pub limits: TurnLimits,
     /// Returns the file changes at the end of a turn.
-    pub changed: Option<TurnChangesFn>,
+    pub turn_changes: Option<TurnChangesFn>,
     /// Resolves when the state of the files before the turn is known. No call starts earlier.
-    pub ready: Option<BaselineReady>,
+    pub baseline_ready: Option<BaselineReady>,
     /// Publishes the length of the conversation.
-    pub gauge: Arc<ContextMeter>,
+    pub context_meter: Arc<ContextMeter>,
     /// Agents that the model can start. They are interrupted with its turn.
     pub agents: Option<Arc<SessionAgents>>,
     /// Routes requests to servers that have the conversation in their prompt cache.
@@ -85,18 +85,18 @@ pub struct AgentSession {
     pub(crate) setup: AgentSessionSetup,
     pub(crate) history: ConversationHistory,
     pub(crate) handle: SessionHandle,
-    steered: mpsc::UnboundedReceiver<String>,
+    steering_receiver: mpsc::UnboundedReceiver<String>,
     /// The serialised tool list, and the tool names that it was made from.
     tools: (Vec<String>, String),
     /// Token usage of the last response, and the conversation's size in bytes at that time.
-    pub(crate) last: Option<(TokenUsage, usize)>,
+    pub(crate) last_usage: Option<(TokenUsage, usize)>,
 }
 
 /// Controls a session while it runs.
 #[derive(Clone)]
 pub struct SessionHandle {
     turn: Arc<Mutex<CurrentTurn>>,
-    steer: mpsc::UnboundedSender<String>,
+    steering_sender: mpsc::UnboundedSender<String>,
     /// A weak reference: the journal closes with its session even if handles remain.
     recorder: Option<Weak<JournalRecorder>>,
 }
@@ -108,7 +108,7 @@ struct CurrentTurn {
     /// Its id.
     id: String,
     /// The turn is announced and has not begun.
-    awaited: bool,
+    announced: bool,
 }
 
 impl SessionHandle {
@@ -124,7 +124,7 @@ impl SessionHandle {
 
     /// Announces a turn: from now on `interrupt` means this turn.
     pub fn announce_turn(&self) {
-        *self.turn.lock() = CurrentTurn { awaited: true, ..CurrentTurn::default() };
+        *self.turn.lock() = CurrentTurn { announced: true, ..CurrentTurn::default() };
     }
 
     /// Adds input to the running turn; the model reads it with its next request. The journal records it, so a crash
@@ -137,14 +137,14 @@ impl SessionHandle {
             recorder.write(&JournalEntry::Added { text: text.clone() })?;
         }
         // A session that has ended reads nothing.
-        let _gone = self.steer.send(text);
+        let _gone = self.steering_sender.send(text);
         Ok(())
     }
 
     /// Begins a turn. Interrupts from before its announcement do not stop it.
     pub(crate) fn begin_turn(&self) -> CancellationToken {
         let mut turn = self.turn.lock();
-        if !std::mem::take(&mut turn.awaited) {
+        if !std::mem::take(&mut turn.announced) {
             *turn = CurrentTurn::default();
         }
         turn.stop.clone()
@@ -168,7 +168,7 @@ impl AgentSession {
     /// # Errors
     /// If the journal cannot be written.
     pub fn new(setup: AgentSessionSetup, resumed: Option<ResumedSession>) -> Result<Self, JournalFault> {
-        let ResumedSession { pieces, lost, added, mut cut_off, .. } = resumed.unwrap_or_default();
+        let ResumedSession { items: pieces, lost_calls: lost, unread_input: added, interrupted_turn: mut cut_off, .. } = resumed.unwrap_or_default();
         let mut history = ConversationHistory::new(setup.model.dialect(), pieces);
         if let Some(recorder) = &setup.recorder {
             for call in &lost {
@@ -189,15 +189,15 @@ impl AgentSession {
                 })?;
             }
         }
-        history.answer_calls(&lost, INTERRUPTED);
+        history.answer_calls(&lost, INTERRUPTED_ANSWER);
         added.into_iter().for_each(|text| history.push(HistoryItem::User { text, images: Vec::new() }));
         let (steer, steered) = mpsc::unbounded_channel();
         let handle = SessionHandle {
             turn: Arc::default(),
-            steer,
+            steering_sender: steer,
             recorder: setup.recorder.as_ref().map(Arc::downgrade),
         };
-        Ok(Self { setup, history, handle, steered, tools: Default::default(), last: None })
+        Ok(Self { setup, history, handle, steering_receiver: steered, tools: Default::default(), last_usage: None })
     }
 
     /// Returns a handle that controls the session while it runs.
@@ -217,19 +217,19 @@ impl AgentSession {
 
     /// Takes the next unread steering input.
     pub(crate) fn take_steered_input(&mut self) -> Option<String> {
-        self.steered.try_recv().ok()
+        self.steering_receiver.try_recv().ok()
     }
 
     /// Returns the body of the next request.
     pub(crate) fn next_request_body(&mut self) -> String {
-        self.refresh();
+        self.refresh_tools();
         self.request_body(self.history.entries(), &self.tools.1)
     }
 
     /// Returns a request body with `items` and `tools`.
     pub(crate) fn request_body(&self, items: &[wire::SerializedItem], tools: &str) -> String {
         self.setup.model.dialect().request_body(&ModelRequest {
-            model: &self.setup.name,
+            model: &self.setup.model_name,
             instructions: &self.setup.instructions,
             items,
             tools,
@@ -240,13 +240,13 @@ impl AgentSession {
     }
 
     /// Serialises the tools again if tools were added or removed.
-    fn refresh(&mut self) {
+    fn refresh_tools(&mut self) {
         let registry = self.setup.router.registry();
         let names = registry.offered_names();
         if self.tools.1.is_empty() || self.tools.0 != names {
             let specs = registry.offered_specs();
             let specs: Vec<&tool::ToolSpec> = specs.iter().collect();
-            let tools = self.setup.model.dialect().tools(&specs, &self.setup.style);
+            let tools = self.setup.model.dialect().tools(&specs, &self.setup.api_compat);
             self.tools = (names, tools.to_string());
         }
     }

@@ -10,7 +10,7 @@ use wire::TokenUsage;
 #[derive(Debug, Clone, Copy)]
 pub enum SessionEvent<'a> {
     /// A request is sent to the model.
-    Asked {
+    RequestSent {
         /// Number of the request in its turn, from 1.
         round: usize,
         /// Size of the request.
@@ -23,7 +23,7 @@ pub enum SessionEvent<'a> {
     /// The model calls a tool.
     Called(&'a ToolCall),
     /// The provider ran a tool of its own.
-    Hosted {
+    ProviderToolRan {
         /// The provider's name for it.
         kind: &'a str,
         /// The provider's full item.
@@ -51,7 +51,7 @@ pub enum SessionEvent<'a> {
         bytes: usize,
     },
     /// The file changes of the turn, as a git diff.
-    Changed(&'a str),
+    FilesChanged(&'a str),
     /// Another message for the user.
     Notice(&'a str),
 }
@@ -59,10 +59,10 @@ pub enum SessionEvent<'a> {
 /// Observes a session. An observer cannot change the outcome.
 pub trait SessionObserver: Send + Sync {
     /// Receives an event. Must not block for long.
-    fn saw(&self, seen: SessionEvent<'_>);
+    fn on_session_event(&self, seen: SessionEvent<'_>);
 }
 
 /// Ignores all events.
 impl SessionObserver for () {
-    fn saw(&self, _: SessionEvent<'_>) {}
+    fn on_session_event(&self, _: SessionEvent<'_>) {}
 }

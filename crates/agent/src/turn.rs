@@ -57,17 +57,17 @@ impl AgentSession {
     pub async fn prompt(&mut self, text: &str, images: Vec<OutputImage>) -> Result<TurnEnd, AgentFault> {
         let stop = self.handle.begin_turn();
         self.forget_tools();
-        let number = self.said_by_user(text, images)?;
+        let number = self.add_user_message(text, images)?;
         let id = turn_id(number);
         self.handle.set_turn_id(id.clone());
         let ended = tokio::select! {
             biased;
-            ended = self.rounds() => ended,
+            ended = self.run_rounds() => ended,
             // Backstop for pure sleeps (retry pauses); running calls are cancelled by their token.
-            () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(TurnEnd::Interrupted),
+            () = async { stop.cancelled().await; tokio::time::sleep(STOP_GRACE).await } => Ok(TurnEnd::Interrupted),
         };
-        if let Some(diff) = self.setup.changed.as_mut().and_then(|changed| changed()) {
-            self.setup.watch.saw(SessionEvent::Changed(&diff));
+        if let Some(diff) = self.setup.turn_changes.as_mut().and_then(|changed| changed()) {
+            self.setup.observer.on_session_event(SessionEvent::FilesChanged(&diff));
             self.write_entry(&JournalEntry::Diff { text: diff })?;
         }
         if let Err(fault) = &ended {
@@ -88,18 +88,18 @@ impl AgentSession {
     }
 
     /// Adds a user message to the conversation and returns its journal line number.
-    fn said_by_user(&mut self, text: &str, images: Vec<OutputImage>) -> Result<u64, AgentFault> {
+    fn add_user_message(&mut self, text: &str, images: Vec<OutputImage>) -> Result<u64, AgentFault> {
         let pictures = images.iter().map(hash_picture).collect();
         let number = self.write_entry(&JournalEntry::Prompt { text: text.to_owned(), images: pictures })?;
         self.history.push(HistoryItem::User { text: text.to_owned(), images });
         Ok(number)
     }
 
-    async fn rounds(&mut self) -> Result<TurnEnd, AgentFault> {
+    async fn run_rounds(&mut self) -> Result<TurnEnd, AgentFault> {
         let mut tries = RetryCounter::default();
         for round in 1..=self.setup.limits.rounds {
             while let Some(text) = self.take_steered_input() {
-                self.said_by_user(&text, Vec::new())?;
+                self.add_user_message(&text, Vec::new())?;
             }
             let stop = self.handle.stop_token();
             tokio::select! {
@@ -107,16 +107,16 @@ impl AgentSession {
                 () = stop.cancelled() => return Ok(TurnEnd::Interrupted),
                 fits = self.compact_if_full() => fits?,
             }
-            let RoundOutcome { end, acted, interrupted } = self.answered_round(round, &mut tries).await?;
+            let RoundOutcome { end, made_calls: acted, interrupted } = self.run_round_with_retries(round, &mut tries).await?;
             if interrupted {
                 return Ok(TurnEnd::Interrupted);
             }
             match end {
                 // Calls were made and answered before the stream broke off: the conversation continues from there.
-                ResponseEnd::Failed(error) => self.pause(&error, &mut tries).await?,
+                ResponseEnd::Failed(error) => self.pause_before_retry(&error, &mut tries).await?,
                 _ if acted => tries = RetryCounter::default(),
                 ResponseEnd::Done => match self.take_steered_input() {
-                    Some(text) => drop(self.said_by_user(&text, Vec::new())?),
+                    Some(text) => drop(self.add_user_message(&text, Vec::new())?),
                     None => return Ok(TurnEnd::Done),
                 },
                 ResponseEnd::CutShort { why } => return Ok(TurnEnd::CutShort { why }),
@@ -126,7 +126,7 @@ impl AgentSession {
     }
 
     /// Returns one response that counts. A request that fails before any call is made is sent again unchanged.
-    async fn answered_round(
+    async fn run_round_with_retries(
         &mut self,
         number: usize,
         tries: &mut RetryCounter,
@@ -136,18 +136,18 @@ impl AgentSession {
         loop {
             let body = self.next_request_body();
             let bytes = body.len();
-            self.setup.watch.saw(SessionEvent::Asked { round: number, bytes });
+            self.setup.observer.on_session_event(SessionEvent::RequestSent { round: number, bytes });
             let round = match self.run_round(body).await {
                 Ok(round) => round,
                 Err(AgentFault::Model(error)) => {
-                    RoundOutcome { end: ResponseEnd::Failed(error), acted: false, interrupted: false }
+                    RoundOutcome { end: ResponseEnd::Failed(error), made_calls: false, interrupted: false }
                 }
                 Err(other) => return Err(other),
             };
             match &round.end {
-                ResponseEnd::Failed(error) if !round.acted && !round.interrupted => {
+                ResponseEnd::Failed(error) if !round.made_calls && !round.interrupted => {
                     let error = error.clone();
-                    if error.code == ModelErrorCode::ContextLength && shortened < OVERFLOWS {
+                    if error.code == ModelErrorCode::ContextLength && shortened < MAX_OVERFLOW_COMPACTIONS {
                         shortened += 1;
                         self.compact_after_overflow(bytes).await?;
                         // A request that did not shrink would fail again.
@@ -155,7 +155,7 @@ impl AgentSession {
                             continue;
                         }
                     }
-                    self.pause(&error, tries).await?;
+                    self.pause_before_retry(&error, tries).await?;
                 }
                 _ => return Ok(round),
             }
@@ -163,11 +163,11 @@ impl AgentSession {
     }
 
     /// Waits before a retry, or returns the error if there is none.
-    async fn pause(&self, error: &ModelError, tries: &mut RetryCounter) -> Result<(), AgentFault> {
+    async fn pause_before_retry(&self, error: &ModelError, tries: &mut RetryCounter) -> Result<(), AgentFault> {
         let Some(pause) = tries.next_pause(error, random_fraction()) else {
             return Err(error.clone().into());
         };
-        self.setup.watch.saw(SessionEvent::Retried { why: &error.message, pause });
+        self.setup.observer.on_session_event(SessionEvent::Retried { why: &error.message, pause });
         self.write_entry(&JournalEntry::Notice { text: format!("{}; tried again", error.message) })?;
         // The caller notices a stopped turn when it continues.
         let stop = self.handle.stop_token();
@@ -177,6 +177,6 @@ impl AgentSession {
 }
 
 /// Maximum number of compactions of one request after a context overflow.
-const OVERFLOWS: usize = 4;
+const MAX_OVERFLOW_COMPACTIONS: usize = 4;
 /// Time limit for running work to notice a stop.
-const GRACE: Duration = Duration::from_secs(10);
+const STOP_GRACE: Duration = Duration::from_secs(10);

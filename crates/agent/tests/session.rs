@@ -64,7 +64,7 @@ impl ModelBackend for NarrowContextModel {
 struct NoticeLog(Mutex<Vec<String>>);
 
 impl SessionObserver for NoticeLog {
-    fn saw(&self, seen: SessionEvent<'_>) {
+    fn on_session_event(&self, seen: SessionEvent<'_>) {
         if matches!(
             seen,
             SessionEvent::Compacted { .. } | SessionEvent::Retried { .. } | SessionEvent::Notice(_)
@@ -91,16 +91,16 @@ fn setup(
         agents: None,
         router,
         model,
-        name: "m".to_owned(),
+        model_name: "m".to_owned(),
         instructions: "Be brief.".to_owned(),
-        style: ApiCompat::default(),
+        api_compat: ApiCompat::default(),
         reasoning: ReasoningMode::None,
         recorder: None,
-        watch,
+        observer: watch,
         limits,
-        changed: None,
-        ready: None,
-        gauge: Arc::default(),
+        turn_changes: None,
+        baseline_ready: None,
+        context_meter: Arc::default(),
         cache_key: None,
     }
 }

@@ -170,7 +170,7 @@ fn files(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate, place: &
     let recorded = Toolgate::at(place)
         .with_tools()
         .sandbox(SandboxPolicy::WorkspaceWrite)
-        .confinement(Confinement { recorded: true, ..Confinement::default() })
+        .confinement(Confinement { record_denied_writes: true, ..Confinement::default() })
         .build()
         .expect("the tools go together");
     let [us, noted, peer] = median_times(

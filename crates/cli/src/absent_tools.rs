@@ -11,10 +11,10 @@ use agent::{
 use toolgate::{AnyTool, ToolHandler, ToolSource, mcp};
 
 /// Tools of a session with a model.
-const OF_SESSIONS: [&str; 5] =
+const SESSION_TOOLS: [&str; 5] =
     [RequestUserInput::NAME, Remember::NAME, GetMemory::NAME, ListMemories::NAME, GetContextRemaining::NAME];
 /// Tools of agents that may start other agents.
-const OF_AGENTS: [&str; 6] = [
+const AGENT_TOOLS: [&str; 6] = [
     SpawnAgent::NAME,
     SendInput::NAME,
     ResumeAgent::NAME,
@@ -27,7 +27,7 @@ const OF_AGENTS: [&str; 6] = [
 pub(crate) struct AbsentTools;
 
 impl ToolSource for AbsentTools {
-    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+    fn offered_tools(&self) -> Vec<Arc<dyn AnyTool>> {
         Vec::new()
     }
 
@@ -36,14 +36,14 @@ impl ToolSource for AbsentTools {
     }
 
     fn possible_names(&self) -> Vec<String> {
-        let ours = OF_SESSIONS.into_iter().chain(OF_AGENTS);
+        let ours = SESSION_TOOLS.into_iter().chain(AGENT_TOOLS);
         ours.chain(mcp::own_tool_names()).map(str::to_owned).collect()
     }
 
     fn absence_reason(&self, name: &str) -> Option<String> {
         let offered_by = match name {
-            _ if OF_AGENTS.contains(&name) => "`toolgate run --agents` offers it",
-            _ if OF_SESSIONS.contains(&name) => "sessions with a model offer it, e.g. `toolgate run`",
+            _ if AGENT_TOOLS.contains(&name) => "`toolgate run --agents` offers it",
+            _ if SESSION_TOOLS.contains(&name) => "sessions with a model offer it, e.g. `toolgate run`",
             _ => return None,
         };
         Some(format!("there is no tool `{name}` here; {offered_by}"))

@@ -79,8 +79,8 @@ pub(crate) fn compose_in_dirs(
     let tools = ToolsConfig {
         family,
         shell: forms.shell.unwrap_or(family.shell),
-        only: config.tools.allowed_names().map(|names| names.iter().map(|name| named(name)).collect()),
-        without: config.tools.without.iter().map(|name| named(&name.value)).collect(),
+        only: config.tools.allowed_names().map(|names| names.iter().map(|name| registered_name(name)).collect()),
+        without: config.tools.without.iter().map(|name| registered_name(&name.value)).collect(),
         callable: web_search::search_tool_alias(&config).into_iter().collect(),
         web_search: match config.tools.web_search.value {
             config::HostedSearchMode::Off => WebSearchMode::Off,
@@ -89,7 +89,7 @@ pub(crate) fn compose_in_dirs(
         },
     };
     let mut builder = Toolgate::at(&cwd)
-        .with_tools_for(ImageSettings { max_side: family.image_side, seen: family.sees_images })
+        .with_tools_for(ImageSettings { max_side: family.image_side, model_accepts_images: family.sees_images })
         .sandbox(match config.sandbox.value {
             config::SandboxMode::ReadOnly => SandboxPolicy::ReadOnly,
             config::SandboxMode::WorkspaceWrite => SandboxPolicy::WorkspaceWrite,
@@ -102,8 +102,8 @@ pub(crate) fn compose_in_dirs(
             call_timeout: Duration::from_millis(config.limits.call_timeout_ms.value),
             parallel: config.limits.parallel.value,
         });
-    builder = with_reading(builder, &config, &dirs)?;
-    builder = with_asking(builder, &config, &cwd, &dirs)?;
+    builder = with_file_access(builder, &config, &dirs)?;
+    builder = with_approval(builder, &config, &cwd, &dirs)?;
     if let Some(state) = &dirs.state {
         let spill = Arc::new(Spill::new(state.join("outputs"), &cwd));
         builder = builder
@@ -119,7 +119,7 @@ pub(crate) fn compose_in_dirs(
 }
 
 /// Returns a tool's registered name. A person may write it as `server/tool`.
-fn named(name: &str) -> String {
+fn registered_name(name: &str) -> String {
     match mcp::by_path(name) {
         // A pattern is not a name: it stays as written, and no part of it is hashed.
         Some((server, tool)) if tool.contains('*') => format!("{}{tool}", mcp::prefix(server)),
@@ -131,7 +131,7 @@ fn named(name: &str) -> String {
 }
 
 /// Passes the readable and the denied paths to the builder.
-fn with_reading(
+fn with_file_access(
     mut builder: ToolgateBuilder,
     config: &Config,
     dirs: &UserDirs,
@@ -145,7 +145,7 @@ fn with_reading(
     // A program that reads a server's token, or connects to its approval socket, could approve its own calls.
     for own in private_dirs::token_dir(dirs).into_iter().chain(private_dirs::approval_socket_dirs(dirs)) {
         // `components()` removes `//` and `.`, which a pattern cannot contain.
-        builder = builder.deny_read(RulePath::At(own.components().collect()).deny_read_pattern());
+        builder = builder.deny_read(RulePath::Absolute(own.components().collect()).deny_read_pattern());
     }
     for root in &config.files.read_roots {
         let SourcedValue { value, source } = root;
@@ -162,7 +162,7 @@ fn with_reading(
 }
 
 /// Passes the approval policy, the hooks and the rules for work in `cwd` to the builder.
-fn with_asking(
+fn with_approval(
     builder: ToolgateBuilder,
     config: &Config,
     cwd: &Path,
@@ -354,7 +354,7 @@ impl ComposedTools {
         let (config, cwd, dirs) = (self.config.clone(), self.cwd.clone(), self.dirs.clone());
         move || {
             let means = McpClientDeps {
-                watch: Some(Arc::new(mcp_servers::ServerNotices::Wrong)),
+                observer: Some(Arc::new(mcp_servers::ServerNotices::Problems)),
                 ..McpClientDeps::default()
             };
             mcp_servers::start(&config, &cwd, &dirs, means).ok()
@@ -375,7 +375,7 @@ impl ComposedTools {
     /// Sets whether every refused change of a file is recorded.
     pub(crate) fn record_refusals(mut self, recorded: bool) -> Self {
         let mut confinement =
-            Confinement { recorded, ..command_confinement(&self.config, &self.cwd, &self.dirs) };
+            Confinement { record_denied_writes: recorded, ..command_confinement(&self.config, &self.cwd, &self.dirs) };
         // A single command has no session, so no path is reserved for files that Toolgate might write later.
         let own = [self.dirs.config.as_ref(), self.dirs.state.as_ref()];
         confinement

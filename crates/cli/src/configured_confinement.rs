@@ -9,7 +9,7 @@ use crate::config::{self, Config, UserDirs};
 /// Returns the confinement of commands in `cwd`. Toolgate's own configuration and state stay read-only, even below a
 /// writable root.
 pub(crate) fn command_confinement(config: &Config, cwd: &Path, dirs: &UserDirs) -> Confinement {
-    let mut confinement = confinement(&config.confinement);
+    let mut confinement = to_confinement(&config.confinement);
     let own = [&dirs.config, &dirs.state].into_iter().flatten().cloned();
     let projects = cwd.ancestors().map(|above| above.join(config::PROJECT_FILE));
     confinement.read_only.extend(own.chain(projects.filter(|file| exec::fs::canonicalize(file).is_ok())));
@@ -17,7 +17,7 @@ pub(crate) fn command_confinement(config: &Config, cwd: &Path, dirs: &UserDirs) 
 }
 
 /// Converts the configured confinement to the policy's type.
-fn confinement(config: &config::ConfinementSettings) -> Confinement {
+fn to_confinement(config: &config::ConfinementSettings) -> Confinement {
     const MB: u64 = 1 << 20;
     let tier = |tier: config::ConfinementTier| match tier {
         config::ConfinementTier::Nothing => Tier::Nothing,
@@ -55,8 +55,8 @@ fn confinement(config: &config::ConfinementSettings) -> Confinement {
             scratch: config.tmp_mb.value.map(|mb| mb.saturating_mul(MB)),
             shared_memory: config.shm_mb.value.map(|mb| mb.saturating_mul(MB)),
         },
-        at_most: tier(config.tier.value),
-        at_least: MinimumTier(tier(config.require.value)),
+        strongest_tier: tier(config.tier.value),
+        weakest_tier: MinimumTier(tier(config.require.value)),
         ..Confinement::default()
     }
 }

@@ -8,7 +8,7 @@ use toolgate::{CallEvent, CallId, CallObserver, ToolNotice};
 use crate::terminal_output;
 
 /// Warnings that were printed: each is printed once per process, however many sessions it has.
-static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static PRINTED_WARNINGS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Observer that prints confinement warnings on stderr.
 pub(crate) struct WarningPrinter;
@@ -16,7 +16,7 @@ pub(crate) struct WarningPrinter;
 impl CallObserver for WarningPrinter {
     fn on_event(&self, _: &CallId, event: &CallEvent) {
         // A refused call gets its own answer, so only calls that ran anyway need a warning.
-        if let CallEvent::Notice(ToolNotice::Weaker { text, refused: false }) = event {
+        if let CallEvent::Notice(ToolNotice::WeakerSandbox { text, refused: false }) = event {
             warn_once(text);
         }
     }
@@ -28,7 +28,7 @@ impl CallObserver for WarningPrinter {
 
 /// Prints the warning unless it was printed before.
 pub(crate) fn warn_once(text: &str) {
-    let is_new = SAID.lock().insert(text.to_owned());
+    let is_new = PRINTED_WARNINGS.lock().insert(text.to_owned());
     if is_new {
         terminal_output::print_warning(text);
     }

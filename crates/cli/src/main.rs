@@ -33,9 +33,9 @@ use crate::args::{Cli, CliCommand};
 fn main() -> ExitCode {
     exec::process::init();
     exec::process::raise_open_files();
-    let cli = match Cli::try_parse_from(words()) {
+    let cli = match Cli::try_parse_from(command_line()) {
         Ok(cli) => cli,
-        Err(wrong) => return refuse(&wrong),
+        Err(wrong) => return report_usage_error(&wrong),
     };
     log_to_stderr();
     let done = match cli.command {
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 }
 
 /// Returns the command line. A program name of `apply_patch` or `applypatch` stands for `toolgate patch`.
-fn words() -> Vec<std::ffi::OsString> {
+fn command_line() -> Vec<std::ffi::OsString> {
     let mut words: Vec<std::ffi::OsString> = std::env::args_os().collect();
     let name = words.first().and_then(|name| std::path::Path::new(name).file_name());
     if name.is_some_and(|name| name == "apply_patch" || name == "applypatch") {
@@ -77,7 +77,7 @@ fn words() -> Vec<std::ffi::OsString> {
 }
 
 /// Prints clap's error, and a hint if a tool's or a command's arguments were given as Toolgate's own.
-fn refuse(wrong: &clap::Error) -> ExitCode {
+fn report_usage_error(wrong: &clap::Error) -> ExitCode {
     let _nobody_reads = wrong.print();
     let words: Vec<String> = std::env::args().skip(1).take(2).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

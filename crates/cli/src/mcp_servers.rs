@@ -46,7 +46,7 @@ pub(crate) fn start(
     let servers = servers.collect();
     let pins =
         dirs.state.as_ref().map(|state| Arc::new(PinFile::at(state.join("mcp"))) as Arc<dyn DefinitionPins>);
-    let roots = vec![uri(cwd)];
+    let roots = vec![file_uri(cwd)];
     Ok(McpServers::start(servers, &McpClientDeps { pins, roots, ..means }))
 }
 
@@ -58,7 +58,7 @@ pub(crate) async fn close_servers(servers: Option<Arc<McpServers>>) {
 }
 
 /// Formats a directory as a `file:` URI; every byte that could be special is percent-encoded.
-fn uri(directory: &Path) -> String {
+fn file_uri(directory: &Path) -> String {
     let mut uri = "file://".to_owned();
     for &byte in directory.as_os_str().as_bytes() {
         match byte {
@@ -76,7 +76,7 @@ struct UnusableServer(String);
 
 impl ServerLauncher for UnusableServer {
     fn launch(&self, _: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn LaunchedServer>, LaunchFault>> {
-        let fault = LaunchFault { why: format!("cannot be used: {}", self.0), passing: false };
+        let fault = LaunchFault { why: format!("cannot be used: {}", self.0), retryable: false };
         Box::pin(std::future::ready(Err(fault)))
     }
 }
@@ -100,10 +100,10 @@ pub(crate) fn build_server(
         (Some(command), _) => {
             let bounds = command_confinement(config, cwd, dirs);
             let ServerProcesses { processes, queue } = shared.clone();
-            let program = ConfinedServerProgram { processes, queue, ..program(command, table, cwd, bounds) };
-            ServerTransport::Program(Arc::new(kept_out(program, config, dirs)))
+            let program = ConfinedServerProgram { processes, start_queue: queue, ..confined_program(command, table, cwd, bounds) };
+            ServerTransport::Program(Arc::new(deny_secrets(program, config, dirs)))
         }
-        (None, Some(url)) => ServerTransport::Http(http(url, table, dirs)?),
+        (None, Some(url)) => ServerTransport::Http(http_transport(url, table, dirs)?),
         (None, None) => return Err("it needs a `command`, or a `url`".to_owned()),
     };
     let approval = |approval: ServerApproval| match approval {
@@ -117,7 +117,7 @@ pub(crate) fn build_server(
         enabled_tools: table.enabled_tools.clone(),
         disabled_tools: table.disabled_tools.clone(),
         required: table.required == Some(true),
-        believed: !matches!(
+        annotations_trusted: !matches!(
             table.sandbox,
             Some(config::SandboxMode::External | config::SandboxMode::DangerFullAccess)
         ),
@@ -129,7 +129,7 @@ pub(crate) fn build_server(
 
 /// Describes a server program. It has the confinement of commands, except for the network and the writable paths,
 /// which are its own.
-fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) -> ConfinedServerProgram {
+fn confined_program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) -> ConfinedServerProgram {
     let argv = std::iter::once(command.to_owned()).chain(table.args.iter().cloned()).collect();
     let directory = table.cwd.as_ref().map_or(cwd.to_owned(), PathBuf::from);
     let network = match table.network {
@@ -165,24 +165,24 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) 
 
 /// Denies the program reads of the tokens, the approval sockets, the configuration and the configured `deny_read`
 /// paths.
-fn kept_out(mut program: ConfinedServerProgram, config: &Config, dirs: &UserDirs) -> ConfinedServerProgram {
+fn deny_secrets(mut program: ConfinedServerProgram, config: &Config, dirs: &UserDirs) -> ConfinedServerProgram {
     // The configuration may hold credentials of other servers.
     let secret = private_dirs::token_dir(dirs)
         .into_iter()
         .chain(private_dirs::approval_socket_dirs(dirs))
         .chain(dirs.config.clone());
     program.deny_read =
-        secret.map(|path| RulePath::At(path.components().collect()).deny_read_pattern()).collect();
+        secret.map(|path| RulePath::Absolute(path.components().collect()).deny_read_pattern()).collect();
     program.deny_read.extend(config.files.deny_read.iter().map(|pattern| pattern.value.clone()));
     program
 }
 
 /// Returns the store of OAuth tokens.
-fn tokens(dirs: &UserDirs) -> Option<Arc<TokenStore>> {
+fn token_store(dirs: &UserDirs) -> Option<Arc<TokenStore>> {
     private_dirs::token_dir(dirs).map(|directory| Arc::new(TokenStore::in_state_dir(&directory)))
 }
 
-fn http(url: &str, table: &ServerTable, dirs: &UserDirs) -> Result<HttpTransport, String> {
+fn http_transport(url: &str, table: &ServerTable, dirs: &UserDirs) -> Result<HttpTransport, String> {
     let variable = |name: &String| {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty());
         value.ok_or_else(|| format!("your variable `{name}` is not set; it holds what the server is given"))
@@ -199,7 +199,7 @@ fn http(url: &str, table: &ServerTable, dirs: &UserDirs) -> Result<HttpTransport
             secret: oauth.client_secret_env_var.as_ref().map(variable).transpose()?,
         },
     };
-    let tokens = tokens(dirs).filter(|_| bearer.is_none());
+    let tokens = token_store(dirs).filter(|_| bearer.is_none());
     let auth =
         tokens.map(|tokens| OAuthConfig { client, scopes: table.scopes.clone(), ..OAuthConfig::new(tokens) });
     Ok(HttpTransport { headers, bearer, auth, ..HttpTransport::new(url) })
@@ -209,7 +209,7 @@ fn http(url: &str, table: &ServerTable, dirs: &UserDirs) -> Result<HttpTransport
 struct PinFile {
     directory: PathBuf,
     /// Definitions that were read: server, then tool.
-    read: Mutex<BTreeMap<String, PinnedDefinitions>>,
+    loaded: Mutex<BTreeMap<String, PinnedDefinitions>>,
 }
 
 /// The tool definitions of one server, or the error in reading them.
@@ -217,28 +217,28 @@ type PinnedDefinitions = Result<BTreeMap<String, String>, String>;
 
 impl PinFile {
     fn at(directory: PathBuf) -> Self {
-        Self { directory, read: Mutex::default() }
+        Self { directory, loaded: Mutex::default() }
     }
 
-    fn file(&self, server: &str) -> PathBuf {
+    fn file_path(&self, server: &str) -> PathBuf {
         self.directory.join(format!("{server}.json"))
     }
 
-    fn unread(&self, server: &str, error: &dyn std::fmt::Display) -> String {
-        format!("`{}` cannot be read: {error}", self.file(server).display())
+    fn unreadable_message(&self, server: &str, error: &dyn std::fmt::Display) -> String {
+        format!("`{}` cannot be read: {error}", self.file_path(server).display())
     }
 
     fn load(&self, server: &str) -> PinnedDefinitions {
         #[expect(clippy::disallowed_methods, reason = "our own state, at a path that no model names")]
-        match std::fs::read_to_string(self.file(server)) {
-            Ok(text) => serde_json::from_str(&text).map_err(|error| self.unread(server, &error)),
+        match std::fs::read_to_string(self.file_path(server)) {
+            Ok(text) => serde_json::from_str(&text).map_err(|error| self.unreadable_message(server, &error)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),
-            Err(error) => Err(self.unread(server, &error)),
+            Err(error) => Err(self.unreadable_message(server, &error)),
         }
     }
 
     fn save(&self, server: &str, tool: &str, definition: &str) -> Result<(), String> {
-        let file = AtomicFile::open(&self.file(server)).map_err(|error| error.to_string())?;
+        let file = AtomicFile::open(&self.file_path(server)).map_err(|error| error.to_string())?;
         let locked = file.lock().map_err(|error| error.to_string())?;
         let Some(_held_to_the_end) = locked else { return Err("another program holds it".to_owned()) };
         // Another session may have added some. An unreadable file is started anew: the user has just approved this
@@ -252,7 +252,7 @@ impl PinFile {
 
 impl DefinitionPins for PinFile {
     fn pinned(&self, server: &str, tool: &str) -> Result<Option<String>, String> {
-        let mut read = self.read.lock();
+        let mut read = self.loaded.lock();
         let pinned = read.entry(server.to_owned()).or_insert_with(|| self.load(server));
         pinned.as_ref().map(|tools| tools.get(tool).cloned()).map_err(Clone::clone)
     }
@@ -264,7 +264,7 @@ impl DefinitionPins for PinFile {
         if let Err(why) = self.save(server, tool, definition) {
             tracing::warn!(server = ?server, why = ?why, "what a server says about its tools cannot be remembered");
         }
-        let mut read = self.read.lock();
+        let mut read = self.loaded.lock();
         let pinned = read.entry(server.to_owned()).or_insert_with(|| Ok(BTreeMap::new()));
         if let Ok(tools) = pinned {
             tools.insert(tool.to_owned(), definition.to_owned());
@@ -275,18 +275,18 @@ impl DefinitionPins for PinFile {
 }
 
 /// Omitted tools that are reported one by one.
-const MOST_LEFT_OUT: usize = 5;
+const MAX_REPORTED_OMISSIONS: usize = 5;
 
 /// Reports server events to the user.
 pub(crate) enum ServerNotices {
     /// All events.
     All,
     /// Only problems.
-    Wrong,
+    Problems,
 }
 
 impl ServerObserver for ServerNotices {
-    fn saw(&self, server: &str, event: &ServerEvent) {
+    fn on_server_event(&self, server: &str, event: &ServerEvent) {
         if let ServerEvent::Ready { gaps, .. } = event
             && !gaps.is_empty()
         {
@@ -296,13 +296,13 @@ impl ServerObserver for ServerNotices {
             ));
         }
         if let ServerEvent::Ready { left_out, .. } = event {
-            for why in left_out.iter().take(MOST_LEFT_OUT) {
+            for why in left_out.iter().take(MAX_REPORTED_OMISSIONS) {
                 terminal_output::print_hint(&format!(
                     "a tool of the server `{server}` is left out: {}",
                     terminal_output::to_one_line(why)
                 ));
             }
-            if let Some(more) = left_out.len().checked_sub(MOST_LEFT_OUT).filter(|more| *more > 0) {
+            if let Some(more) = left_out.len().checked_sub(MAX_REPORTED_OMISSIONS).filter(|more| *more > 0) {
                 terminal_output::print_hint(&format!(
                     "{more} more of its tools are left out: `toolgate mcp test {server}` says why"
                 ));
@@ -339,7 +339,7 @@ mod tests {
     fn directory_uri_is_percent_encoded() {
         let rows = [("/a/b-c", "file:///a/b-c"), ("/a b/ü%", "file:///a%20b/%C3%BC%25"), ("/", "file:///")];
         for (path, expected) in rows {
-            assert_eq!(uri(Path::new(path)), expected);
+            assert_eq!(file_uri(Path::new(path)), expected);
         }
     }
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 use tokio::net::UnixStream;
 
 /// Ancestors to look at; deeper nesting does not occur in practice.
-const GENERATIONS: usize = 256;
+const MAX_ANCESTORS: usize = 256;
 /// Names of the processes that supervise what tools start.
-const KEEPERS: [&str; 2] = ["toolgate-keeper", "toolgate-cell"];
+const SUPERVISOR_NAMES: [&str; 2] = ["toolgate-keeper", "toolgate-cell"];
 
 /// The reason for rejecting a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +45,7 @@ pub(crate) fn admit_peer(stream: &UnixStream) -> Result<(), PeerRejection> {
     // A server that was started by a tool belongs to that tool: shared ancestors do not count.
     let common: BTreeSet<u32> = ancestors(ours).unwrap_or_default().into_iter().collect();
     let is_keeper = |process: &u32| {
-        !common.contains(process) && name(*process).is_none_or(|name| KEEPERS.contains(&name.as_str()))
+        !common.contains(process) && process_name(*process).is_none_or(|name| SUPERVISOR_NAMES.contains(&name.as_str()))
     };
     if above.contains(&ours) || above.iter().any(is_keeper) {
         return Err(PeerRejection::Tool);
@@ -61,8 +61,8 @@ fn user_namespace(process: &str) -> Option<(u64, u64)> {
 /// Returns a process, its parent, grandparent and so on; `None` if one is gone already.
 fn ancestors(process: u32) -> Option<Vec<u32>> {
     let mut all = vec![process];
-    for _ in 0..GENERATIONS {
-        match parent(*all.last()?)? {
+    for _ in 0..MAX_ANCESTORS {
+        match parent_pid(*all.last()?)? {
             0 => return Some(all),
             above => all.push(above),
         }
@@ -71,14 +71,14 @@ fn ancestors(process: u32) -> Option<Vec<u32>> {
 }
 
 /// Returns the parent of a process; `None` if it cannot be determined.
-fn parent(process: u32) -> Option<u32> {
+fn parent_pid(process: u32) -> Option<u32> {
     // The program name is in parentheses and may contain any character.
     let stat = read_proc_file(process, "stat")?;
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-fn name(process: u32) -> Option<String> {
+fn process_name(process: u32) -> Option<String> {
     read_proc_file(process, "comm").map(|name| name.trim_end().to_owned())
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn approval_socket_dirs(dirs: &UserDirs) -> Vec<PathBuf> {
 /// Returns the directory for a new approval socket: from the environment, else the usual one if it exists, else in
 /// the state directory.
 pub(crate) fn approval_socket_dir(dirs: &UserDirs) -> Option<PathBuf> {
-    ApprovalSocketDirs::from_env(dirs).chosen()
+    ApprovalSocketDirs::from_env(dirs).choose()
 }
 
 /// The candidate directories of approval sockets.
@@ -77,10 +77,10 @@ impl ApprovalSocketDirs {
     fn from_env(dirs: &UserDirs) -> Self {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         let user = rustix::process::geteuid().as_raw();
-        Self::with(runtime, Path::new(&format!("/run/user/{user}")), dirs.state.as_deref())
+        Self::from_parts(runtime, Path::new(&format!("/run/user/{user}")), dirs.state.as_deref())
     }
 
-    fn with(runtime: Option<PathBuf>, usual: &Path, state: Option<&Path>) -> Self {
+    fn from_parts(runtime: Option<PathBuf>, usual: &Path, state: Option<&Path>) -> Self {
         Self {
             // `components()` removes `//` and `.`, so that one directory has one spelling.
             named: runtime
@@ -91,7 +91,7 @@ impl ApprovalSocketDirs {
         }
     }
 
-    fn chosen(self) -> Option<PathBuf> {
+    fn choose(self) -> Option<PathBuf> {
         let Self { named, usual, kept } = self;
         let there = usual.parent().is_some_and(|runtime| is_private_dir(runtime).unwrap_or_default());
         named.or_else(|| there.then_some(usual)).or(kept)
@@ -109,7 +109,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = |name: &str| home.path().join(name);
         let chosen = |runtime: Option<PathBuf>, usual: &str, state: Option<&Path>| {
-            let chosen = ApprovalSocketDirs::with(runtime, &path(usual), state).chosen();
+            let chosen = ApprovalSocketDirs::from_parts(runtime, &path(usual), state).choose();
             chosen.map(|chosen| chosen.strip_prefix(home.path()).unwrap().to_owned())
         };
         let state = path("state");

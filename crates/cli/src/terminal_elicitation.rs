@@ -21,28 +21,28 @@ use crate::terminal_output::to_one_line;
 pub(crate) struct TerminalElicitor;
 
 /// Lines of a message that are shown.
-const MOST_LINES: usize = 20;
+const MAX_MESSAGE_LINES: usize = 20;
 /// The keyboard must be idle this long before a line counts, so that type-ahead answers nothing.
-const QUIET: Duration = Duration::from_millis(300);
+const IDLE_BEFORE_LINE: Duration = Duration::from_millis(300);
 /// Waits for an idle keyboard at most; then the user is asked anyway.
-const MOST_WAITS: usize = 20;
+const MAX_IDLE_WAITS: usize = 20;
 
 /// Set while a form is on the screen: then nothing else should be written.
-static ASKS: AtomicBool = AtomicBool::new(false);
+static IS_ASKING: AtomicBool = AtomicBool::new(false);
 
 impl TerminalElicitor {
     /// Reports whether a form is on the screen.
     pub(crate) fn is_asking() -> bool {
-        ASKS.load(Ordering::Acquire)
+        IS_ASKING.load(Ordering::Acquire)
     }
 
     /// Returns an elicitor if there is a terminal.
     pub(crate) fn detect() -> Option<Arc<dyn Elicitor>> {
-        terminal().ok().map(|_| Arc::new(Self) as Arc<dyn Elicitor>)
+        open_terminal().ok().map(|_| Arc::new(Self) as Arc<dyn Elicitor>)
     }
 }
 
-fn terminal() -> io::Result<File> {
+fn open_terminal() -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
     Ok(rustix::fs::open("/dev/tty", flags, Mode::empty())?.into())
@@ -54,25 +54,25 @@ impl Elicitor for TerminalElicitor {
         Box::pin(async move {
             // One question at a time: a key meant for one must not answer another.
             let owner = terminal_lock().lock_owned().await;
-            asked_apart(elicitation, owner).await
+            ask_on_thread(elicitation, owner).await
         })
     }
 }
 
 /// Asks on a thread of its own, which holds the terminal lock until the answer, because reading a terminal blocks.
-async fn asked_apart(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> ElicitationAnswer {
+async fn ask_on_thread(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> ElicitationAnswer {
     let (tell, told) = oneshot::channel();
     let thread = std::thread::Builder::new().name("elicitation".to_owned());
     let begun = thread.spawn(move || {
         let _owner = owner;
-        ASKS.store(true, Ordering::Release);
-        let asked = terminal().and_then(|mut terminal| {
+        IS_ASKING.store(true, Ordering::Release);
+        let asked = open_terminal().and_then(|mut terminal| {
             let lines = BufReader::new(terminal.try_clone()?).lines();
             let mut typed = TerminalLineReader { terminal: terminal.try_clone()?, lines };
             let width = TerminalApprover::size()?.width;
-            ElicitationDialogue { typed: &mut typed, out: &mut terminal, width }.about(&elicitation)
+            ElicitationDialogue { lines: &mut typed, out: &mut terminal, width }.run(&elicitation)
         });
-        ASKS.store(false, Ordering::Release);
+        IS_ASKING.store(false, Ordering::Release);
         let _given_up = tell.send(asked.unwrap_or(ElicitationAnswer::Cancelled));
     });
     match begun {
@@ -84,9 +84,9 @@ async fn asked_apart(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> El
 /// A source of typed lines.
 trait LineSource {
     /// Returns the next line; `None` means no answer.
-    fn next(&mut self) -> io::Result<Option<String>>;
+    fn next_line(&mut self) -> io::Result<Option<String>>;
     /// Discards everything typed until now.
-    fn forget(&mut self) -> io::Result<()>;
+    fn discard_typed(&mut self) -> io::Result<()>;
 }
 
 /// Lines typed at a terminal.
@@ -97,13 +97,13 @@ struct TerminalLineReader {
 }
 
 impl LineSource for TerminalLineReader {
-    fn next(&mut self) -> io::Result<Option<String>> {
+    fn next_line(&mut self) -> io::Result<Option<String>> {
         self.lines.next().transpose()
     }
 
-    fn forget(&mut self) -> io::Result<()> {
-        let quiet = Timespec { tv_sec: 0, tv_nsec: QUIET.subsec_nanos().into() };
-        for _ in 0..MOST_WAITS {
+    fn discard_typed(&mut self) -> io::Result<()> {
+        let quiet = Timespec { tv_sec: 0, tv_nsec: IDLE_BEFORE_LINE.subsec_nanos().into() };
+        for _ in 0..MAX_IDLE_WAITS {
             termios::tcflush(&self.terminal, QueueSelector::IFlush)?;
             let mut watched = [PollFd::new(&self.terminal, PollFlags::IN)];
             if retry_on_intr(|| poll(&mut watched, Some(&quiet)))? == 0 {
@@ -116,40 +116,40 @@ impl LineSource for TerminalLineReader {
 
 /// The dialogue about a server's request.
 struct ElicitationDialogue<'a> {
-    typed: &'a mut dyn LineSource,
+    lines: &'a mut dyn LineSource,
     out: &'a mut dyn Write,
     width: usize,
 }
 
 impl ElicitationDialogue<'_> {
-    fn about(&mut self, elicitation: &Elicitation) -> io::Result<ElicitationAnswer> {
-        let Elicitation { server, message, wants } = elicitation;
+    fn run(&mut self, elicitation: &Elicitation) -> io::Result<ElicitationAnswer> {
+        let Elicitation { server, message, kind: wants } = elicitation;
         writeln!(self.out, "\r\x1b[KThe server `{}` asks:", to_one_line(server))?;
         self.quote(message)?;
         match wants {
             ElicitationKind::Visit(url) => {
-                writeln!(self.out, "It wants you to open this, at the host `{}`:", to_one_line(&host(url)))?;
+                writeln!(self.out, "It wants you to open this, at the host `{}`:", to_one_line(&url_host(url)))?;
                 // Unbroken, so that it can be copied; without blanks it cannot imitate a sentence of Toolgate's.
                 writeln!(self.out, "  │ {}", to_one_line(url).replace([' ', '\t'], "%20"))?;
-                self.typed.forget()?;
+                self.lines.discard_typed()?;
                 let asked = "Open it yourself if you trust it. Have you done what it asks? [y/N] ";
-                Ok(if self.agrees(asked)? {
+                Ok(if self.confirm(asked)? {
                     ElicitationAnswer::Accepted(None)
                 } else {
                     ElicitationAnswer::Declined
                 })
             }
             ElicitationKind::Form(schema) => {
-                self.typed.forget()?;
-                let Some(values) = self.filled(schema)? else { return Ok(ElicitationAnswer::Cancelled) };
+                self.lines.discard_typed()?;
+                let Some(values) = self.fill_form(schema)? else { return Ok(ElicitationAnswer::Cancelled) };
                 let content = Value::Object(values);
                 writeln!(self.out, "This would be sent:")?;
                 // Shown in full: a user cannot agree to unseen values.
                 for line in quote_lines(&content.to_string(), self.width) {
                     writeln!(self.out, "{line}")?;
                 }
-                self.typed.forget()?;
-                let agrees = self.agrees(&format!("Send it to `{}`? [y/N] ", to_one_line(server)))?;
+                self.lines.discard_typed()?;
+                let agrees = self.confirm(&format!("Send it to `{}`? [y/N] ", to_one_line(server)))?;
                 Ok(if agrees {
                     ElicitationAnswer::Accepted(Some(content))
                 } else {
@@ -162,35 +162,35 @@ impl ElicitationDialogue<'_> {
     /// Shows foreign text: each line behind a bar, and omitted lines are counted.
     fn quote(&mut self, text: &str) -> io::Result<()> {
         let lines = quote_lines(text, self.width);
-        for line in lines.iter().take(MOST_LINES) {
+        for line in lines.iter().take(MAX_MESSAGE_LINES) {
             writeln!(self.out, "{line}")?;
         }
-        match lines.len().saturating_sub(MOST_LINES) {
+        match lines.len().saturating_sub(MAX_MESSAGE_LINES) {
             0 => Ok(()),
             more => writeln!(self.out, "… and {more} more lines, which are not shown"),
         }
     }
 
-    fn agrees(&mut self, asked: &str) -> io::Result<bool> {
+    fn confirm(&mut self, asked: &str) -> io::Result<bool> {
         write!(self.out, "{asked}")?;
         self.out.flush()?;
-        Ok(yes(self.typed.next()?))
+        Ok(is_yes(self.lines.next_line()?))
     }
 
     /// Asks for a value of each property; `None` if the user gives up.
-    fn filled(&mut self, schema: &Value) -> io::Result<Option<Map<String, Value>>> {
+    fn fill_form(&mut self, schema: &Value) -> io::Result<Option<Map<String, Value>>> {
         let mut values = Map::new();
         let required: Vec<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
             let needed = required.contains(&name.as_str());
-            self.quote(&to_one_line(&prompt(name, property, needed)))?;
+            self.quote(&to_one_line(&property_prompt(name, property, needed)))?;
             // ends: with a value that fits, or none
             loop {
                 write!(self.out, "Value: ")?;
                 self.out.flush()?;
-                let Some(text) = self.typed.next()? else { return Ok(None) };
-                match read(text.trim(), property) {
+                let Some(text) = self.lines.next_line()? else { return Ok(None) };
+                match parse_value(text.trim(), property) {
                     Ok(Some(value)) => {
                         values.insert(name.clone(), value);
                         break;
@@ -205,12 +205,12 @@ impl ElicitationDialogue<'_> {
     }
 }
 
-fn yes(line: Option<String>) -> bool {
+fn is_yes(line: Option<String>) -> bool {
     line.is_some_and(|line| matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
 /// Returns the host of a URL. Characters other than ASCII are escaped, because they may imitate others.
-fn host(url: &str) -> String {
+fn url_host(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
@@ -222,11 +222,11 @@ fn host(url: &str) -> String {
 }
 
 /// Formats the prompt of a property: `name (integer; how many) [3]`.
-fn prompt(name: &str, property: &Value, needed: bool) -> String {
+fn property_prompt(name: &str, property: &Value, needed: bool) -> String {
     let text = |key: &str| property[key].as_str().unwrap_or_default();
     let title = if text("title").is_empty() { name } else { text("title") };
     let mut about: Vec<String> = Vec::new();
-    let choices = choices(property);
+    let choices = property_choices(property);
     if choices.is_empty() {
         about.push(text("type").to_owned());
     } else {
@@ -253,7 +253,7 @@ fn prompt(name: &str, property: &Value, needed: bool) -> String {
 }
 
 /// Returns the permitted values with their titles.
-fn choices(property: &Value) -> Vec<(String, Option<String>)> {
+fn property_choices(property: &Value) -> Vec<(String, Option<String>)> {
     let from = if property["type"] == "array" { &property["items"] } else { property };
     if let Some(values) = from["enum"].as_array() {
         let names = from["enumNames"].as_array();
@@ -271,11 +271,11 @@ fn choices(property: &Value) -> Vec<(String, Option<String>)> {
 }
 
 /// Parses a line as a value; `None` if the line is empty and the schema has no default.
-fn read(text: &str, property: &Value) -> Result<Option<Value>, String> {
+fn parse_value(text: &str, property: &Value) -> Result<Option<Value>, String> {
     if text.is_empty() {
         return Ok(Some(property["default"].clone()).filter(|value| !value.is_null()));
     }
-    let choices = choices(property);
+    let choices = property_choices(property);
     let chosen = |word: &str| {
         let found = choices.iter().find(|(value, _)| value == word);
         found.map(|(value, _)| json!(value)).ok_or_else(|| format!("`{word}` is none of them."))
@@ -314,22 +314,22 @@ mod tests {
     }
 
     impl LineSource for ScriptedLines {
-        fn next(&mut self) -> io::Result<Option<String>> {
+        fn next_line(&mut self) -> io::Result<Option<String>> {
             Ok((!self.lines.is_empty()).then(|| self.lines.remove(0)))
         }
 
-        fn forget(&mut self) -> io::Result<()> {
+        fn discard_typed(&mut self) -> io::Result<()> {
             self.lines.drain(..std::mem::take(&mut self.early));
             Ok(())
         }
     }
 
     fn asked(message: &str, wants: ElicitationKind, early: usize, lines: &[&str]) -> String {
-        let elicitation = Elicitation { server: "s".to_owned(), message: message.to_owned(), wants };
+        let elicitation = Elicitation { server: "s".to_owned(), message: message.to_owned(), kind: wants };
         let mut typed = ScriptedLines { early, lines: lines.iter().map(|&line| line.to_owned()).collect() };
         let mut out = Vec::new();
         let talk =
-            ElicitationDialogue { typed: &mut typed, out: &mut out, width: 80 }.about(&elicitation).unwrap();
+            ElicitationDialogue { lines: &mut typed, out: &mut out, width: 80 }.run(&elicitation).unwrap();
         // Typed input ends the line.
         let out = String::from_utf8(out).unwrap().replace("\r\x1b[K", "");
         format!("{}\n-> {talk:?}", out.replace("Value: ", "Value:\n"))

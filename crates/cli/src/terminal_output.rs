@@ -41,7 +41,7 @@ pub(crate) fn terminal_width() -> Option<usize> {
 
 /// Prints an error. It may contain foreign text, so each further line stands behind a bar.
 pub(crate) fn print_error(message: &str) {
-    print_stderr(&format!("{ERROR}error:{ERROR:#} {}", barred(message)));
+    print_stderr(&format!("{ERROR}error:{ERROR:#} {}", quote_further_lines(message)));
 }
 
 /// Prints a warning on its own line, over a progress line if there is one.
@@ -57,17 +57,17 @@ pub(crate) fn print_hint(message: &str) {
 
 /// Shows a person that work continues after it takes longer than expected; prints nothing to a program.
 pub(crate) struct ProgressLine {
-    what: String,
+    label: String,
     began: Instant,
     shown: bool,
 }
 
 impl ProgressLine {
     /// The interval between ticks.
-    pub(crate) const EVERY: Duration = Duration::from_secs(1);
+    pub(crate) const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
     pub(crate) fn new(what: &str) -> Self {
-        Self { what: to_one_line(what), began: Instant::now(), shown: false }
+        Self { label: to_one_line(what), began: Instant::now(), shown: false }
     }
 
     /// Shows the elapsed time, over the previous text.
@@ -80,7 +80,7 @@ impl ProgressLine {
     pub(crate) fn show(&mut self, how_far: &str) {
         if io::stderr().is_terminal() {
             self.shown = true;
-            let _nobody_reads = write!(io::stderr(), "\r{}: {}\x1b[K", self.what, to_one_line(how_far));
+            let _nobody_reads = write!(io::stderr(), "\r{}: {}\x1b[K", self.label, to_one_line(how_far));
         }
     }
 }
@@ -118,7 +118,7 @@ pub(crate) fn print_stderr(line: &str) {
 }
 
 /// Escapes text and puts every line but the first behind a bar, so that foreign text begins no line.
-fn barred(text: &str) -> String {
+fn quote_further_lines(text: &str) -> String {
     escape_invisible(text.trim_end_matches('\n')).replace('\n', "\n  │ ")
 }
 
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn foreign_text_begins_no_line() {
         let text = "the server says: x\nerror: not ours\r\n\n";
-        assert_eq!(barred(text), "the server says: x\n  │ error: not ours\\u{d}");
+        assert_eq!(quote_further_lines(text), "the server says: x\n  │ error: not ours\\u{d}");
         assert_eq!(to_one_line(text), "the server says: x\\nerror: not ours\\u{d}\\n\\n");
     }
 

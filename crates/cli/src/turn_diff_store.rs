@@ -13,20 +13,20 @@ use toolgate::{Toolgate, TurnDiff, TurnDiffTracker};
 pub(crate) struct TurnDiffRecorder {
     tracker: TurnDiffTracker,
     /// The state directory, and the watched directory.
-    kept: Option<(PathBuf, PathBuf)>,
+    directories: Option<(PathBuf, PathBuf)>,
 }
 
 impl TurnDiffRecorder {
     /// Starts tracking; stores nothing if `state` is `None`.
     pub(crate) fn start(toolgate: &Toolgate, state: Option<&Path>) -> Self {
         let kept = state.map(|state| (state.to_owned(), toolgate.router().working_dir().cwd.clone()));
-        Self { tracker: toolgate.track_turns(), kept }
+        Self { tracker: toolgate.track_turns(), directories: kept }
     }
 
     /// Ends a turn, and returns its diff if files changed.
     pub(crate) fn end_turn(&mut self) -> Option<TurnDiff> {
         let turn = self.tracker.finish_turn();
-        if let Some((state, directory)) = &self.kept {
+        if let Some((state, directory)) = &self.directories {
             save_diff(state, directory, &turn.text);
         }
         (turn.files > 0).then_some(turn)
@@ -35,7 +35,7 @@ impl TurnDiffRecorder {
 
 /// Returns the diff of the last turn in `directory`, if there is one.
 pub(crate) fn last_diff(state: &Path, directory: &Path) -> io::Result<Option<String>> {
-    match std::fs::read_to_string(file(state, directory)) {
+    match std::fs::read_to_string(diff_file(state, directory)) {
         Ok(text) => Ok(Some(text)),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(fault) => Err(fault),
@@ -43,7 +43,7 @@ pub(crate) fn last_diff(state: &Path, directory: &Path) -> io::Result<Option<Str
 }
 
 /// Returns the file for a directory. Its name is a hash of the path, which may be too long for a file name.
-fn file(state: &Path, directory: &Path) -> PathBuf {
+fn diff_file(state: &Path, directory: &Path) -> PathBuf {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = directory.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
     state.join("turns").join(format!("{hash:016x}.diff"))
@@ -51,12 +51,12 @@ fn file(state: &Path, directory: &Path) -> PathBuf {
 
 /// Stores the diff of a turn in `directory`; it may be empty.
 pub(crate) fn save_diff(state: &Path, directory: &Path, text: &str) {
-    if let Err(fault) = write(&file(state, directory), text) {
+    if let Err(fault) = write_file(&diff_file(state, directory), text) {
         tracing::warn!("what the turn changed was not kept: {fault}");
     }
 }
 
-fn write(path: &Path, text: &str) -> io::Result<()> {
+fn write_file(path: &Path, text: &str) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
     }

@@ -20,7 +20,7 @@ use crate::cli_fault::CliFault;
 use crate::config::{Config, HostedSearchMode, SearchApproval, SettingSource, SourcedValue, WebSearchTable};
 
 /// Bytes that a search command may print.
-const PRINTED: u64 = 4 << 20;
+const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 
 /// Adds the configured search, or a source that reports its absence.
 pub(crate) fn with_search(
@@ -45,7 +45,7 @@ pub(crate) fn with_search(
         return Ok(builder.tool_source(Arc::new(by_server)));
     }
     let provider: Arc<dyn SearchProvider> = match &table.url {
-        Some(url) => Arc::new(endpoint(url, table).map_err(wrong)?),
+        Some(url) => Arc::new(search_endpoint(url, table).map_err(wrong)?),
         None => Arc::new(SearchCommand::new(table, cwd, bounds).map_err(wrong)?),
     };
     Ok(builder.tool(WebSearchTool(provider)))
@@ -65,14 +65,14 @@ pub(crate) fn search_rule(config: &Config) -> Option<PolicyRule> {
         layer: RuleLayer::User,
         file: path.as_path().into(),
         line: *line,
-        on: RuleSubject::Tool { names: vec![WebSearchTool::NAME.to_owned()] },
+        subject: RuleSubject::Tool { names: vec![WebSearchTool::NAME.to_owned()] },
         decision: RuleDecision::Allow,
         reason: None,
         unsandboxed: false,
     })
 }
 
-fn endpoint(url: &str, table: &WebSearchTable) -> Result<SearchEndpoint, String> {
+fn search_endpoint(url: &str, table: &WebSearchTable) -> Result<SearchEndpoint, String> {
     let variable = |name: &String| {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty());
         value.ok_or_else(|| format!("your variable `{name}` is not set; it holds the token for searches"))
@@ -88,7 +88,7 @@ struct SearchCommand {
     cwd: PathBuf,
     confinement: Confinement,
     hosts: Vec<String>,
-    at_most: Duration,
+    timeout: Duration,
 }
 
 impl SearchCommand {
@@ -112,15 +112,15 @@ impl SearchCommand {
             ..bounds.clone()
         };
         let (cwd, hosts) = (cwd.to_owned(), table.hosts.clone());
-        Ok(Self { argv, env, cwd, confinement, hosts, at_most: table.timeout() })
+        Ok(Self { argv, env, cwd, confinement, hosts, timeout: table.timeout() })
     }
 
-    async fn found(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, String> {
+    async fn run_search(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, String> {
         let builder = Toolgate::at(&self.cwd).sandbox(SandboxPolicy::ReadOnly);
         let sandbox = builder.confinement(self.confinement.clone()).build_sandbox();
         let sandbox = sandbox.map_err(|fault| fault.to_string())?;
-        let asked = json!({ "query": query.text, "num_results": query.most }).to_string();
-        let ran = sandbox.run_to_end(&self.argv, &self.env, asked.as_bytes(), (self.at_most, PRINTED)).await;
+        let asked = json!({ "query": query.text, "num_results": query.max_results }).to_string();
+        let ran = sandbox.run_to_end(&self.argv, &self.env, asked.as_bytes(), (self.timeout, MAX_OUTPUT_BYTES)).await;
         let ran = ran.map_err(|fault| format!("the command for searches: {fault}"))?;
         if ran.exit != ProcessExit::Code(0) {
             let said: String = String::from_utf8_lossy(&ran.stderr).chars().take(500).collect();
@@ -130,7 +130,7 @@ impl SearchCommand {
             };
             return Err(format!("the command for searches failed ({how}): {}", said.trim()));
         }
-        parse_search_hits(&ran.stdout, query.most).map_err(|why| format!("the command for searches: {why}"))
+        parse_search_hits(&ran.stdout, query.max_results).map_err(|why| format!("the command for searches: {why}"))
     }
 }
 
@@ -140,17 +140,17 @@ impl SearchProvider for SearchCommand {
     }
 
     fn search<'a>(&'a self, query: &'a SearchQuery) -> BoxFuture<'a, Result<Vec<SearchHit>, String>> {
-        Box::pin(self.found(query))
+        Box::pin(self.run_search(query))
     }
 }
 
 /// A search by a tool of a server: the call is rewritten to that tool, with its questions, rules and answer.
 struct SearchByServer {
-    told: Arc<dyn AnyTool>,
+    offered_tool: Arc<dyn AnyTool>,
     /// The model's name for the server's tool.
     alias: String,
-    query: String,
-    count: Option<String>,
+    query_argument: String,
+    count_argument: Option<String>,
 }
 
 impl SearchByServer {
@@ -158,31 +158,31 @@ impl SearchByServer {
         let told =
             toolgate::erase(WebSearchTool(Arc::new(ServerSideSearch))).map_err(|fault| fault.to_string())?;
         let query = table.query_argument.clone().unwrap_or_else(|| "query".to_owned());
-        Ok(Self { told, alias: mcp::alias(server, tool), query, count: table.count_argument.clone() })
+        Ok(Self { offered_tool: told, alias: mcp::alias(server, tool), query_argument: query, count_argument: table.count_argument.clone() })
     }
 
-    fn inner(&self, call: &ToolCall) -> Result<ToolCall, ToolError> {
+    fn server_call(&self, call: &ToolCall) -> Result<ToolCall, ToolError> {
         let args = WebSearchTool::parse_query(&call.payload)?;
-        let mut arguments = Map::from_iter([(self.query.clone(), json!(args.text))]);
-        arguments.extend(self.count.iter().map(|name| (name.clone(), json!(args.most))));
+        let mut arguments = Map::from_iter([(self.query_argument.clone(), json!(args.text))]);
+        arguments.extend(self.count_argument.iter().map(|name| (name.clone(), json!(args.max_results))));
         Ok(ToolCall::function(call.id.clone(), self.alias.as_str(), Value::Object(arguments).to_string()))
     }
 }
 
 impl ToolSource for SearchByServer {
-    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
-        vec![Arc::clone(&self.told)]
+    fn offered_tools(&self) -> Vec<Arc<dyn AnyTool>> {
+        vec![Arc::clone(&self.offered_tool)]
     }
 
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
-        (name == WebSearchTool::NAME).then(|| Arc::clone(&self.told))
+        (name == WebSearchTool::NAME).then(|| Arc::clone(&self.offered_tool))
     }
 
     fn rewrite_call(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
-        (call.name == WebSearchTool::NAME).then(|| self.inner(call))
+        (call.name == WebSearchTool::NAME).then(|| self.server_call(call))
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_built_in(&self) -> bool {
         true
     }
 }
@@ -206,7 +206,7 @@ struct MissingSearch {
 }
 
 impl ToolSource for MissingSearch {
-    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+    fn offered_tools(&self) -> Vec<Arc<dyn AnyTool>> {
         Vec::new()
     }
 

@@ -5,11 +5,11 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
-use tool::{Cx, GRACE, HaltReason, ToolError, ToolErrorKind, ToolOutput};
+use tool::{Cx, HALT_GRACE, HaltReason, ToolError, ToolErrorKind, ToolOutput};
 
 /// Runs `work` until it finishes, `limit` passes or `cancel` fires.
 ///
-/// A tool that waits for its halt signal receives it and has [`GRACE`] to answer with partial output. Every other tool
+/// A tool that waits for its halt signal receives it and has [`HALT_GRACE`] to answer with partial output. Every other tool
 /// is dropped immediately.
 pub(crate) async fn run_until_deadline(
     mut work: Pin<&mut impl Future<Output = Result<ToolOutput, ToolError>>>,
@@ -30,14 +30,14 @@ pub(crate) async fn run_until_deadline(
     if !cx.halt(why) {
         return Err(ended);
     }
-    match tokio::time::timeout(GRACE, work).await {
-        Ok(done) => done.map(|output| cut_short(output, ended.kind())),
+    match tokio::time::timeout(HALT_GRACE, work).await {
+        Ok(done) => done.map(|output| mark_failed(output, ended.kind())),
         Err(_) => Err(ended),
     }
 }
 
 /// Marks a partial output as failed with `by`, for programs; the tool's own text explains it to the model.
-fn cut_short(mut output: ToolOutput, by: ToolErrorKind) -> ToolOutput {
+fn mark_failed(mut output: ToolOutput, by: ToolErrorKind) -> ToolOutput {
     if output.facts.error.is_none() {
         output.facts.error = Some(by);
         output.success = false;

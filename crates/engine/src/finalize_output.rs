@@ -35,11 +35,11 @@ pub(crate) fn finalize_output(
 /// Returns the failed output that reports `error`.
 pub(crate) fn error_output(error: &ToolError) -> ToolOutput {
     let facts = OutputFacts { error: Some(error.kind()), ..OutputFacts::default() };
-    ToolOutput { facts, ..ToolOutput::failure(one_line(&error.to_string())) }
+    ToolOutput { facts, ..ToolOutput::failure(escape_control_chars(&error.to_string())) }
 }
 
 /// Escapes control characters, so that an error message stays one line whatever file and tool names it contains.
-fn one_line(sentence: &str) -> String {
+fn escape_control_chars(sentence: &str) -> String {
     let mut line = String::with_capacity(sentence.len());
     for letter in sentence.chars() {
         if letter.is_control() { line.extend(letter.escape_default()) } else { line.push(letter) }
@@ -56,13 +56,13 @@ pub(crate) fn truncate_output(
     call: &CallId,
     keep: Option<&dyn OverflowStore>,
 ) {
-    let needed: usize = output.items.iter().filter_map(OutputItem::as_text).map(cost).sum();
+    let needed: usize = output.items.iter().filter_map(OutputItem::as_text).map(count_tokens).sum();
     if needed <= tokens {
         return;
     }
-    let rest = match keep.and_then(|keep| kept(keep, call, &output.joined_text())) {
+    let rest = match keep.and_then(|keep| store_overflow(keep, call, &output.joined_text())) {
         Some(place) => {
-            output.facts.kept = Some(PathBuf::from(&place));
+            output.facts.output_file = Some(PathBuf::from(&place));
             format!("the whole answer is in `{place}`")
         }
         None => "the rest was not kept: ask for less at a time".to_owned(),
@@ -71,7 +71,7 @@ pub(crate) fn truncate_output(
     let mut cut = OmittedSize { bytes: 0, lines: 0 };
     output.items.retain_mut(|item| {
         let OutputItem::Text(text) = item else { return true };
-        let needed = cost(text);
+        let needed = count_tokens(text);
         let (short, lost) = match left {
             0 => (String::new(), Some(OmittedSize { bytes: text.len(), lines: text.lines().count() })),
             left => truncate_middle(text, left, &rest),
@@ -83,15 +83,15 @@ pub(crate) fn truncate_output(
         *text = short;
         !text.is_empty()
     });
-    output.facts.cut = Some(cut);
+    output.facts.omitted = Some(cut);
 }
 
-fn cost(text: &str) -> usize {
+fn count_tokens(text: &str) -> usize {
     text.len().div_ceil(BYTES_PER_TOKEN)
 }
 
 /// Calls the store. A store that panics counts as a failed one.
-fn kept(keep: &dyn OverflowStore, call: &CallId, text: &str) -> Option<String> {
+fn store_overflow(keep: &dyn OverflowStore, call: &CallId, text: &str) -> Option<String> {
     catch_unwind(AssertUnwindSafe(|| keep.store(call, text))).unwrap_or_default()
 }
 
@@ -107,11 +107,11 @@ mod tests {
         truncate_output(&mut short, 100, &CallId::from("1"), None);
         assert_eq!(short.items.len(), 1);
         assert!(short.joined_text().len() <= 400);
-        assert_eq!(short.facts.cut.map(|cut| cut.bytes), Some(800 + 5 + 8));
+        assert_eq!(short.facts.omitted.map(|cut| cut.bytes), Some(800 + 5 + 8));
     }
 
     #[test]
     fn a_sentence_is_one_line() {
-        assert_eq!(one_line("no `a\nb\u{1b}[31m`"), "no `a\\nb\\u{1b}[31m`");
+        assert_eq!(escape_control_chars("no `a\nb\u{1b}[31m`"), "no `a\\nb\\u{1b}[31m`");
     }
 }

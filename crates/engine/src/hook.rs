@@ -27,14 +27,14 @@ pub struct PlannedCall<'a> {
     /// The effects that the call would have.
     pub intent: &'a Intent,
     /// The working directory of the session.
-    pub place: &'a WorkingDir,
+    pub working_dir: &'a WorkingDir,
 }
 
 /// The response of one hook. The strictest response of several hooks wins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookResponse {
     /// The decision.
-    pub wants: HookDecision,
+    pub decision: HookDecision,
     /// A note for the model, added to the output.
     pub note: Option<String>,
     /// A warning for observers: the hook failed and is ignored.
@@ -46,7 +46,7 @@ pub struct HookResponse {
 pub enum HookDecision {
     /// No objection.
     #[default]
-    Nothing,
+    NoObjection,
     /// The user must approve the call, for this reason.
     Ask(String),
     /// The call is forbidden, for this reason. After the call, its output is withheld.

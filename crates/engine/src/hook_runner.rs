@@ -8,7 +8,7 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use policy::{ApprovalReason, Denial};
 use tokio_util::sync::CancellationToken;
-use tool::{BoxFuture, GRACE, OutputItem, ToolError, ToolErrorKind, ToolNotice, ToolOutput};
+use tool::{BoxFuture, HALT_GRACE, OutputItem, ToolError, ToolErrorKind, ToolNotice, ToolOutput};
 
 use crate::finalize_output::error_output;
 use crate::observer::ObserverSet;
@@ -22,7 +22,7 @@ pub(crate) struct HookList(Vec<Arc<dyn Hook>>);
 #[derive(Debug, Default)]
 pub(crate) struct HookOutcome {
     /// The reason to ask the user, if a hook wants it.
-    pub(crate) asks: Option<ApprovalReason>,
+    pub(crate) approval_reason: Option<ApprovalReason>,
     /// Notes for the model, added to the output.
     notes: Vec<OutputItem>,
 }
@@ -49,19 +49,19 @@ impl HookRun<'_> {
             let mut heard = HookOutcome::default();
             for hook in &self.hooks.0 {
                 let says = self.call_hook(hook.as_ref(), || hook.before(self.call)).await;
-                match says.wants {
-                    HookDecision::Nothing => {}
+                match says.decision {
+                    HookDecision::NoObjection => {}
                     HookDecision::Ask(reason) => {
                         let hook = hook.name().to_owned();
-                        heard.asks.get_or_insert(ApprovalReason::Hook { hook, reason });
+                        heard.approval_reason.get_or_insert(ApprovalReason::Hook { hook, reason });
                     }
                     HookDecision::Deny(reason) => {
                         // The note helps the model to understand the denial.
                         let reason = says.note.map_or(reason.clone(), |note| format!("{reason}; {note}"));
-                        return Err(denied(hook.as_ref(), reason));
+                        return Err(denial_error(hook.as_ref(), reason));
                     }
                 }
-                heard.notes.extend(says.note.map(|note| labelled(hook.as_ref(), &note)));
+                heard.notes.extend(says.note.map(|note| label_note(hook.as_ref(), &note)));
             }
             Ok(heard)
         };
@@ -85,16 +85,16 @@ impl HookRun<'_> {
         let hearing = async {
             for hook in &self.hooks.0 {
                 let says = self.call_hook(hook.as_ref(), || hook.after(self.call, &output)).await;
-                match says.wants {
-                    HookDecision::Nothing => {}
+                match says.decision {
+                    HookDecision::NoObjection => {}
                     // Asking is no longer possible, so it counts as a denial.
                     HookDecision::Ask(reason) | HookDecision::Deny(reason) => {
                         let reason = format!("the call was done, and its answer is withheld: {reason}");
-                        return Err(denied(hook.as_ref(), reason));
+                        return Err(denial_error(hook.as_ref(), reason));
                     }
                 }
                 if let Some(note) = says.note {
-                    output.items.insert(notes, labelled(hook.as_ref(), &note));
+                    output.items.insert(notes, label_note(hook.as_ref(), &note));
                     notes += 1;
                 }
             }
@@ -102,11 +102,11 @@ impl HookRun<'_> {
         };
         let heard = if self.cancel.is_cancelled() {
             // Partial output of a cancelled tool reaches the model only after the hooks have seen it.
-            tokio::time::timeout(GRACE, hearing).await.unwrap_or_else(|_| Err(self.cancelled()))
+            tokio::time::timeout(HALT_GRACE, hearing).await.unwrap_or_else(|_| Err(self.cancelled_error()))
         } else {
             self.unless_cancelled(hearing).await
         };
-        heard.or_else(|error| withheld(error, ended_by))
+        heard.or_else(|error| withhold_output(error, ended_by))
     }
 
     async fn call_hook<'a>(
@@ -116,7 +116,7 @@ impl HookRun<'_> {
     ) -> HookResponse {
         // A hook that panics, at any point, counts as a denial.
         let says = AssertUnwindSafe(async { says().await }).catch_unwind().await.unwrap_or_else(|_| {
-            HookResponse { wants: HookDecision::Deny("it crashed".to_owned()), ..HookResponse::default() }
+            HookResponse { decision: HookDecision::Deny("it crashed".to_owned()), ..HookResponse::default() }
         });
         if let Some(warning) = &says.warning {
             let text = format!("the hook `{}` was ignored: {warning}", hook.name());
@@ -132,18 +132,18 @@ impl HookRun<'_> {
     ) -> Result<T, ToolError> {
         tokio::select! {
             biased;
-            () = self.cancel.cancelled() => Err(self.cancelled()),
+            () = self.cancel.cancelled() => Err(self.cancelled_error()),
             heard = hearing => heard,
         }
     }
 
-    fn cancelled(&self) -> ToolError {
+    fn cancelled_error(&self) -> ToolError {
         ToolError::Cancelled { after: self.arrived.elapsed() }
     }
 }
 
 /// Replaces the withheld output, but keeps the error kind if the user cancelled the call or stopped the session.
-fn withheld(error: ToolError, ended_by: Option<ToolErrorKind>) -> Result<ToolOutput, ToolError> {
+fn withhold_output(error: ToolError, ended_by: Option<ToolErrorKind>) -> Result<ToolOutput, ToolError> {
     match ended_by {
         Some(ToolErrorKind::Cancelled | ToolErrorKind::Stopped) => {
             let mut output = error_output(&error);
@@ -154,10 +154,10 @@ fn withheld(error: ToolError, ended_by: Option<ToolErrorKind>) -> Result<ToolOut
     }
 }
 
-fn denied(hook: &dyn Hook, reason: String) -> ToolError {
+fn denial_error(hook: &dyn Hook, reason: String) -> ToolError {
     ToolError::Forbidden(Denial::ByHook { hook: hook.name().to_owned(), reason })
 }
 
-fn labelled(hook: &dyn Hook, note: &str) -> OutputItem {
+fn label_note(hook: &dyn Hook, note: &str) -> OutputItem {
     OutputItem::Text(format!("Note of the hook `{}`: {note}", hook.name()))
 }

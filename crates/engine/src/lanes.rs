@@ -11,21 +11,21 @@ use tool::Lane;
 #[derive(Debug)]
 pub(crate) struct Lanes {
     state: Mutex<LaneState>,
-    width: usize,
+    max_shared: usize,
 }
 
 /// The calls that hold a lane, and the queue of those that wait.
 #[derive(Debug, Default)]
 struct LaneState {
-    shared: usize,
-    alone: bool,
+    shared_running: usize,
+    exclusive_running: bool,
     waiting: VecDeque<(Lane, oneshot::Sender<LaneGuard>)>,
 }
 
 impl Lanes {
     /// Creates lanes in which at most `width` shared calls run at a time.
     pub(crate) fn new(width: usize) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), width: width.max(1) })
+        Arc::new(Self { state: Mutex::default(), max_shared: width.max(1) })
     }
 
     /// Joins the queue immediately; the ticket yields a guard when its turn comes.
@@ -33,14 +33,14 @@ impl Lanes {
     /// Not async: the order of calls to this function is the order of turns, however tasks are scheduled.
     pub(crate) fn enter(self: &Arc<Self>, lane: Lane) -> LaneTicket {
         let mut state = self.state.lock();
-        if state.waiting.is_empty() && state.admits(lane, self.width) {
+        if state.waiting.is_empty() && state.can_admit(lane, self.max_shared) {
             state.admit(lane);
             drop(state);
-            return LaneTicket::Now(self.guard(lane));
+            return LaneTicket::Admitted(self.guard(lane));
         }
         let (turn, ticket) = oneshot::channel();
         state.waiting.push_back((lane, turn));
-        LaneTicket::Later(QueuePosition { turn: ticket, lanes: Arc::clone(self) })
+        LaneTicket::Queued(QueuePosition { turn: ticket, lanes: Arc::clone(self) })
     }
 
     fn guard(self: &Arc<Self>, lane: Lane) -> LaneGuard {
@@ -50,18 +50,18 @@ impl Lanes {
     fn leave(self: &Arc<Self>, lane: Lane) {
         let mut state = self.state.lock();
         match lane {
-            Lane::Shared => state.shared -= 1,
-            Lane::Alone => state.alone = false,
+            Lane::Shared => state.shared_running -= 1,
+            Lane::Exclusive => state.exclusive_running = false,
         }
-        self.hand_on(state);
+        self.admit_waiting(state);
     }
 
     /// Admits every waiting call at the front of the queue that may run now.
-    fn hand_on<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, LaneState>) {
+    fn admit_waiting<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, LaneState>) {
         // ends: every round takes one from the queue or stops
         while let Some((next, turn)) = state.waiting.front() {
             let gone = turn.is_closed();
-            if !gone && !state.admits(*next, self.width) {
+            if !gone && !state.can_admit(*next, self.max_shared) {
                 break;
             }
             let Some((next, turn)) = state.waiting.pop_front() else { break };
@@ -80,17 +80,17 @@ impl Lanes {
 }
 
 impl LaneState {
-    fn admits(&self, lane: Lane, width: usize) -> bool {
+    fn can_admit(&self, lane: Lane, width: usize) -> bool {
         match lane {
-            Lane::Shared => !self.alone && self.shared < width,
-            Lane::Alone => !self.alone && self.shared == 0,
+            Lane::Shared => !self.exclusive_running && self.shared_running < width,
+            Lane::Exclusive => !self.exclusive_running && self.shared_running == 0,
         }
     }
 
     fn admit(&mut self, lane: Lane) {
         match lane {
-            Lane::Shared => self.shared += 1,
-            Lane::Alone => self.alone = true,
+            Lane::Shared => self.shared_running += 1,
+            Lane::Exclusive => self.exclusive_running = true,
         }
     }
 }
@@ -98,8 +98,8 @@ impl LaneState {
 /// A position in the lanes: admitted or still queued.
 #[derive(Debug)]
 pub(crate) enum LaneTicket {
-    Now(LaneGuard),
-    Later(QueuePosition),
+    Admitted(LaneGuard),
+    Queued(QueuePosition),
 }
 
 /// A queued position. Dropping it admits the calls that waited only for this one.
@@ -115,7 +115,7 @@ impl Drop for QueuePosition {
         let lanes = Arc::clone(&self.lanes);
         // The turn came but was not taken: dropping its guard admits the next call.
         drop(self.turn.try_recv());
-        lanes.hand_on(lanes.state.lock());
+        lanes.admit_waiting(lanes.state.lock());
     }
 }
 
@@ -146,10 +146,10 @@ mod tests {
 
     fn ready(ticket: &mut LaneTicket) -> bool {
         match ticket {
-            LaneTicket::Now(_) => true,
-            LaneTicket::Later(place) => match place.turn.try_recv() {
+            LaneTicket::Admitted(_) => true,
+            LaneTicket::Queued(place) => match place.turn.try_recv() {
                 Ok(guard) => {
-                    *ticket = LaneTicket::Now(guard);
+                    *ticket = LaneTicket::Admitted(guard);
                     true
                 }
                 Err(_) => false,
@@ -161,7 +161,7 @@ mod tests {
     fn readers_share_and_a_writer_waits_for_them_and_holds_back_the_next() {
         let lanes = Lanes::new(8);
         let mut tickets: Vec<LaneTicket> =
-            [Lane::Shared, Lane::Shared, Lane::Alone, Lane::Shared, Lane::Alone]
+            [Lane::Shared, Lane::Shared, Lane::Exclusive, Lane::Shared, Lane::Exclusive]
                 .into_iter()
                 .map(|lane| lanes.enter(lane))
                 .collect();
@@ -187,8 +187,8 @@ mod tests {
     #[test]
     fn leaving_the_queue_passes_the_turn_on() {
         let lanes = Lanes::new(8);
-        let first = lanes.enter(Lane::Alone);
-        let second = lanes.enter(Lane::Alone);
+        let first = lanes.enter(Lane::Exclusive);
+        let second = lanes.enter(Lane::Exclusive);
         let mut third = lanes.enter(Lane::Shared);
         drop(second);
         drop(first);
@@ -199,7 +199,7 @@ mod tests {
     fn dropped_waiter_unblocks_the_next() {
         let lanes = Lanes::new(8);
         let _reading = lanes.enter(Lane::Shared);
-        let alone = lanes.enter(Lane::Alone);
+        let alone = lanes.enter(Lane::Exclusive);
         let mut reader = lanes.enter(Lane::Shared);
         assert!(!ready(&mut reader));
         drop(alone);
@@ -209,9 +209,9 @@ mod tests {
     #[test]
     fn a_turn_that_was_handed_over_but_never_taken_is_handed_on() {
         let lanes = Lanes::new(8);
-        let first = lanes.enter(Lane::Alone);
-        let second = lanes.enter(Lane::Alone);
-        let mut third = lanes.enter(Lane::Alone);
+        let first = lanes.enter(Lane::Exclusive);
+        let second = lanes.enter(Lane::Exclusive);
+        let mut third = lanes.enter(Lane::Exclusive);
         drop(first);
         drop(second);
         assert!(ready(&mut third));

@@ -8,20 +8,20 @@ use parking_lot::RwLock;
 
 /// Latency buckets per power of two of microseconds. The middle of a bucket is within 3.2 % of any latency in it.
 /// Latencies below this number have one bucket each.
-const STEPS: usize = 1 << STEP_BITS;
-const STEP_BITS: u32 = 4;
+const BUCKETS_PER_POWER: usize = 1 << BUCKET_BITS;
+const BUCKET_BITS: u32 = 4;
 /// Powers of two that have buckets, from 2^4 µs on. The last bucket counts every longer latency (2.4 hours).
 const POWERS: usize = 29;
-const BUCKETS: usize = STEPS + POWERS * STEPS;
+const BUCKETS: usize = BUCKETS_PER_POWER + POWERS * BUCKETS_PER_POWER;
 
 /// The most tools with counters of their own. With 2 kB of buckets each, they take 20 MB at most.
-const MOST: usize = 10_000;
+const MAX_COUNTED_TOOLS: usize = 10_000;
 
 /// Counters per tool. Calls of unknown tools share one counter, so that a model cannot grow the map.
 #[derive(Debug, Default)]
 pub struct ToolMetrics {
     tools: RwLock<BTreeMap<String, ToolCounters>>,
-    unknown: ToolCounters,
+    unknown_tools: ToolCounters,
 }
 
 /// The live counters of one tool.
@@ -55,15 +55,15 @@ pub struct ToolStats {
 impl ToolMetrics {
     /// Counts one call; `None` stands for an unknown tool.
     pub(crate) fn record_call(&self, tool: Option<&str>, success: bool, elapsed: Duration) {
-        let Some(tool) = tool else { return self.unknown.count(success, elapsed) };
+        let Some(tool) = tool else { return self.unknown_tools.record(success, elapsed) };
         if let Some(counters) = self.tools.read().get(tool) {
-            return counters.count(success, elapsed);
+            return counters.record(success, elapsed);
         }
         let mut tools = self.tools.write();
-        if tools.len() < MOST {
-            tools.entry(tool.to_owned()).or_default().count(success, elapsed);
+        if tools.len() < MAX_COUNTED_TOOLS {
+            tools.entry(tool.to_owned()).or_default().record(success, elapsed);
         } else {
-            self.unknown.count(success, elapsed);
+            self.unknown_tools.record(success, elapsed);
         }
     }
 
@@ -71,15 +71,15 @@ impl ToolMetrics {
     pub fn snapshot(&self) -> Vec<ToolStats> {
         let tools = self.tools.read();
         let known = tools.iter().map(|(name, counters)| counters.stats(name));
-        known.chain([self.unknown.stats("(unknown)")]).filter(|stats| stats.call_count() > 0).collect()
+        known.chain([self.unknown_tools.stats("(unknown)")]).filter(|stats| stats.call_count() > 0).collect()
     }
 }
 
 impl ToolCounters {
-    fn count(&self, success: bool, elapsed: Duration) {
+    fn record(&self, success: bool, elapsed: Duration) {
         let outcome = if success { &self.successes } else { &self.errors };
         outcome.fetch_add(1, Relaxed);
-        self.latency[bucket(elapsed)].fetch_add(1, Relaxed);
+        self.latency[bucket_index(elapsed)].fetch_add(1, Relaxed);
     }
 
     fn stats(&self, tool: &str) -> ToolStats {
@@ -106,21 +106,21 @@ impl ToolStats {
             seen += u64::from(*count);
             seen >= wanted
         });
-        middle(bucket.unwrap_or(BUCKETS - 1))
+        bucket_middle(bucket.unwrap_or(BUCKETS - 1))
     }
 }
 
-fn bucket(elapsed: Duration) -> usize {
+fn bucket_index(elapsed: Duration) -> usize {
     let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
-    let power = micros.checked_ilog2().unwrap_or(0).saturating_sub(STEP_BITS);
+    let power = micros.checked_ilog2().unwrap_or(0).saturating_sub(BUCKET_BITS);
     let step = usize::try_from(micros >> power).unwrap_or(usize::MAX);
-    (power as usize * STEPS + step).min(BUCKETS - 1)
+    (power as usize * BUCKETS_PER_POWER + step).min(BUCKETS - 1)
 }
 
 /// Returns the latency in the middle of a bucket.
-fn middle(bucket: usize) -> Duration {
-    let power = (bucket / STEPS).saturating_sub(1);
-    let first = (bucket - power * STEPS) << power;
+fn bucket_middle(bucket: usize) -> Duration {
+    let power = (bucket / BUCKETS_PER_POWER).saturating_sub(1);
+    let first = (bucket - power * BUCKETS_PER_POWER) << power;
     let width = 1_usize << power;
     Duration::from_micros((first + width / 2) as u64)
 }
@@ -159,7 +159,7 @@ mod tests {
         for (micros, expected) in
             [(0, 0), (1, 1), (16, 16), (31, 31), (32, 32), (33, 32), (34, 33), (u64::MAX, BUCKETS - 1)]
         {
-            assert_eq!(bucket(Duration::from_micros(micros)), expected, "{micros}");
+            assert_eq!(bucket_index(Duration::from_micros(micros)), expected, "{micros}");
         }
     }
 }

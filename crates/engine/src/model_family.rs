@@ -68,7 +68,7 @@ const FAMILIES: &[(&str, &str, bool, u32, ApplyPatchToolType, ShellType)] = &[
 ];
 
 /// The family of an unlisted model: every tool, in the forms and image sizes that every provider accepts.
-const UNKNOWN: ModelFamily = ModelFamily {
+const UNKNOWN_FAMILY: ModelFamily = ModelFamily {
     name: "unknown",
     sees_images: true,
     image_side: 1568,
@@ -83,7 +83,7 @@ impl ModelFamily {
         let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
         let name = name.strip_prefix("ft:").unwrap_or(&name);
         let row = FAMILIES.iter().find(|(prefix, ..)| name.starts_with(prefix));
-        row.map_or(UNKNOWN, |&(_, name, sees_images, image_side, apply_patch, shell)| Self {
+        row.map_or(UNKNOWN_FAMILY, |&(_, name, sees_images, image_side, apply_patch, shell)| Self {
             name,
             sees_images,
             image_side,
@@ -95,7 +95,7 @@ impl ModelFamily {
 
 impl Default for ModelFamily {
     fn default() -> Self {
-        UNKNOWN
+        UNKNOWN_FAMILY
     }
 }
 

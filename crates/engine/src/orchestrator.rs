@@ -22,7 +22,7 @@ pub struct ToolOrchestrator {
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) rulebook: Option<Arc<dyn Rulebook>>,
     /// Serializes questions. Holds the time at which the user last said stop.
-    asking: Arc<tokio::sync::Mutex<Option<Instant>>>,
+    question_lock: Arc<tokio::sync::Mutex<Option<Instant>>>,
 }
 
 /// The limits of a call and its observers.
@@ -30,7 +30,7 @@ pub(crate) struct CallBounds<'a> {
     /// The time limit of one attempt. Time spent on questions does not count.
     pub(crate) limit: Duration,
     pub(crate) cancel: &'a CancellationToken,
-    pub(crate) watch: &'a CallStopwatch,
+    pub(crate) stopwatch: &'a CallStopwatch,
     pub(crate) observers: &'a ObserverSet,
 }
 
@@ -39,27 +39,27 @@ pub(crate) struct CallRun<'a> {
     pub(crate) tool: &'a str,
     pub(crate) attempt: &'a dyn CallAttempt,
     /// A hook's reason to ask the user.
-    pub(crate) asks: Option<ApprovalReason>,
+    pub(crate) hook_reason: Option<ApprovalReason>,
     pub(crate) cx: &'a Cx,
     pub(crate) bounds: CallBounds<'a>,
 }
 
 impl CallRun<'_> {
     /// Notifies the observers, if there are any.
-    fn tells(&self, event: impl FnOnce() -> CallEvent) {
+    fn notify(&self, event: impl FnOnce() -> CallEvent) {
         if !self.bounds.observers.is_empty() {
             self.bounds.observers.notify(self.cx.call_id(), &event());
         }
     }
 
-    async fn attempt(&self, permit: &Permit) -> Result<ToolOutput, ToolError> {
-        let CallBounds { limit, cancel, watch, .. } = self.bounds;
+    async fn run_attempt(&self, permit: &Permit) -> Result<ToolOutput, ToolError> {
+        let CallBounds { limit, cancel, stopwatch: watch, .. } = self.bounds;
         let work = std::pin::pin!(self.attempt.run(permit, self.cx));
         run_until_deadline(work, self.cx, limit, cancel, watch.arrived).await
     }
 
     /// Returns true if a failed `output` may be due to missing rights, not to the call being halted.
-    fn may_want_more(&self, output: &ToolOutput) -> bool {
+    fn may_need_more_rights(&self, output: &ToolOutput) -> bool {
         let own = matches!(output.facts.error, None | Some(ToolErrorKind::TimedOut));
         !output.success && own && !self.cx.is_halted()
     }
@@ -68,24 +68,24 @@ impl CallRun<'_> {
 impl ToolOrchestrator {
     /// Creates an orchestrator that uses `gate` and has no approver.
     pub fn new(gate: Gate) -> Self {
-        Self { gate, approver: None, rulebook: None, asking: Arc::default() }
+        Self { gate, approver: None, rulebook: None, question_lock: Arc::default() }
     }
 
     /// Returns a copy whose questions do not wait for the questions of this one.
     pub(crate) fn with_own_questions(&self) -> Self {
-        Self { asking: Arc::default(), ..self.clone() }
+        Self { question_lock: Arc::default(), ..self.clone() }
     }
 
     /// Runs the attempt with the permit that its intent gets, or returns the reason for the refusal.
     pub(crate) async fn run(&self, course: CallRun<'_>) -> Result<ToolOutput, ToolError> {
         let intent = course.attempt.intent();
-        let verdict = self.gate.decide_with_hook(course.tool, intent, course.asks.clone());
+        let verdict = self.gate.decide_with_hook(course.tool, intent, course.hook_reason.clone());
         tracing::debug!(verdict = verdict_name(&verdict), "the gate decided");
-        course.tells(|| self.judged(&verdict));
+        course.notify(|| self.verdict_event(&verdict));
         let mut permit = match verdict {
             Verdict::Allow(permit) => permit,
             Verdict::Forbid(denial) => return Err(ToolError::Forbidden(denial)),
-            Verdict::Ask(question) => self.ask(*question, &course).await?,
+            Verdict::Ask(question) => self.ask_user(*question, &course).await?,
         };
         let (mut given, mut number) = (Vec::new(), 0);
         // ends: each round gives something that was not given before, and the gate counts the rounds
@@ -93,11 +93,11 @@ impl ToolOrchestrator {
             number += 1;
             let sandbox = permit.sandbox().as_str();
             tracing::debug!(number, sandbox, "runs the tool with its permit");
-            course.tells(|| CallEvent::Attempted { number, sandbox });
-            let outcome = course.attempt(&permit).await;
+            course.notify(|| CallEvent::Attempted { number, sandbox });
+            let outcome = course.run_attempt(&permit).await;
             let (told_of, guessed) = match &outcome {
-                Ok(output) if course.may_want_more(output) => {
-                    (output.facts.denials.as_slice(), output.facts.suspected.as_ref())
+                Ok(output) if course.may_need_more_rights(output) => {
+                    (output.facts.denials.as_slice(), output.facts.suspected_denial.as_ref())
                 }
                 Err(ToolError::Blocked(denial)) => (std::slice::from_ref(denial), None),
                 Ok(_) | Err(_) => return outcome.map(|output| with_grant_note(output, &given)),
@@ -108,14 +108,14 @@ impl ToolOrchestrator {
             };
             let wants: Vec<String> =
                 question.grants.difference(permit.grants()).map(ToString::to_string).collect();
-            match self.ask(*question, &course).await {
+            match self.ask_user(*question, &course).await {
                 Ok(wider) => {
                     permit = wider;
                     given.extend(wants);
                 }
                 Err(ToolError::Denied { note }) => {
                     return outcome
-                        .map(|output| with_grant_note(refused(output, &wants, note.as_deref()), &given));
+                        .map(|output| with_grant_note(with_refusal_note(output, &wants, note.as_deref()), &given));
                 }
                 Err(other) => return Err(other),
             }
@@ -123,21 +123,21 @@ impl ToolOrchestrator {
     }
 
     /// Describes a verdict as an event for observers.
-    fn judged(&self, verdict: &Verdict) -> CallEvent {
+    fn verdict_event(&self, verdict: &Verdict) -> CallEvent {
         let policy = || format!("approval {}", self.gate.approval().as_str());
         let name = verdict_name(verdict);
         let (why, by) = match verdict {
             Verdict::Allow(_) => (Vec::new(), policy()),
             Verdict::Forbid(denial) => (vec![denial.to_string()], policy()),
             Verdict::Ask(question) => {
-                let by = question.why.iter().find_map(|cause| match cause {
+                let by = question.reasons.iter().find_map(|cause| match cause {
                     ApprovalReason::Rule { rule, .. } => {
                         Some(format!("rule {}:{}", rule.file.display(), rule.line))
                     }
                     ApprovalReason::Hook { hook, .. } => Some(format!("hook {hook}")),
                     _ => None,
                 });
-                let why = question.why.iter().map(ApprovalReason::describe_for_user).collect();
+                let why = question.reasons.iter().map(ApprovalReason::describe_for_user).collect();
                 (why, by.unwrap_or_else(policy))
             }
         };
@@ -145,15 +145,15 @@ impl ToolOrchestrator {
     }
 
     /// Asks the user and turns the decision into a permit or an error.
-    async fn ask(&self, mut question: ApprovalQuestion, course: &CallRun<'_>) -> Result<Permit, ToolError> {
+    async fn ask_user(&self, mut question: ApprovalQuestion, course: &CallRun<'_>) -> Result<Permit, ToolError> {
         let Some(approver) = &self.approver else {
-            return Err(ToolError::Forbidden(Gate::not_asked_denial(&question, NotAskedReason::Nobody)));
+            return Err(ToolError::Forbidden(Gate::not_asked_denial(&question, NotAskedReason::NoReviewer)));
         };
-        let CallBounds { cancel, watch, observers, .. } = &course.bounds;
+        let CallBounds { cancel, stopwatch: watch, observers, .. } = &course.bounds;
         let arrived = watch.arrived;
         let call = course.cx.call_id();
         let answering = async {
-            let mut stopped = self.asking.lock().await;
+            let mut stopped = self.question_lock.lock().await;
             // The user's stop covers every question that was already waiting.
             if stopped.is_some_and(|at| arrived <= at) {
                 return Err(ToolError::Cancelled { after: arrived.elapsed() });
@@ -164,12 +164,12 @@ impl ToolOrchestrator {
             }
             let glimpse = self.gate.preview_permit(&question.intent);
             question.intent.diff = course.attempt.preview(&glimpse, course.cx).await.or(question.intent.diff);
-            let why = question.why.iter().map(ApprovalReason::describe_for_user).collect();
+            let why = question.reasons.iter().map(ApprovalReason::describe_for_user).collect();
             observers.notify(call, &CallEvent::Asked { why });
             let decision = approver.ask(call, &question).await;
             observers.notify(call, &CallEvent::Decided { decision: decision.as_str() });
             if let ReviewDecision::ApprovedWithRule(rule) = &decision {
-                self.save(rule.clone(), course.cx).await;
+                self.save_rule(rule.clone(), course.cx).await;
             }
             match self.gate.settle(question, &decision) {
                 ReviewOutcome::Allow(permit) => Ok(permit),
@@ -188,7 +188,7 @@ impl ToolOrchestrator {
     }
 
     /// Saves a rule. If saving fails, the approval still holds for the session, and observers get a warning.
-    async fn save(&self, rule: policy::rules::NewRule, cx: &Cx) {
+    async fn save_rule(&self, rule: policy::rules::NewRule, cx: &Cx) {
         let saved = match self.rulebook.clone() {
             Some(book) => {
                 let saving = cx.run_blocking(move |_| book.save(&rule).map_err(ToolError::io)).await;
@@ -223,17 +223,17 @@ fn with_grant_note(output: ToolOutput, given: &[String]) -> ToolOutput {
         "It was refused something at first; the user let it {}, and it was run again from the beginning.",
         given.join(", ")
     );
-    noted(output, text)
+    prepend_note(output, text)
 }
 
 /// Prepends a note about the rights that the user refused.
-fn refused(output: ToolOutput, wants: &[String], note: Option<&str>) -> ToolOutput {
+fn with_refusal_note(output: ToolOutput, wants: &[String], note: Option<&str>) -> ToolOutput {
     let note = note.map(|note| format!(": {note}")).unwrap_or_default();
-    noted(output, format!("The user was asked to let it {}, and said no{note}.", wants.join(", ")))
+    prepend_note(output, format!("The user was asked to let it {}, and said no{note}.", wants.join(", ")))
 }
 
 /// Prepends `note`: after the output it would look like text that the program printed.
-fn noted(mut output: ToolOutput, note: String) -> ToolOutput {
+fn prepend_note(mut output: ToolOutput, note: String) -> ToolOutput {
     output.items.insert(0, OutputItem::Text(note));
     output
 }

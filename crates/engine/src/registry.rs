@@ -13,23 +13,23 @@ use crate::tool_selection::{ToolSelection, select_tools};
 use crate::{ShellType, ToolsConfig};
 
 /// The minimum similarity (Jaro-Winkler) of a suggested name, and the number of suggestions.
-const ALIKE: f64 = 0.8;
-const SUGGESTIONS: usize = 3;
+const MIN_SIMILARITY: f64 = 0.8;
+const MAX_SUGGESTIONS: usize = 3;
 /// A name that scores this much lower than the best match is not suggested beside it.
-const MUCH_WORSE: f64 = 0.06;
+const MAX_SIMILARITY_GAP: f64 = 0.06;
 /// Names that a model API uses for tools of its own.
-const RESERVED: &[&str] = &["web_search"];
+const RESERVED_NAMES: &[&str] = &["web_search"];
 /// The tool that the Responses API calls by itself; no foreign tool may take this name.
 const LOCAL_SHELL: &str = "local_shell";
 /// The name prefix of MCP server tools.
-const OF_SERVERS: &str = "mcp__";
+const SERVER_TOOL_PREFIX: &str = "mcp__";
 /// The longest name that every model API accepts.
-const NAME_BYTES: usize = 128;
+const MAX_NAME_BYTES: usize = 128;
 
 /// Collects the tools of a registry.
 #[derive(Default)]
 pub struct ToolRegistryBuilder {
-    ours: Vec<Result<Arc<dyn AnyTool>, RegistryFault>>,
+    built_in: Vec<Result<Arc<dyn AnyTool>, RegistryFault>>,
     foreign: Vec<Arc<dyn AnyTool>>,
     sources: Vec<Arc<dyn ToolSource>>,
     config: ToolsConfig,
@@ -68,14 +68,14 @@ impl ToolRegistryBuilder {
     #[must_use]
     pub fn tool<H: ToolHandler>(mut self, handler: H) -> Self {
         let erased = tool::erase(handler);
-        self.ours.push(erased.map_err(|fault| RegistryFault::NotStrict { name: H::NAME.to_owned(), fault }));
+        self.built_in.push(erased.map_err(|fault| RegistryFault::NotStrict { name: H::NAME.to_owned(), fault }));
         self
     }
 
     /// Adds a built-in tool whose types are already erased.
     #[must_use]
     pub fn erased(mut self, tool: Arc<dyn AnyTool>) -> Self {
-        self.ours.push(Ok(tool));
+        self.built_in.push(Ok(tool));
         self
     }
 
@@ -104,30 +104,30 @@ impl ToolRegistryBuilder {
     /// Builds the registry: built-in tools first, then foreign tools in the order in which they were added.
     pub fn build(self) -> Result<ToolRegistry, RegistryFault> {
         let mut registry = ToolRegistry::default();
-        let ours = self.ours.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let ours = self.built_in.into_iter().collect::<Result<Vec<_>, _>>()?;
         let offered: Vec<Arc<dyn AnyTool>> =
-            self.sources.iter().flat_map(|source| source.offered()).collect();
+            self.sources.iter().flat_map(|source| source.offered_tools()).collect();
         let known = self.sources.iter().flat_map(|source| source.possible_names()).collect();
-        all_named(&self.config, ours.iter().chain(&self.foreign).chain(&offered), known)?;
-        let ToolSelection { callable, hidden, taken } = select_tools(&self.config, ours);
+        check_config_names(&self.config, ours.iter().chain(&self.foreign).chain(&offered), known)?;
+        let ToolSelection { callable, hidden, removed: taken } = select_tools(&self.config, ours);
         let aliases: Vec<_> = callable.iter().map(Arc::clone).collect();
         for tool in callable {
             registry.add(tool)?;
         }
-        (registry.hidden, registry.taken) = (hidden, taken);
+        (registry.hidden, registry.removed) = (hidden, taken);
         for tool in self.foreign {
             let name = tool.spec().name().to_owned();
             if self.config.allows_tool(tool.as_ref())
                 && let Err(fault) = registry.add_foreign(tool)
             {
                 tracing::warn!(tool = ?name, fault = ?fault, "a foreign tool was left out");
-                registry.left_out.push(fault);
+                registry.rejected.push(fault);
             }
         }
         for tool in aliases {
             registry.add_aliases(tool.as_ref(), &self.config)?;
         }
-        registry.hosted =
+        registry.provider_tool =
             self.config.web_search.tool_spec().filter(|spec| self.config.allows_name(spec.name()));
         (registry.sources, registry.config) = (self.sources, self.config);
         Ok(registry)
@@ -142,10 +142,10 @@ pub struct ToolRegistry {
     /// Names of callable tools that the model is not offered.
     hidden: BTreeSet<String>,
     /// Names that the configuration removed, each with the tools that do the same job.
-    taken: BTreeMap<String, Vec<String>>,
+    removed: BTreeMap<String, Vec<String>>,
     /// The tool that the provider runs itself: advertised, never called here.
-    hosted: Option<ToolSpec>,
-    left_out: Vec<RegistryFault>,
+    provider_tool: Option<ToolSpec>,
+    rejected: Vec<RegistryFault>,
     /// Sources of further tools; `config` decides which of them the model gets.
     sources: Vec<Arc<dyn ToolSource>>,
     config: ToolsConfig,
@@ -163,7 +163,7 @@ impl ToolRegistry {
             return Ok(Arc::clone(tool));
         }
         let found = self.sources.iter().filter_map(|source| Some((source, source.find(name)?)));
-        let mut admitted = found.filter(|(source, tool)| self.admits(source.as_ref(), tool.as_ref()));
+        let mut admitted = found.filter(|(source, tool)| self.admits_tool(source.as_ref(), tool.as_ref()));
         let alias = || Some(Arc::clone(self.tools.get(self.aliases.get(name)?)?));
         admitted.next().map(|(_, tool)| tool).or_else(alias).ok_or_else(|| {
             if let Some(why) = self.sources.iter().find_map(|source| source.absence_reason(name)) {
@@ -172,10 +172,10 @@ impl ToolRegistry {
             let siblings = self.siblings(name);
             let known = if siblings.is_empty() { self.offered_names() } else { siblings };
             // A name that the configuration removed is not a typo.
-            let nearest = match self.taken.get(name) {
+            let nearest = match self.removed.get(name) {
                 Some(same) => same.clone(),
-                None if self.config.excludes(name) => self.named_otherwise(name),
-                None => nearest(name, known.iter().map(String::as_str)),
+                None if self.config.excludes(name) => self.tools_with_alias(name),
+                None => nearest_names(name, known.iter().map(String::as_str)),
             };
             ToolError::UnknownTool { name: name.to_owned(), nearest, known }
         })
@@ -184,9 +184,9 @@ impl ToolRegistry {
     /// Returns the existing tools that are siblings of `name`, e.g. tools of the same server.
     fn siblings(&self, name: &str) -> Vec<String> {
         let of = |source: &Arc<dyn ToolSource>| {
-            let mut names = source.siblings(name);
+            let mut names = source.sibling_names(name);
             names.retain(|name| {
-                source.find(name).is_some_and(|tool| self.admits(source.as_ref(), tool.as_ref()))
+                source.find(name).is_some_and(|tool| self.admits_tool(source.as_ref(), tool.as_ref()))
             });
             names
         };
@@ -194,7 +194,7 @@ impl ToolRegistry {
     }
 
     /// Returns the offered tools of which `name` is a removed alias.
-    fn named_otherwise(&self, name: &str) -> Vec<String> {
+    fn tools_with_alias(&self, name: &str) -> Vec<String> {
         let is_one = |tool: &&Arc<dyn AnyTool>| tool.aliases().iter().any(|alias| alias == name);
         let shown = self.tools.values().filter(is_one).map(|tool| tool.spec().name().to_owned());
         shown.filter(|tool| !self.hidden.contains(tool)).collect()
@@ -229,12 +229,12 @@ impl ToolRegistry {
     /// Returns the specs that the model is offered, sorted by name: the bytes stay identical until a tool comes or
     /// goes.
     pub fn offered_specs(&self) -> Vec<ToolSpec> {
-        let tools = self.tools();
+        let tools = self.offered_tools();
         let told = tools.values().map(|tool| match tool.job() {
-            ToolJob::Shell(ShellForm::Words) if self.offers_local_shell() => ToolSpec::LocalShell,
-            ToolJob::Own | ToolJob::Shell(_) | ToolJob::Session => tool.spec().clone(),
+            ToolJob::Shell(ShellForm::Argv) if self.offers_local_shell() => ToolSpec::LocalShell,
+            ToolJob::Unique | ToolJob::Shell(_) | ToolJob::Session => tool.spec().clone(),
         });
-        let mut specs: Vec<ToolSpec> = told.chain(self.hosted.clone()).collect();
+        let mut specs: Vec<ToolSpec> = told.chain(self.provider_tool.clone()).collect();
         specs.sort_by(|a, b| a.name().cmp(b.name()));
         specs
     }
@@ -250,17 +250,17 @@ impl ToolRegistry {
 
     /// Returns the sorted names of all tools that are offered and callable.
     pub fn offered_names(&self) -> Vec<String> {
-        self.tools().into_keys().collect()
+        self.offered_tools().into_keys().collect()
     }
 
-    fn tools(&self) -> BTreeMap<String, Arc<dyn AnyTool>> {
+    fn offered_tools(&self) -> BTreeMap<String, Arc<dyn AnyTool>> {
         let mut tools = self.tools.clone();
         tools.retain(|name, _| !self.hidden.contains(name));
         for source in &self.sources {
-            for tool in source.offered() {
+            for tool in source.offered_tools() {
                 let name = tool.spec().name().to_owned();
                 let named = !source.obeys_config() || self.config.includes(&name, &tool.aliases());
-                if named && self.admits(source.as_ref(), tool.as_ref()) {
+                if named && self.admits_tool(source.as_ref(), tool.as_ref()) {
                     tools.entry(name).or_insert(tool);
                 }
             }
@@ -269,9 +269,9 @@ impl ToolRegistry {
     }
 
     /// Returns true if the model gets `tool`, which arrived later from `source`.
-    fn admits(&self, source: &dyn ToolSource, tool: &dyn AnyTool) -> bool {
+    fn admits_tool(&self, source: &dyn ToolSource, tool: &dyn AnyTool) -> bool {
         let name = tool.spec().name();
-        let may = self.is_name_available(name) || (source.is_ours() && !self.is_taken(name));
+        let may = self.is_name_available(name) || (source.is_built_in() && !self.is_name_taken(name));
         may && (!source.obeys_config() || self.config.allows_tool(tool))
     }
 
@@ -281,25 +281,25 @@ impl ToolRegistry {
             let call = ToolCall::function("", name, "{}");
             self.sources.iter().any(|source| source.rewrite_call(&call).is_some())
         };
-        is_name(name)
-            && !RESERVED.contains(&name)
+        is_valid_name(name)
+            && !RESERVED_NAMES.contains(&name)
             && name != LOCAL_SHELL
-            && !self.is_taken(name)
+            && !self.is_name_taken(name)
             && !stands_for_another()
     }
 
-    fn is_taken(&self, name: &str) -> bool {
+    fn is_name_taken(&self, name: &str) -> bool {
         self.tools.contains_key(name) || self.aliases.contains_key(name)
     }
 
     /// Returns the reasons why foreign tools were left out.
     pub fn rejected_tools(&self) -> &[RegistryFault] {
-        &self.left_out
+        &self.rejected
     }
 
     fn add(&mut self, tool: Arc<dyn AnyTool>) -> Result<(), RegistryFault> {
         let name = tool.spec().name().to_owned();
-        if !is_name(&name) {
+        if !is_valid_name(&name) {
             return Err(RegistryFault::BadName(name));
         }
         if self.tools.contains_key(&name) {
@@ -311,7 +311,7 @@ impl ToolRegistry {
 
     fn add_foreign(&mut self, tool: Arc<dyn AnyTool>) -> Result<(), RegistryFault> {
         match tool.spec().name() {
-            name if name == LOCAL_SHELL || RESERVED.contains(&name) => {
+            name if name == LOCAL_SHELL || RESERVED_NAMES.contains(&name) => {
                 Err(RegistryFault::Duplicate(name.to_owned()))
             }
             _ => self.add(tool),
@@ -333,47 +333,47 @@ impl ToolRegistry {
 }
 
 /// Rejects a configuration that names an unknown tool: a typo in `without` would leave the meant tool in place.
-fn all_named<'a>(
+fn check_config_names<'a>(
     config: &ToolsConfig,
     tools: impl Iterator<Item = &'a Arc<dyn AnyTool>>,
     others: BTreeSet<String>,
 ) -> Result<(), RegistryFault> {
     let tools: Vec<&Arc<dyn AnyTool>> = tools.collect();
     let unsuggested: BTreeSet<String> = tools.iter().flat_map(|tool| tool.aliases()).chain(others).collect();
-    let reserved = RESERVED.iter().copied();
+    let reserved = RESERVED_NAMES.iter().copied();
     let known: Vec<&str> = tools.iter().map(|tool| tool.spec().name()).chain(reserved).collect();
     let named = config.only.iter().flatten().chain(&config.without);
     // Server tools come and go, so their names are not checked.
     let is_known = |pattern: &&String| {
         let names = known.iter().copied().chain(unsuggested.iter().map(String::as_str));
-        pattern.starts_with(OF_SERVERS) || names.into_iter().any(|name| fits_tool(pattern, name))
+        pattern.starts_with(SERVER_TOOL_PREFIX) || names.into_iter().any(|name| fits_tool(pattern, name))
     };
     match named.into_iter().find(|pattern| !is_known(pattern)) {
         None => Ok(()),
         Some(name) => {
-            let nearest = nearest(name, known.iter().copied());
+            let nearest = nearest_names(name, known.iter().copied());
             Err(RegistryFault::NoSuchTool { name: name.clone(), nearest })
         }
     }
 }
 
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+fn nearest_names<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     // A name this long is no typo, and comparing it is not free.
-    if name.len() > NAME_BYTES {
+    if name.len() > MAX_NAME_BYTES {
         return Vec::new();
     }
     let lower = name.to_lowercase();
     let mut alike: Vec<(f64, &str)> = known
         .map(|known| (strsim::jaro_winkler(&lower, known), known))
-        .filter(|(alike, _)| *alike >= ALIKE)
+        .filter(|(alike, _)| *alike >= MIN_SIMILARITY)
         .collect();
     alike.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     let best = alike.first().map_or(0.0, |(best, _)| *best);
-    let as_good = alike.into_iter().filter(|(alike, _)| *alike > best - MUCH_WORSE);
-    as_good.take(SUGGESTIONS).map(|(_, known)| known.to_owned()).collect()
+    let as_good = alike.into_iter().filter(|(alike, _)| *alike > best - MAX_SIMILARITY_GAP);
+    as_good.take(MAX_SUGGESTIONS).map(|(_, known)| known.to_owned()).collect()
 }
 
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    (1..=NAME_BYTES).contains(&name.len()) && name.bytes().all(plain)
+    (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(plain)
 }

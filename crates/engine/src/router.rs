@@ -45,7 +45,7 @@ impl Default for CallLimits {
 /// Answers calls with the tools of a registry, under the policy of a gate.
 #[derive(Clone)]
 pub struct ToolRouter {
-    shared: Arc<RouterState>,
+    state: Arc<RouterState>,
 }
 
 /// The state that clones of a router share.
@@ -53,12 +53,12 @@ pub struct ToolRouter {
 struct RouterState {
     registry: Arc<ToolRegistry>,
     orchestrator: ToolOrchestrator,
-    place: Arc<WorkingDir>,
+    working_dir: Arc<WorkingDir>,
     limits: CallLimits,
     lanes: Arc<Lanes>,
     metrics: Arc<ToolMetrics>,
     observers: Arc<ObserverSet>,
-    keep: Option<Arc<dyn OverflowStore>>,
+    overflow_store: Option<Arc<dyn OverflowStore>>,
     hooks: HookList,
 }
 
@@ -70,20 +70,20 @@ impl ToolRouter {
             metrics: Arc::default(),
             registry: Arc::new(registry),
             orchestrator: ToolOrchestrator::new(gate),
-            place: Arc::new(place),
+            working_dir: Arc::new(place),
             lanes: Lanes::new(limits.parallel),
             limits,
             observers: Arc::default(),
-            keep: None,
+            overflow_store: None,
             hooks: HookList::default(),
         };
-        Self { shared: Arc::new(shared) }
+        Self { state: Arc::new(shared) }
     }
 
     /// Sets the resource limits.
     #[must_use]
     pub fn with_limits(mut self, limits: CallLimits) -> Self {
-        let shared = Arc::make_mut(&mut self.shared);
+        let shared = Arc::make_mut(&mut self.state);
         shared.limits = limits;
         shared.lanes = Lanes::new(limits.parallel);
         self
@@ -92,73 +92,73 @@ impl ToolRouter {
     /// Adds an observer.
     #[must_use]
     pub fn with_observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
-        Arc::make_mut(&mut Arc::make_mut(&mut self.shared).observers).push(observer);
+        Arc::make_mut(&mut Arc::make_mut(&mut self.state).observers).push(observer);
         self
     }
 
     /// Sets the store for output that is too long for the model.
     #[must_use]
     pub fn with_overflow_store(mut self, keep: Arc<dyn OverflowStore>) -> Self {
-        Arc::make_mut(&mut self.shared).keep = Some(keep);
+        Arc::make_mut(&mut self.state).overflow_store = Some(keep);
         self
     }
 
     /// Sets the approver. Without one, every call that needs approval is refused.
     #[must_use]
     pub fn with_approver(mut self, approver: Arc<dyn Approver>) -> Self {
-        Arc::make_mut(&mut self.shared).orchestrator.approver = Some(approver);
+        Arc::make_mut(&mut self.state).orchestrator.approver = Some(approver);
         self
     }
 
     /// Sets the store for rules that the user wants to keep.
     #[must_use]
     pub fn with_rulebook(mut self, rulebook: Arc<dyn Rulebook>) -> Self {
-        Arc::make_mut(&mut self.shared).orchestrator.rulebook = Some(rulebook);
+        Arc::make_mut(&mut self.state).orchestrator.rulebook = Some(rulebook);
         self
     }
 
     /// Adds a hook that sees every call before the verdict and after the answer.
     #[must_use]
     pub fn with_hook(mut self, hook: Arc<dyn Hook>) -> Self {
-        Arc::make_mut(&mut self.shared).hooks.push(hook);
+        Arc::make_mut(&mut self.state).hooks.push(hook);
         self
     }
 
     /// Returns a copy with lanes of its own: its calls never wait for calls of this router. The caller orders them.
     #[must_use]
     pub fn with_own_lanes(&self) -> Self {
-        let mut apart = RouterState::clone(&self.shared);
+        let mut apart = RouterState::clone(&self.state);
         apart.lanes = Lanes::new(apart.limits.parallel);
         apart.orchestrator = apart.orchestrator.with_own_questions();
-        Self { shared: Arc::new(apart) }
+        Self { state: Arc::new(apart) }
     }
 
     /// Returns a copy with other tools and lanes of its own. Policy, approver, hooks and observers stay the same.
     #[must_use]
     pub fn with_registry(&self, registry: ToolRegistry) -> Self {
         let mut apart = self.with_own_lanes();
-        Arc::make_mut(&mut apart.shared).registry = Arc::new(registry);
+        Arc::make_mut(&mut apart.state).registry = Arc::new(registry);
         apart
     }
 
     /// Returns the policy gate.
     pub fn gate(&self) -> &Gate {
-        &self.shared.orchestrator.gate
+        &self.state.orchestrator.gate
     }
 
     /// Returns the working directory.
     pub fn working_dir(&self) -> &WorkingDir {
-        &self.shared.place
+        &self.state.working_dir
     }
 
     /// Returns the tools.
     pub fn registry(&self) -> &ToolRegistry {
-        &self.shared.registry
+        &self.state.registry
     }
 
     /// Returns the call counters and latencies.
     pub fn metrics(&self) -> &ToolMetrics {
-        &self.shared.metrics
+        &self.state.metrics
     }
 
     /// Answers `call`. Every failure becomes an answer that states its cause.
@@ -171,7 +171,7 @@ impl ToolRouter {
         call: ToolCall,
         cancel: CancellationToken,
     ) -> impl Future<Output = ToolOutput> + Send + use<> {
-        let shared = Arc::clone(&self.shared);
+        let shared = Arc::clone(&self.state);
         let watch = CallStopwatch::starting_at(Instant::now());
         let (call, misnamed) = match shared.registry.rewrite_call(&call) {
             None => (call, None),
@@ -181,7 +181,7 @@ impl ToolRouter {
         shared.observers.notify(&call.id, &CallEvent::Queued { tool: call.name.clone() });
         // Names and ids come from a model: as values they cannot forge a log line.
         let span = tracing::info_span!("execute_tool", gen_ai.tool.name = ?call.name, gen_ai.tool.call.id = ?call.id.as_str());
-        let entry = span.in_scope(|| misnamed.map_or_else(|| shared.enter(&call), Err));
+        let entry = span.in_scope(|| misnamed.map_or_else(|| shared.join_queue(&call), Err));
         async move {
             // The last safety net: code outside the tool is ours or the embedder's, and may panic too.
             let answering = AssertUnwindSafe(shared.answer(&call, entry, cancel, &watch));
@@ -194,18 +194,18 @@ impl ToolRouter {
 }
 
 /// Characters of a failed output that are logged.
-const LOGGED: usize = 200;
+const MAX_LOGGED_CHARS: usize = 200;
 
 /// The name of the tool that applies patches.
-const PATCH: &str = "apply_patch";
+const APPLY_PATCH: &str = "apply_patch";
 
 /// A parsed call: its tool, attempt and working directory.
 struct CallPlan {
     tool: String,
     /// The call that replaces the model's call, if it is another one.
-    call: Option<ToolCall>,
+    replacement: Option<ToolCall>,
     attempt: Box<dyn CallAttempt>,
-    place: Arc<WorkingDir>,
+    working_dir: Arc<WorkingDir>,
 }
 
 /// Returns true if a call runs a command that only reads and prints. Such a call may run beside other reading calls,
@@ -219,7 +219,7 @@ fn is_read_only_command(intent: &Intent) -> bool {
             policy::is_read_only_command(line)
         }
         Effect::Write(_)
-        | Effect::Type(_)
+        | Effect::SendInput(_)
         | Effect::Network(_)
         | Effect::Foreign(_)
         | Effect::Remember(_) => false,
@@ -231,7 +231,7 @@ fn is_read_only_command(intent: &Intent) -> bool {
 fn log_outcome(output: &ToolOutput, elapsed: Duration) {
     let error = output.facts.error.map(tool::ToolErrorKind::as_str);
     // Text written for a model may be long, and it is hostile input.
-    let said: String = output.joined_text().chars().take(LOGGED).collect();
+    let said: String = output.joined_text().chars().take(MAX_LOGGED_CHARS).collect();
     match output.facts.error {
         _ if output.success => tracing::debug!(?elapsed, "answered"),
         Some(tool::ToolErrorKind::Crashed | tool::ToolErrorKind::Fatal) => {
@@ -253,7 +253,7 @@ enum ToolLookup {
 
 impl RouterState {
     /// Finds the tool and joins the lane queue.
-    fn enter(&self, call: &ToolCall) -> LaneEntry {
+    fn join_queue(&self, call: &ToolCall) -> LaneEntry {
         let tool = match (self.registry.find(&call.name), self.registry.wait_for_tool(&call.name)) {
             (Ok(tool), _) => tool,
             // The tool's effects are still unknown. Later calls that only read need not wait for it; later exclusive
@@ -278,7 +278,7 @@ impl RouterState {
     }
 
     /// Waits until the tool is available.
-    async fn found(
+    async fn wait_until_found(
         &self,
         call: &ToolCall,
         entry: LaneEntry,
@@ -297,10 +297,10 @@ impl RouterState {
                 let tool = self.registry.find(&call.name)?;
                 let ticket = match tool.lane() {
                     Lane::Shared => ticket,
-                    Lane::Alone => {
+                    Lane::Exclusive => {
                         // An exclusive ticket taken now would queue behind the call's own shared ticket.
                         drop(ticket);
-                        self.lanes.enter(Lane::Alone)
+                        self.lanes.enter(Lane::Exclusive)
                     }
                 };
                 let plan = self.plan(call, tool.as_ref());
@@ -316,13 +316,13 @@ impl RouterState {
         cancel: CancellationToken,
         watch: &CallStopwatch,
     ) -> ToolOutput {
-        let entry = watch.time_wait(self.found(call, entry, &cancel, watch.arrived)).await;
+        let entry = watch.time_wait(self.wait_until_found(call, entry, &cancel, watch.arrived)).await;
         let name = entry.as_ref().ok().map(|(tool, ..)| tool.spec().name().to_owned());
         let outcome = match entry {
             Ok((tool, plan, ticket)) => self.run(call, (tool.as_ref(), plan), ticket, cancel, watch).await,
             Err(unknown) => Err(unknown),
         };
-        let keep = self.keep.as_deref();
+        let keep = self.overflow_store.as_deref();
         let output = finalize_output(outcome, watch, |output| {
             truncate_output(output, self.limits.output_tokens, &call.id, keep);
         });
@@ -348,12 +348,12 @@ impl RouterState {
         // All code of the tool runs inside one of two panic nets, here and in `plan`. No panic of the tool gets past
         // this point.
         let crashed = |_| ToolError::Crashed { tool: tool.spec().name().to_owned() };
-        let CallPlan { tool: name, call: other, attempt, place } = plan?;
+        let CallPlan { tool: name, replacement: other, attempt, working_dir: place } = plan?;
         let told = other.as_ref().unwrap_or(call);
         // Held until the work below is done or dropped.
         let _guard = match ticket {
-            LaneTicket::Now(guard) => guard,
-            LaneTicket::Later(place) => tokio::select! {
+            LaneTicket::Admitted(guard) => guard,
+            LaneTicket::Queued(place) => tokio::select! {
                 biased;
                 guard = watch.time_wait(place.wait_for_turn()) => guard,
                 () = cancel.cancelled() => return Err(ToolError::Cancelled { after: arrived.elapsed() }),
@@ -366,17 +366,17 @@ impl RouterState {
         tracing::debug!("left the lane queue");
         self.observers.notify(&call.id, &CallEvent::Started);
         let observers = &self.observers;
-        let seen = PlannedCall { tool: &name, call: told, intent: attempt.intent(), place: &self.place };
+        let seen = PlannedCall { tool: &name, call: told, intent: attempt.intent(), working_dir: &self.working_dir };
         let hearing = HookRun { hooks: &self.hooks, call: seen, cancel: &cancel, arrived, observers };
         let mut heard = hearing.run_before().await?;
-        let cx = self.cx(call, place);
+        let cx = self.new_context(call, place);
         let limit = self.limits.call_timeout;
         let course = CallRun {
             tool: &name,
             attempt: attempt.as_ref(),
-            asks: heard.asks.take(),
+            hook_reason: heard.approval_reason.take(),
             cx: &cx,
-            bounds: CallBounds { limit, cancel: &cancel, watch, observers },
+            bounds: CallBounds { limit, cancel: &cancel, stopwatch: watch, observers },
         };
         let work = AssertUnwindSafe(self.orchestrator.run(course)).catch_unwind().await;
         hearing.run_after(heard, work.map_err(crashed).flatten()).await
@@ -384,32 +384,32 @@ impl RouterState {
 
     /// Plans the call; a panic in the tool becomes an error.
     fn plan(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<CallPlan, ToolError> {
-        let planned = catch_unwind(AssertUnwindSafe(|| self.planned(call, tool)));
+        let planned = catch_unwind(AssertUnwindSafe(|| self.parse_and_plan(call, tool)));
         planned.map_err(|_| ToolError::Crashed { tool: tool.spec().name().to_owned() })?
     }
 
     /// Parses the call and states its intent. A shell command that only applies a patch becomes an `apply_patch` call,
     /// if that tool exists.
-    fn planned(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<CallPlan, ToolError> {
-        let attempt = tool.plan(call, &self.place)?;
-        let (name, place) = (tool.spec().name().to_owned(), Arc::clone(&self.place));
-        let plan = CallPlan { tool: name, call: None, attempt, place };
+    fn parse_and_plan(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<CallPlan, ToolError> {
+        let attempt = tool.plan(call, &self.working_dir)?;
+        let (name, place) = (tool.spec().name().to_owned(), Arc::clone(&self.working_dir));
+        let plan = CallPlan { tool: name, replacement: None, attempt, working_dir: place };
         let line = plan.attempt.intent().effects.iter().find_map(|effect| match effect {
             Effect::Exec(line) => Some(line),
             _ => None,
         });
         let patch = line.and_then(|line| Some((line, policy::shell::find_patch(&line.argv)?)));
         let Some((line, patch)) = patch else { return Ok(plan) };
-        let Ok(tool) = self.registry.find(PATCH) else { return Ok(plan) };
+        let Ok(tool) = self.registry.find(APPLY_PATCH) else { return Ok(plan) };
         let directory = patch.directory.as_deref().unwrap_or_default();
         let place = Arc::new(WorkingDir { cwd: policy::normalize_path(&line.cwd.join(directory)) });
         let payload = ToolPayload::Custom { input: patch.text };
-        let call = ToolCall { id: call.id.clone(), name: PATCH.to_owned(), payload };
+        let call = ToolCall { id: call.id.clone(), name: APPLY_PATCH.to_owned(), payload };
         let attempt = tool.plan(&call, &place)?;
-        Ok(CallPlan { tool: PATCH.to_owned(), call: Some(call), attempt, place })
+        Ok(CallPlan { tool: APPLY_PATCH.to_owned(), replacement: Some(call), attempt, working_dir: place })
     }
 
-    fn cx(&self, call: &ToolCall, place: Arc<WorkingDir>) -> Cx {
+    fn new_context(&self, call: &ToolCall, place: Arc<WorkingDir>) -> Cx {
         let budget = self.limits.output_tokens.saturating_mul(BYTES_PER_TOKEN);
         let cx = Cx::new(call.id.clone(), place, budget);
         if self.observers.is_empty() {

@@ -39,38 +39,38 @@ enum CallTask {
 /// Dropping the runtime cancels all running calls.
 pub struct ToolCallRuntime {
     router: ToolRouter,
-    turn: CancellationToken,
-    waiting: VecDeque<(ToolCall, CallTask)>,
-    live: HashMap<CallId, CancellationToken>,
+    turn_token: CancellationToken,
+    unanswered: VecDeque<(ToolCall, CallTask)>,
+    cancel_tokens: HashMap<CallId, CancellationToken>,
 }
 
 impl ToolCallRuntime {
     /// Creates a runtime that sends calls to `router`.
     pub fn new(router: ToolRouter) -> Self {
-        Self { router, turn: CancellationToken::new(), waiting: VecDeque::new(), live: HashMap::new() }
+        Self { router, turn_token: CancellationToken::new(), unanswered: VecDeque::new(), cancel_tokens: HashMap::new() }
     }
 
     /// Starts `call` as soon as its lane is free.
     pub fn start(&mut self, call: ToolCall) -> Result<(), DuplicateCall> {
-        if self.live.contains_key(&call.id) {
+        if self.cancel_tokens.contains_key(&call.id) {
             return Err(DuplicateCall(call.id));
         }
-        let cancel = self.turn.child_token();
-        self.live.insert(call.id.clone(), cancel.clone());
-        let turn = self.turn.clone();
+        let cancel = self.turn_token.child_token();
+        self.cancel_tokens.insert(call.id.clone(), cancel.clone());
+        let turn = self.turn_token.clone();
         // A user who says stop means the whole turn.
-        let work = begin(self.router.dispatch(call.clone(), cancel).inspect(move |output| {
+        let work = poll_or_spawn(self.router.dispatch(call.clone(), cancel).inspect(move |output| {
             if output.facts.error == Some(ToolErrorKind::Stopped) {
                 turn.cancel();
             }
         }));
-        self.waiting.push_back((call, work));
+        self.unanswered.push_back((call, work));
         Ok(())
     }
 
     /// Waits for the answer to the oldest unanswered call; `None` if there is none. Cancel-safe.
     pub async fn next_answer(&mut self) -> Option<AnsweredCall> {
-        let (_, work) = self.waiting.front_mut()?;
+        let (_, work) = self.unanswered.front_mut()?;
         if let CallTask::Running(task) = work {
             let output = task.await.unwrap_or_else(|_| {
                 let gone = ToolError::Fatal("the session ended before the call was answered".to_owned());
@@ -78,24 +78,24 @@ impl ToolCallRuntime {
             });
             *work = CallTask::Done(Box::new(output));
         }
-        let (call, CallTask::Done(output)) = self.waiting.pop_front()? else { return None };
-        self.live.remove(&call.id);
+        let (call, CallTask::Done(output)) = self.unanswered.pop_front()? else { return None };
+        self.cancel_tokens.remove(&call.id);
         Some(AnsweredCall { call, output: *output })
     }
 
     /// Cancels one call, which is then answered as aborted. Returns `false` if no such call is open.
     pub fn cancel(&self, id: &CallId) -> bool {
-        self.live.get(id).inspect(|cancel| cancel.cancel()).is_some()
+        self.cancel_tokens.get(id).inspect(|cancel| cancel.cancel()).is_some()
     }
 
     /// Cancels every call of the turn; each is answered. Calls started later run.
     pub fn cancel_turn(&mut self) {
-        std::mem::take(&mut self.turn).cancel();
+        std::mem::take(&mut self.turn_token).cancel();
     }
 
     /// Returns the number of unanswered calls.
     pub fn open_count(&self) -> usize {
-        self.waiting.len()
+        self.unanswered.len()
     }
 }
 
@@ -103,7 +103,7 @@ impl ToolCallRuntime {
 ///
 /// A thread hop and back costs some 60 µs, while an unknown tool or a new plan is answered in five. Long work goes
 /// through `Cx::blocking` or awaits something, so its first step is short.
-fn begin(call: impl Future<Output = ToolOutput> + Send + 'static) -> CallTask {
+fn poll_or_spawn(call: impl Future<Output = ToolOutput> + Send + 'static) -> CallTask {
     let mut call = Box::pin(call);
     match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => CallTask::Done(Box::new(output)),
@@ -118,6 +118,6 @@ fn begin(call: impl Future<Output = ToolOutput> + Send + 'static) -> CallTask {
 
 impl Drop for ToolCallRuntime {
     fn drop(&mut self) {
-        self.turn.cancel();
+        self.turn_token.cancel();
     }
 }

@@ -19,7 +19,7 @@ impl CallStopwatch {
 
     /// Runs `waiting` and counts its time as waiting, also if it is dropped.
     pub(crate) async fn time_wait<F: Future>(&self, waiting: F) -> F::Output {
-        let _counted = WaitTimer { watch: self, since: Instant::now() };
+        let _counted = WaitTimer { stopwatch: self, since: Instant::now() };
         waiting.await
     }
 
@@ -31,13 +31,13 @@ impl CallStopwatch {
 
 /// Adds its lifetime to the waiting time when it is dropped.
 struct WaitTimer<'a> {
-    watch: &'a CallStopwatch,
+    stopwatch: &'a CallStopwatch,
     since: Instant,
 }
 
 impl Drop for WaitTimer<'_> {
     fn drop(&mut self) {
         let nanos = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.watch.waited_nanos.fetch_add(nanos, Relaxed);
+        self.stopwatch.waited_nanos.fetch_add(nanos, Relaxed);
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct ToolSelection {
     /// Names of callable tools that are not offered.
     pub(crate) hidden: BTreeSet<String>,
     /// Names that the configuration removed, each with the offered tools that do the same job.
-    pub(crate) taken: BTreeMap<String, Vec<String>>,
+    pub(crate) removed: BTreeMap<String, Vec<String>>,
 }
 
 /// Groups `tools` according to `config`.
@@ -31,7 +31,7 @@ pub(crate) fn select_tools(config: &ToolsConfig, tools: Vec<Arc<dyn AnyTool>>) -
             continue;
         }
         let told = match tool.job() {
-            ToolJob::Own => true,
+            ToolJob::Unique => true,
             ToolJob::Shell(form) => Some(form) == shell || is_named(config, tool.as_ref()),
             ToolJob::Session => shell == Some(ShellForm::Exec) || is_named(config, tool.as_ref()),
         };
@@ -48,7 +48,7 @@ pub(crate) fn select_tools(config: &ToolsConfig, tools: Vec<Arc<dyn AnyTool>>) -
         names.map(move |name| (name, told.clone())).collect::<Vec<_>>()
     });
     let taken = taken.collect();
-    ToolSelection { callable, hidden, taken }
+    ToolSelection { callable, hidden, removed: taken }
 }
 
 fn is_shell(job: ToolJob) -> bool {
@@ -63,7 +63,7 @@ fn is_named(config: &ToolsConfig, tool: &dyn AnyTool) -> bool {
 /// Returns true for a shell that `only` does not name although it names another shell. Such a tool can do nothing that
 /// the named one cannot. `exec_command` can leave processes running, so it must be named itself.
 fn is_another_shell(config: &ToolsConfig, tool: &Arc<dyn AnyTool>, all: &[Arc<dyn AnyTool>]) -> bool {
-    let weaker = matches!(tool.job(), ToolJob::Shell(ShellForm::Script | ShellForm::Words));
+    let weaker = matches!(tool.job(), ToolJob::Shell(ShellForm::Script | ShellForm::Argv));
     let named = |other: &Arc<dyn AnyTool>| is_shell(other.job()) && config.allows_tool(other.as_ref());
     weaker && config.shell_form().is_some() && !config.excludes(tool.spec().name()) && all.iter().any(named)
 }
@@ -81,7 +81,7 @@ fn offered_shell<'a>(
         .iter()
         .filter_map(|tool| match tool.job() {
             ToolJob::Shell(form) => Some(form),
-            ToolJob::Own | ToolJob::Session => None,
+            ToolJob::Unique | ToolJob::Session => None,
         })
         .collect();
     forms.sort_unstable();

@@ -51,9 +51,9 @@ impl WebSearchMode {
 impl ToolsConfig {
     /// Returns true if the model can call `tool`, whether it is offered or not.
     pub fn allows_tool(&self, tool: &dyn AnyTool) -> bool {
-        let able = match tool.needs() {
+        let able = match tool.required_capability() {
             RequiredCapability::Nothing => true,
-            RequiredCapability::Sight => self.family.sees_images,
+            RequiredCapability::ImageInput => self.family.sees_images,
         };
         let name = tool.spec().name();
         let admitted = self.callable.contains(name) || self.includes(name, &tool.aliases());
@@ -79,7 +79,7 @@ impl ToolsConfig {
 
     fn admits_job(&self, tool: &dyn AnyTool) -> bool {
         match tool.job() {
-            ToolJob::Own => true,
+            ToolJob::Unique => true,
             ToolJob::Shell(_) | ToolJob::Session => self.shell != ShellType::Disabled,
         }
     }
@@ -89,7 +89,7 @@ impl ToolsConfig {
         match self.shell {
             ShellType::UnifiedExec => Some(ShellForm::Exec),
             ShellType::ShellCommand => Some(ShellForm::Script),
-            ShellType::Default | ShellType::Local => Some(ShellForm::Words),
+            ShellType::Default | ShellType::Local => Some(ShellForm::Argv),
             ShellType::Disabled => None,
         }
     }

@@ -108,7 +108,7 @@ impl Approver for ScriptedApprover {
             assert_eq!(self.at_once.fetch_add(1, Ordering::SeqCst), 0, "two questions at a time");
             tokio::time::sleep(self.thinks).await;
             self.at_once.store(0, Ordering::SeqCst);
-            let why: Vec<String> = question.why.iter().map(ToString::to_string).collect();
+            let why: Vec<String> = question.reasons.iter().map(ToString::to_string).collect();
             self.asked.lock().push(why.join("; "));
             (self.answer)(question)
         })
@@ -157,7 +157,7 @@ async fn without_an_approver_a_question_is_refused() {
 #[tokio::test]
 async fn a_refusal_is_asked_about_and_just_that_is_given() {
     let person = ScriptedApprover::new(|question| {
-        assert!(question.again && question.confinement.is_some());
+        assert!(question.is_retry && question.confinement.is_some());
         ReviewDecision::ApprovedForSession
     });
     let router = router().with_approver(person.clone());

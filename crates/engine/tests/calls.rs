@@ -493,7 +493,7 @@ fn a_model_gets_what_it_can_use_and_what_the_user_allows() {
         type Args = EmptyArgs;
         const NAME: &'static str = "shows";
         const ABOUT: &'static str = "Shows.";
-        const NEEDS: RequiredCapability = RequiredCapability::Sight;
+        const NEEDS: RequiredCapability = RequiredCapability::ImageInput;
         async fn run(&self, _: &EmptyArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
             Ok(ToolOutput::text(""))
         }
@@ -572,7 +572,7 @@ struct LateToolSource {
 }
 
 impl ToolSource for LateToolSource {
-    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+    fn offered_tools(&self) -> Vec<Arc<dyn AnyTool>> {
         Vec::new()
     }
 

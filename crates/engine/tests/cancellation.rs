@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tool::{
-    BoxFuture, CallId, Cx, GRACE, HaltReason, OutputFacts, OutputStream, ProcessUsage, ToolCall, ToolError,
+    BoxFuture, CallId, Cx, HALT_GRACE, HaltReason, OutputFacts, OutputStream, ProcessUsage, ToolCall, ToolError,
     ToolErrorKind, ToolHandler, ToolNotice, ToolOutput, WorkingDir,
 };
 use toolgate_engine::{CallEvent, CallLimits, CallObserver, ToolCallRuntime, ToolRegistry, ToolRouter};
@@ -130,11 +130,11 @@ async fn a_tool_that_is_told_and_does_not_end_is_dropped() {
     });
     let (output, took) = cancelled(&router, Duration::from_secs(1)).await;
     assert_eq!(output.facts.error, Some(ToolErrorKind::Cancelled));
-    assert_eq!(took, Duration::from_secs(1) + GRACE);
+    assert_eq!(took, Duration::from_secs(1) + HALT_GRACE);
     assert!(dropped.swap(false, Ordering::SeqCst));
     let (output, took) = timed_out(&router).await;
     assert_snapshot!(output.joined_text(), @"timed out after 60.0 seconds; ask for less at a time");
-    assert_eq!((output.facts.error, took), (Some(ToolErrorKind::TimedOut), LIMIT + GRACE));
+    assert_eq!((output.facts.error, took), (Some(ToolErrorKind::TimedOut), LIMIT + HALT_GRACE));
     assert!(dropped.load(Ordering::SeqCst));
 }
 

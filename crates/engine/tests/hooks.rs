@@ -14,7 +14,7 @@ use serde::Deserialize;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tool::{
-    BoxFuture, CallId, Cx, FreeformArgs, FreeformLanguage, GRACE, TextGrammar, ToolCall, ToolError,
+    BoxFuture, CallId, Cx, FreeformArgs, FreeformLanguage, HALT_GRACE, TextGrammar, ToolCall, ToolError,
     ToolErrorKind, ToolHandler, ToolNotice, ToolOutput, WorkingDir,
 };
 use toolgate_engine::{
@@ -63,11 +63,11 @@ struct RecordingHook {
 
 impl RecordingHook {
     fn before(wants: HookDecision) -> Arc<Self> {
-        Arc::new(Self { before: HookResponse { wants, ..HookResponse::default() }, ..Self::default() })
+        Arc::new(Self { before: HookResponse { decision: wants, ..HookResponse::default() }, ..Self::default() })
     }
 
     fn after(wants: HookDecision) -> Arc<Self> {
-        Arc::new(Self { after: HookResponse { wants, ..HookResponse::default() }, ..Self::default() })
+        Arc::new(Self { after: HookResponse { decision: wants, ..HookResponse::default() }, ..Self::default() })
     }
 
     fn heard(&self) -> Vec<String> {
@@ -167,7 +167,7 @@ fn ask(why: &str) -> HookDecision {
 async fn the_strictest_counts_and_a_deny_ends_it() {
     let (router, runs) = router(reads(), Duration::ZERO);
     let asked = Arc::new(FixedApprover(ReviewDecision::Approved, AtomicUsize::new(0)));
-    let last = RecordingHook::before(HookDecision::Nothing);
+    let last = RecordingHook::before(HookDecision::NoObjection);
     let router = router
         .with_approver(Arc::clone(&asked) as Arc<dyn Approver>)
         .with_hook(RecordingHook::before(ask("look at it")))
@@ -245,7 +245,7 @@ async fn notes_stand_before_the_answer_and_warnings_are_told() {
 async fn a_deny_afterwards_withholds_the_answer() {
     for wants in [deny("a secret is in it"), ask("a secret is in it")] {
         let (router, runs) = router(reads(), Duration::ZERO);
-        let last = RecordingHook::after(HookDecision::Nothing);
+        let last = RecordingHook::after(HookDecision::NoObjection);
         let output = answer(
             &router.with_hook(RecordingHook::after(wants)).with_hook(Arc::clone(&last) as Arc<dyn Hook>),
         )
@@ -263,7 +263,7 @@ async fn a_deny_afterwards_withholds_the_answer() {
 #[tokio::test]
 async fn hooks_hear_the_tools_own_name_and_no_call_that_is_none() {
     let (router, _) = router(reads(), Duration::ZERO);
-    let hook = RecordingHook::before(HookDecision::Nothing);
+    let hook = RecordingHook::before(HookDecision::NoObjection);
     let router = router.with_hook(Arc::clone(&hook) as Arc<dyn Hook>);
     let call = |name: &str, arguments: &str| {
         router.dispatch(ToolCall::function("1", name, arguments), CancellationToken::new())
@@ -319,7 +319,7 @@ impl ToolHandler for FakePatchTool {
 async fn a_patch_in_a_shell_is_heard_as_a_patch() {
     let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let tools = ToolRegistry::builder().tool(FakeShellTool).tool(FakePatchTool).build().unwrap();
-    let hook = RecordingHook::before(HookDecision::Nothing);
+    let hook = RecordingHook::before(HookDecision::NoObjection);
     let router = ToolRouter::new(tools, Gate::read_only(reach), WorkingDir { cwd: "/w".into() })
         .with_hook(Arc::clone(&hook) as Arc<dyn Hook>);
     let arguments = r#"{"cmd": "cd sub && apply_patch <<'E'\n*** Begin Patch\nE"}"#;
@@ -330,7 +330,7 @@ async fn a_patch_in_a_shell_is_heard_as_a_patch() {
 #[tokio::test]
 async fn hooks_hear_of_a_call_that_was_refused() {
     let (router, runs) = router(Effect::Read("/etc/passwd".into()), Duration::ZERO);
-    let hook = RecordingHook::before(HookDecision::Nothing);
+    let hook = RecordingHook::before(HookDecision::NoObjection);
     let output = answer(&router.with_hook(Arc::clone(&hook) as Arc<dyn Hook>)).await;
     assert_eq!(output.facts.error, Some(ToolErrorKind::Forbidden));
     assert_eq!(runs.load(Ordering::SeqCst), 0);
@@ -410,14 +410,14 @@ async fn what_a_cancelled_tool_had_is_heard_too_or_withheld() {
         (output.joined_text(), began.elapsed())
     };
     let second = Duration::from_secs(1);
-    let heard = cancelled(RecordingHook::after(HookDecision::Nothing)).await;
+    let heard = cancelled(RecordingHook::after(HookDecision::NoObjection)).await;
     assert_eq!(heard, ("so far: Cancelled".to_owned(), second));
     let denied = cancelled(RecordingHook::after(deny("a secret is in it"))).await;
     let text = "forbidden by policy: the hook `says` forbids it: the call was done, and its answer is withheld: a secret is in it".to_owned();
     assert_eq!(denied, (text, second));
     let (text, took) = cancelled(hangs("after", &Arc::default(), &Arc::default())).await;
     assert!(text.starts_with("aborted by the user"), "{text}");
-    assert_eq!(took, second + GRACE);
+    assert_eq!(took, second + HALT_GRACE);
 }
 
 fn effect() -> impl Strategy<Value = Effect> {
@@ -432,7 +432,7 @@ fn effect() -> impl Strategy<Value = Effect> {
 
 fn wants() -> impl Strategy<Value = HookDecision> {
     prop_oneof![
-        Just(HookDecision::Nothing),
+        Just(HookDecision::NoObjection),
         any::<String>().prop_map(HookDecision::Ask),
         any::<String>().prop_map(HookDecision::Deny),
     ]
@@ -440,7 +440,7 @@ fn wants() -> impl Strategy<Value = HookDecision> {
 
 fn says() -> impl Strategy<Value = HookResponse> {
     (wants(), any::<Option<String>>(), any::<Option<String>>())
-        .prop_map(|(wants, note, warning)| HookResponse { wants, note, warning })
+        .prop_map(|(wants, note, warning)| HookResponse { decision: wants, note, warning })
 }
 
 proptest! {

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use policy::rules::{RuleLayer, RuleSet};
 use policy::{
     ApprovalPolicy, ApprovalQuestion, CommandLine, Confinement, Denial, DenyRead, Effect, Escalation,
-    ForeignToolCall, Gate, Grant, Grants, Intent, MAX_CLIMBS, MachineLookup, NetworkPolicy, Permit,
+    ForeignToolCall, Gate, Grant, Grants, Intent, MAX_WIDENINGS, MachineLookup, NetworkPolicy, Permit,
     ProgramInput, ReadRoot, ReadScope, ResolvedProgram, ReviewDecision, SandboxPolicy, ToolTrust,
 };
 use tokio_util::sync::CancellationToken;
@@ -83,11 +83,11 @@ const RULES: &[&str] = &[
 struct StandardMachine;
 
 impl MachineLookup for StandardMachine {
-    fn program(&self, name: &str, _: &Path, _: bool) -> Option<ResolvedProgram> {
+    fn resolve_program(&self, name: &str, _: &Path, _: bool) -> Option<ResolvedProgram> {
         Some(ResolvedProgram { path: Path::new("/usr/bin").join(name), trusted: !name.contains('/') })
     }
 
-    fn standing(&self, path: &Path) -> std::path::PathBuf {
+    fn nearest_existing(&self, path: &Path) -> std::path::PathBuf {
         path.to_owned()
     }
 
@@ -106,7 +106,7 @@ fn effect(random: &mut SeededRandom) -> Effect {
         0 => Effect::Read(random.one(&["/w/a", "/etc/a"]).into()),
         1 => Effect::Write(random.one(&["/w/a", "/out/a", "/out/closed/a", "/proc/a"]).into()),
         2 => Effect::Network(random.one(&["a.example:443", "closed.example:443", "no host"]).into()),
-        3 => Effect::Type(ProgramInput { into: "sh".into(), text: "x".into(), confined: random.chance(50) }),
+        3 => Effect::SendInput(ProgramInput { command_line: "sh".into(), text: "x".into(), confined: random.chance(50) }),
         4 => Effect::Foreign(ForeignToolCall {
             server: "s".into(),
             tool: "t".into(),
@@ -150,7 +150,7 @@ fn outcome(random: &mut SeededRandom) -> Result<ToolOutput, ToolError> {
     }
     let mut output = if random.chance(40) { ToolOutput::text("done") } else { ToolOutput::failure("no") };
     output.facts.denials = (0..random.below(3)).map(|_| denial(random)).collect();
-    output.facts.suspected = random.chance(30).then(|| denial(random));
+    output.facts.suspected_denial = random.chance(30).then(|| denial(random));
     Ok(output)
 }
 
@@ -188,7 +188,7 @@ impl AnyTool for FuzzTool {
     }
 
     fn lane(&self) -> Lane {
-        Lane::Alone
+        Lane::Exclusive
     }
 
     fn plan(&self, _: &ToolCall, _: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
@@ -219,7 +219,7 @@ struct RandomApprover(Arc<FuzzWorld>);
 
 impl Approver for RandomApprover {
     fn ask<'a>(&'a self, _: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
-        assert!(!question.why.is_empty());
+        assert!(!question.reasons.is_empty());
         let decision = decision(&mut self.0.random.lock());
         self.0.seen.lock().asked.push((question.grants.clone(), decision.clone()));
         Box::pin(std::future::ready(decision))
@@ -305,7 +305,7 @@ impl FuzzSession {
         };
         let noes = seen.asked.iter().filter(|(_, decision)| no(decision)).count();
         assert!(noes <= 1 && (noes == 0 || no(&seen.asked.last().unwrap().1)), "it asked on after a no");
-        assert!(seen.attempts.len() <= 1 + MAX_CLIMBS && seen.asked.len() <= 1 + MAX_CLIMBS);
+        assert!(seen.attempts.len() <= 1 + MAX_WIDENINGS && seen.asked.len() <= 1 + MAX_WIDENINGS);
         assert!(seen.asked.is_empty() || (self.has_approver && self.approval != ApprovalPolicy::Never));
         let forbidden = matches!(error, Some(ToolErrorKind::Forbidden | ToolErrorKind::Denied));
         assert!(!forbidden || seen.attempts.is_empty(), "{error:?} after it ran");

@@ -39,10 +39,10 @@ macro_rules! names_itself {
 
 names_itself!(Exec, "exec_command", ToolJob::Shell(ShellForm::Exec), &[]);
 names_itself!(Script, "shell_command", ToolJob::Shell(ShellForm::Script), &[]);
-names_itself!(Words, "shell", ToolJob::Shell(ShellForm::Words), &["container.exec", "local_shell"]);
+names_itself!(Words, "shell", ToolJob::Shell(ShellForm::Argv), &["container.exec", "local_shell"]);
 names_itself!(Stdin, "write_stdin", ToolJob::Session, &[]);
-names_itself!(Patch, "apply_patch", ToolJob::Own, &["write_file"]);
-names_itself!(OwnWriter, "write_file", ToolJob::Own, &[]);
+names_itself!(Patch, "apply_patch", ToolJob::Unique, &["write_file"]);
+names_itself!(OwnWriter, "write_file", ToolJob::Unique, &[]);
 
 fn ours() -> ToolRegistryBuilder {
     ToolRegistry::builder().tool(Exec).tool(Script).tool(Words).tool(Stdin).tool(Patch)

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, Gid, Mode, OFlags, Uid, fchmod, fchown, openat};
 
 /// The maximum time to wait for the lock; a save takes some milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two attempts to lock.
-const PAUSE: Duration = Duration::from_millis(5);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 /// The mode of a new file: only its owner may read and write it.
-const OWN: Mode = Mode::RUSR.union(Mode::WUSR);
+const OWNER_ONLY_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// A file, with its lock file and its temporary file in the same directory.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub struct AtomicFile {
     directory: PathBuf,
     file: PathBuf,
     /// Never removed: removal could break the lock of a process that holds it.
-    lock: PathBuf,
-    new: PathBuf,
+    lock_path: PathBuf,
+    temp_path: PathBuf,
 }
 
 impl AtomicFile {
@@ -39,7 +39,7 @@ impl AtomicFile {
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         let beside = |end: &str| directory.join(format!(".{}.{end}", name.to_string_lossy()));
         let (lock, new) = (beside("lock"), beside("new"));
-        Ok(Self { directory, file, lock, new })
+        Ok(Self { directory, file, lock_path: lock, temp_path: new })
     }
 
     /// Returns the path, with links resolved.
@@ -49,20 +49,20 @@ impl AtomicFile {
 
     /// Returns the path of the lock file.
     pub fn lock_path(&self) -> &Path {
-        &self.lock
+        &self.lock_path
     }
 
     /// Takes the lock. Returns `None` if that takes too long.
     pub fn lock(&self) -> io::Result<Option<File>> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let lock = File::from(openat(CWD, &self.lock, flags, OWN)?);
-        let until = Instant::now() + PATIENCE;
+        let lock = File::from(openat(CWD, &self.lock_path, flags, OWNER_ONLY_MODE)?);
+        let until = Instant::now() + LOCK_TIMEOUT;
         // ends: when time is up
         loop {
             match lock.try_lock() {
                 Ok(()) => return Ok(Some(lock)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= until => return Ok(None),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY_INTERVAL),
                 // A file system without locks: the rename still prevents partial reads.
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
                     return Ok(Some(lock));
@@ -75,10 +75,10 @@ impl AtomicFile {
     /// Atomically replaces the file with `text`.
     pub fn replace(&self, text: &str) -> io::Result<()> {
         // A leftover of an interrupted save: this process holds the lock.
-        let _not_there = std::fs::remove_file(&self.new);
-        let done = self.write_new(text).and_then(|()| std::fs::rename(&self.new, &self.file));
+        let _not_there = std::fs::remove_file(&self.temp_path);
+        let done = self.write_temp_file(text).and_then(|()| std::fs::rename(&self.temp_path, &self.file));
         if done.is_err() {
-            let _not_there = std::fs::remove_file(&self.new);
+            let _not_there = std::fs::remove_file(&self.temp_path);
         }
         done?;
         let directory =
@@ -86,9 +86,9 @@ impl AtomicFile {
         File::from(directory?).sync_all()
     }
 
-    fn write_new(&self, text: &str) -> io::Result<()> {
+    fn write_temp_file(&self, text: &str) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut new = File::from(openat(CWD, &self.new, flags, OWN)?);
+        let mut new = File::from(openat(CWD, &self.temp_path, flags, OWNER_ONLY_MODE)?);
         if let Ok(old) = self.file.symlink_metadata() {
             // Root may change a user's file, whose owner stays the same. Other users change only their own.
             let _ours_anyway = fchown(&new, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));

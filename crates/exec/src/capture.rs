@@ -14,10 +14,10 @@ struct CaptureLimits {
     /// For all streams merged.
     merged: usize,
     /// For each stream separately.
-    apart: usize,
+    per_stream: usize,
 }
 
-const LIMITS: CaptureLimits = CaptureLimits { merged: 256 << 10, apart: 32 << 10 };
+const LIMITS: CaptureLimits = CaptureLimits { merged: 256 << 10, per_stream: 32 << 10 };
 
 /// The source of a piece of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ pub struct Capture {
     merged: HeadTail,
     stdout: HeadTail,
     stderr: HeadTail,
-    place: SpillOutcome,
+    spill_outcome: SpillOutcome,
     /// Bytes since the start, by stream.
     totals: [u64; 3],
     /// Newlines since the last `take`.
@@ -60,7 +60,7 @@ impl Capture {
             merged: HeadTail::default(),
             stdout: HeadTail::default(),
             stderr: HeadTail::default(),
-            place: None,
+            spill_outcome: None,
             totals: [0; 3],
             newlines: 0,
         }
@@ -69,7 +69,7 @@ impl Capture {
     /// Holds up to this many bytes of each stream completely in memory.
     #[must_use]
     pub fn with_stream_limit(mut self, bytes: u64) -> Self {
-        self.limits.apart = usize::try_from(bytes.div_ceil(2)).unwrap_or(LIMITS.apart);
+        self.limits.per_stream = usize::try_from(bytes.div_ceil(2)).unwrap_or(LIMITS.per_stream);
         self
     }
 
@@ -77,15 +77,15 @@ impl Capture {
     pub fn push(&mut self, stream: CapturedStream, bytes: &[u8]) {
         let fits = self.merged.bytes() + bytes.len() as u64 <= 2 * self.limits.merged as u64;
         if !fits {
-            let start = || begin(self.spill.as_deref(), &self.name, [&self.merged.head, &self.merged.tail]);
-            if let Ok(file) = self.place.get_or_insert_with(start) {
+            let start = || begin_spill_file(self.spill.as_deref(), &self.name, [&self.merged.head, &self.merged.tail]);
+            if let Ok(file) = self.spill_outcome.get_or_insert_with(start) {
                 file.append(bytes);
             }
         }
         self.merged.push(bytes, self.limits.merged);
         match stream {
-            CapturedStream::Stdout => self.stdout.push(bytes, self.limits.apart),
-            CapturedStream::Stderr => self.stderr.push(bytes, self.limits.apart),
+            CapturedStream::Stdout => self.stdout.push(bytes, self.limits.per_stream),
+            CapturedStream::Stderr => self.stderr.push(bytes, self.limits.per_stream),
             CapturedStream::Terminal => {}
         }
         self.totals[stream as usize] += bytes.len() as u64;
@@ -133,7 +133,7 @@ impl Capture {
             lines: std::mem::take(&mut self.newlines) + unended,
             stdout: std::mem::take(&mut self.stdout).into(),
             stderr: std::mem::take(&mut self.stderr).into(),
-            place: std::mem::take(&mut self.place),
+            spill_outcome: std::mem::take(&mut self.spill_outcome),
             spill: self.spill.clone(),
             name: self.name.clone(),
         }
@@ -155,7 +155,7 @@ pub struct Captured {
     pub stdout: StreamPortion,
     /// Output of the pipe at descriptor 2.
     pub stderr: StreamPortion,
-    place: SpillOutcome,
+    spill_outcome: SpillOutcome,
     spill: Option<Arc<Spill>>,
     name: String,
 }
@@ -188,7 +188,7 @@ pub enum KeptOutput {
         why: String,
     },
     /// There is no file, for this reason.
-    Nowhere(String),
+    NotKept(String),
 }
 
 impl Captured {
@@ -199,14 +199,14 @@ impl Captured {
 
     /// Returns the location of the complete output. If memory held all of it, the file is written now.
     pub fn keep_all(&mut self) -> KeptOutput {
-        let start = || begin(self.spill.as_deref(), &self.name, [&self.head, &self.tail]);
-        let file = match self.place.get_or_insert_with(start) {
+        let start = || begin_spill_file(self.spill.as_deref(), &self.name, [&self.head, &self.tail]);
+        let file = match self.spill_outcome.get_or_insert_with(start) {
             Ok(file) => file,
-            Err(why) => return KeptOutput::Nowhere(why.clone()),
+            Err(why) => return KeptOutput::NotKept(why.clone()),
         };
         file.persist();
         match (file.bytes_kept(), file.fault()) {
-            (0, why) => KeptOutput::Nowhere(why.unwrap_or("there is no output").to_owned()),
+            (0, why) => KeptOutput::NotKept(why.unwrap_or("there is no output").to_owned()),
             (_, None) => KeptOutput::Whole(file.path().to_owned()),
             (bytes, Some(why)) => {
                 KeptOutput::Part { path: file.path().to_owned(), bytes, why: why.to_owned() }
@@ -216,7 +216,7 @@ impl Captured {
 }
 
 /// Creates a spill file that starts with `parts`, or returns the reason why it cannot.
-fn begin(spill: Option<&Spill>, name: &str, parts: [&[u8]; 2]) -> Result<SpillFile, String> {
+fn begin_spill_file(spill: Option<&Spill>, name: &str, parts: [&[u8]; 2]) -> Result<SpillFile, String> {
     let spill = spill.ok_or("there is no directory for outputs")?;
     let mut file = spill.begin(name).map_err(|error| describe_fault(&error))?;
     parts.iter().for_each(|part| file.append(part));

@@ -46,9 +46,9 @@ pub struct OneShotCommand<'a> {
     /// The complete content of its standard input.
     pub input: &'a [u8],
     /// The time limit. The program is killed after it.
-    pub at_most: Duration,
+    pub time_limit: Duration,
     /// The maximum number of bytes of standard output. The program is killed if it writes more.
-    pub output: u64,
+    pub max_output_bytes: u64,
 }
 
 /// The result of a program that ran to completion.
@@ -91,20 +91,20 @@ impl From<io::Error> for OneShotFault {
 impl OneShotCommand<'_> {
     /// Runs the program and kills all processes that it leaves. Dropping the future kills them too.
     pub async fn run(&self, spawner: &Spawner, permit: &Permit) -> Result<OneShotOutput, OneShotFault> {
-        let timed = tokio::time::timeout(self.at_most, self.done(spawner, permit));
-        timed.await.unwrap_or(Err(OneShotFault::TimedOut(self.at_most)))
+        let timed = tokio::time::timeout(self.time_limit, self.run_untimed(spawner, permit));
+        timed.await.unwrap_or(Err(OneShotFault::TimedOut(self.time_limit)))
     }
 
-    async fn done(&self, spawner: &Spawner, permit: &Permit) -> Result<OneShotOutput, OneShotFault> {
+    async fn run_untimed(&self, spawner: &Spawner, permit: &Permit) -> Result<OneShotOutput, OneShotFault> {
         let directory = Arc::new(ConfinedFs::new(permit).lookup(self.directory)?);
         let input = Arc::new(sealed_memfd(c"toolgate-errand", self.input)?);
         let command =
-            ProcessCommand::new(self.argv.to_vec(), self.env.clone(), directory, Stdio::Reading(input));
-        let capture = Capture::new(None, String::new()).with_stream_limit(self.output);
+            ProcessCommand::new(self.argv.to_vec(), self.env.clone(), directory, Stdio::FileInput(input));
+        let capture = Capture::new(None, String::new()).with_stream_limit(self.max_output_bytes);
         let (session, mut pump) =
             ProcessSession::begin(0, command, SessionOrigin::default(), capture, spawner, permit).await?;
         let writes_too_much =
-            |session: &ProcessSession| session.bytes_written(CapturedStream::Stdout) > self.output;
+            |session: &ProcessSession| session.bytes_written(CapturedStream::Stdout) > self.max_output_bytes;
         // Processes that the program leaves running are not awaited; they die with the pump.
         tokio::select! {
             () = &mut pump => {}
@@ -114,7 +114,7 @@ impl OneShotCommand<'_> {
             return Err(fault.into());
         }
         if writes_too_much(&session) {
-            return Err(OneShotFault::TooMuch(self.output));
+            return Err(OneShotFault::TooMuch(self.max_output_bytes));
         }
         let taken = session.take_output();
         let exit = taken.stage.exit().ok_or(OneShotFault::Lost)?;
@@ -126,6 +126,6 @@ impl OneShotCommand<'_> {
 fn has_ended(session: &ProcessSession) -> bool {
     matches!(
         session.stage(),
-        SessionStage::Over { .. } | SessionStage::Leaving { settled: true, .. } | SessionStage::Lost
+        SessionStage::Over { .. } | SessionStage::LeaderExited { settled: true, .. } | SessionStage::Lost
     )
 }

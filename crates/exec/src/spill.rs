@@ -14,27 +14,27 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 /// The maximum number of names to try.
-const TRIES: u32 = 100;
+const MAX_NAME_ATTEMPTS: u32 = 100;
 /// The number of bytes of a call's id that go into a file name.
-const NAME: usize = 40;
+const MAX_NAME_CHARS: usize = 40;
 
 /// The quota.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SpillLimits {
     /// The maximum size of one file.
-    pub(crate) file: u64,
+    pub(crate) max_file_bytes: u64,
     /// The maximum size of the files of all workspaces together, plus a step for each that is being written.
-    pub(crate) all: u64,
+    pub(crate) max_total_bytes: u64,
     /// The maximum number of files: all of them are listed when room is made.
-    pub(crate) files: usize,
+    pub(crate) max_files: usize,
     /// The disk space that must stay free.
-    pub(crate) free: u64,
+    pub(crate) min_free_bytes: u64,
     /// The amount of room that is made at a time.
-    pub(crate) step: u64,
+    pub(crate) step_bytes: u64,
 }
 
 const LIMITS: SpillLimits =
-    SpillLimits { file: 128 << 20, all: 1 << 30, files: 10_000, free: 512 << 20, step: 8 << 20 };
+    SpillLimits { max_file_bytes: 128 << 20, max_total_bytes: 1 << 30, max_files: 10_000, min_free_bytes: 512 << 20, step_bytes: 8 << 20 };
 
 /// The spill directory of one workspace, created on demand. Each workspace has its own, so that read access to one
 /// does not cover all. The oldest files are evicted when the quota is reached.
@@ -61,13 +61,13 @@ impl Spill {
     /// Writes `text` to a new file named after `call`, and returns its path.
     pub fn keep(&self, call: &str, text: &[u8]) -> io::Result<PathBuf> {
         // All or nothing: the reader is told that the file is complete.
-        if text.len() as u64 > self.limits.file {
+        if text.len() as u64 > self.limits.max_file_bytes {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let mut file = self.begin(call)?;
         file.append(text);
         match file.fault.take() {
-            None if file.kept > 0 => {
+            None if file.bytes_kept > 0 => {
                 file.persist();
                 Ok(file.path.clone())
             }
@@ -78,12 +78,12 @@ impl Spill {
     /// Creates a file named after `name`, to be written piece by piece.
     pub fn begin(&self, name: &str) -> io::Result<SpillFile> {
         let directory = self.directory();
-        make(&directory)?;
+        create_private_dir(&directory)?;
         let plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
-        let name: String = name.chars().filter(plain).take(NAME).collect();
+        let name: String = name.chars().filter(plain).take(MAX_NAME_CHARS).collect();
         // Fixed width, so that names sort by age.
         let now = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis());
-        for number in 0..TRIES {
+        for number in 0..MAX_NAME_ATTEMPTS {
             let path = directory.join(format!("{now:015}-{name}-{number}.txt"));
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let file = match openat(CWD, &path, flags, Mode::RUSR | Mode::WUSR) {
@@ -101,10 +101,10 @@ impl Spill {
                     path,
                     base,
                     limits,
-                    kept: 0,
+                    bytes_kept: 0,
                     room: 0,
                     fault: None,
-                    stays: false,
+                    is_persistent: false,
                 });
             }
         }
@@ -119,17 +119,17 @@ pub struct SpillFile {
     path: PathBuf,
     base: PathBuf,
     limits: SpillLimits,
-    kept: u64,
+    bytes_kept: u64,
     /// The number of bytes that may be written before room is made again.
     room: u64,
     fault: Option<String>,
-    stays: bool,
+    is_persistent: bool,
 }
 
 impl SpillFile {
     /// Marks the file to stay after drop, because its path is reported.
     pub fn persist(&mut self) {
-        self.stays = true;
+        self.is_persistent = true;
     }
 
     /// Appends bytes until a fault, which [`SpillFile::fault`] returns; after that it does nothing.
@@ -145,7 +145,7 @@ impl SpillFile {
                 Ok(0) => self.fault = Some("the file takes no more".to_owned()),
                 Ok(written) => {
                     bytes = &bytes[written..];
-                    self.kept += written as u64;
+                    self.bytes_kept += written as u64;
                     self.room -= written as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -161,7 +161,7 @@ impl SpillFile {
 
     /// Returns the number of bytes in it.
     pub fn bytes_kept(&self) -> u64 {
-        self.kept
+        self.bytes_kept
     }
 
     /// Returns the reason why writing stopped, if it did.
@@ -171,14 +171,14 @@ impl SpillFile {
 
     /// Makes room for the next step, or returns the reason why there is none.
     fn make_room(&mut self) -> Result<(), String> {
-        let step = self.limits.step.min(self.limits.file - self.kept);
+        let step = self.limits.step_bytes.min(self.limits.max_file_bytes - self.bytes_kept);
         if step == 0 {
             return Err("no more is kept of one output".to_owned());
         }
         // Some file systems do not report their size.
         let space = fstatvfs(&self.file).ok().filter(|space| space.f_blocks > 0);
         let free = space.map(|space| space.f_bavail.saturating_mul(space.f_frsize));
-        if free.is_some_and(|free| free < self.limits.free.saturating_add(step)) {
+        if free.is_some_and(|free| free < self.limits.min_free_bytes.saturating_add(step)) {
             return Err("the disk is nearly full".to_owned());
         }
         match remove_oldest(&self.base, step, self.limits) {
@@ -195,7 +195,7 @@ impl SpillFile {
 impl Drop for SpillFile {
     fn drop(&mut self) {
         // Its path was not reported, or it is empty.
-        if self.kept == 0 || !self.stays {
+        if self.bytes_kept == 0 || !self.is_persistent {
             let _gone = unlinkat(CWD, &self.path, AtFlags::empty());
         }
     }
@@ -218,11 +218,11 @@ enum SpillRoom {
 /// Evicts the least recently written files of all workspaces until `wanted` bytes fit into the quota. Open files
 /// stay.
 fn remove_oldest(base: &Path, wanted: u64, limits: SpillLimits) -> io::Result<SpillRoom> {
-    let base = directory(CWD, base)?;
+    let base = open_directory(CWD, base)?;
     let mut files = Vec::new();
-    for workspace in names(&base)? {
-        let Ok(open) = directory(&base, &workspace) else { continue };
-        for name in names(&open)? {
+    for workspace in entry_names(&base)? {
+        let Ok(open) = open_directory(&base, &workspace) else { continue };
+        for name in entry_names(&open)? {
             let Ok(stat) = statat(&open, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             files.push((stat.st_mtime, name, workspace.clone(), u64::try_from(stat.st_size).unwrap_or(0)));
         }
@@ -231,21 +231,21 @@ fn remove_oldest(base: &Path, wanted: u64, limits: SpillLimits) -> io::Result<Sp
     let mut held: u64 = files.iter().map(|(_, _, _, size)| size).sum();
     let mut count = files.len();
     for (_, name, workspace, size) in files {
-        if held + wanted <= limits.all && count <= limits.files {
+        if held + wanted <= limits.max_total_bytes && count <= limits.max_files {
             break;
         }
-        if let Ok(open) = directory(&base, &workspace)
-            && remove(&open, &name)
+        if let Ok(open) = open_directory(&base, &workspace)
+            && remove_unless_locked(&open, &name)
         {
             held -= size;
             count -= 1;
         }
     }
-    Ok(if held + wanted <= limits.all { SpillRoom::Enough } else { SpillRoom::None })
+    Ok(if held + wanted <= limits.max_total_bytes { SpillRoom::Enough } else { SpillRoom::None })
 }
 
 /// Removes a file that no process is writing. Returns true if it is gone.
-fn remove(directory: &OwnedFd, name: &str) -> bool {
+fn remove_unless_locked(directory: &OwnedFd, name: &str) -> bool {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(directory, name, flags, Mode::empty());
     // Held until the name is gone: a process that has just created the file waits for that.
@@ -258,7 +258,7 @@ fn remove(directory: &OwnedFd, name: &str) -> bool {
 }
 
 /// Creates a directory and its missing ancestors, accessible only to the owner.
-fn make(path: &Path) -> io::Result<()> {
+fn create_private_dir(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|dir| dir.symlink_metadata().is_err()).collect();
     for dir in missing.into_iter().rev() {
         match mkdirat(CWD, dir, Mode::RWXU) {
@@ -269,12 +269,12 @@ fn make(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn directory(at: impl std::os::fd::AsFd, path: impl rustix::path::Arg) -> io::Result<OwnedFd> {
+fn open_directory(at: impl std::os::fd::AsFd, path: impl rustix::path::Arg) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(at, path, flags, Mode::empty())?)
 }
 
-fn names(directory: &OwnedFd) -> io::Result<Vec<String>> {
+fn entry_names(directory: &OwnedFd) -> io::Result<Vec<String>> {
     let entries = Dir::read_from(directory)?.filter_map(Result::ok);
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     Ok(names.filter(|name| name != "." && name != "..").collect())

@@ -19,18 +19,18 @@ use crate::sandbox::root_configuration::RootConfiguration;
 /// Version-manager shims: a file of the working directory chooses the program that they run.
 const SHIMS: &[&str] = &["asdf", "mise", "proto", "proto-shim", "rtx", "volta", "volta-shim"];
 /// Write permission bits of group and others.
-const OTHERS: u32 = 0o022;
+const GROUP_OR_OTHERS_WRITE: u32 = 0o022;
 
 /// This machine, as seen by commands that search a PATH and may change files below some roots.
 #[derive(Debug, Clone)]
 pub struct ThisMachine {
     path: OsString,
-    changeable: Vec<PathBuf>,
+    writable_roots: Vec<PathBuf>,
     home: Option<PathBuf>,
     /// Cache, by directory: the files that git obeys there, if it is a working tree.
-    obeyed: Arc<Mutex<HashMap<PathBuf, CachedGitInputs>>>,
+    git_inputs: Arc<Mutex<HashMap<PathBuf, CachedGitInputs>>>,
     /// Cache, by root: the real locations of its configuration.
-    configured: Arc<Mutex<HashMap<PathBuf, CachedRootConfig>>>,
+    root_configurations: Arc<Mutex<HashMap<PathBuf, CachedRootConfig>>>,
 }
 
 /// Time of the last read, the root's stamp at that time, and the locations of its configuration.
@@ -40,14 +40,14 @@ type CachedRootConfig = (Instant, Option<FileStamp>, Arc<RootConfiguration>);
 type CachedGitInputs = (Instant, Option<Arc<GitInputs>>);
 
 /// The lifetime of a cache entry: a patch asks about each of its files several times.
-const FRESH: Duration = Duration::from_millis(100);
+const CACHE_LIFETIME: Duration = Duration::from_millis(100);
 /// The maximum number of cached directories.
-const MAX_REMEMBERED: usize = 10_000;
+const MAX_CACHED_DIRECTORIES: usize = 10_000;
 
 impl ThisMachine {
     /// Searches programs along `path`. Programs below the real paths `changeable` are not trusted.
     pub fn new(path: impl Into<OsString>, changeable: Vec<PathBuf>) -> Self {
-        Self { path: path.into(), changeable, home: None, obeyed: Arc::default(), configured: Arc::default() }
+        Self { path: path.into(), writable_roots: changeable, home: None, git_inputs: Arc::default(), root_configurations: Arc::default() }
     }
 
     /// Also reads git's configuration in this home directory.
@@ -59,11 +59,11 @@ impl ThisMachine {
 
     /// Returns the files that git obeys in the working tree at `root`, if it is one. They are read again after a
     /// change.
-    fn obeyed(&self, root: &Path) -> Option<Arc<GitInputs>> {
-        let mut known = self.obeyed.lock();
+    fn git_inputs(&self, root: &Path) -> Option<Arc<GitInputs>> {
+        let mut known = self.git_inputs.lock();
         let before = known.get(root);
         if let Some((looked, obeyed)) = before
-            && looked.elapsed() < FRESH
+            && looked.elapsed() < CACHE_LIFETIME
         {
             return obeyed.clone();
         }
@@ -72,7 +72,7 @@ impl ThisMachine {
             let repository = Repository { at, root: root.to_owned() };
             current.unwrap_or_else(|| Arc::new(git::find_git_inputs(&repository, self.home.as_deref())))
         });
-        if known.len() >= MAX_REMEMBERED {
+        if known.len() >= MAX_CACHED_DIRECTORIES {
             known.clear();
         }
         known.insert(root.to_owned(), (Instant::now(), obeyed.clone()));
@@ -80,20 +80,20 @@ impl ThisMachine {
     }
 
     /// Returns the real locations of configuration for the roots that hold `path`, read again after a change.
-    fn configured(&self, path: &Path) -> Vec<Arc<RootConfiguration>> {
-        let mut known = self.configured.lock();
+    fn root_configurations(&self, path: &Path) -> Vec<Arc<RootConfiguration>> {
+        let mut known = self.root_configurations.lock();
         let mut look = |root: &PathBuf| {
             let stamp = FileStamp::read(root);
             let before = known.get(root);
             if let Some((looked, _, configured)) = before
-                && looked.elapsed() < FRESH
+                && looked.elapsed() < CACHE_LIFETIME
             {
                 return Arc::clone(configured);
             }
             let current = before.filter(|(_, before, configured)| {
                 *before == stamp && configured.is_current() && configured.has_current_texts()
             });
-            let (writable, home) = (self.changeable.clone(), self.home.clone());
+            let (writable, home) = (self.writable_roots.clone(), self.home.clone());
             let confinement = Confinement { writable, home, ..Confinement::default() };
             let configured = current
                 .map(|(_, _, configured)| Arc::clone(configured))
@@ -102,35 +102,35 @@ impl ThisMachine {
             configured
         };
         // A link may lead from one root into another.
-        let is_within = self.changeable.iter().any(|root| path.starts_with(root));
-        self.changeable.iter().filter(|_| is_within).map(&mut look).collect()
+        let is_within = self.writable_roots.iter().any(|root| path.starts_with(root));
+        self.writable_roots.iter().filter(|_| is_within).map(&mut look).collect()
     }
 
-    fn changes(&self, path: &Path) -> bool {
+    fn is_changeable(&self, path: &Path) -> bool {
         let shared = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|shared| path.starts_with(shared));
-        shared || self.changeable.iter().any(|root| path.starts_with(root))
+        shared || self.writable_roots.iter().any(|root| path.starts_with(root))
     }
 
     /// Returns true if only root or the user can have written the file: checks the file and its directory.
     fn is_trusted(&self, path: &Path, cwd: &Path) -> bool {
         let own = |meta: &Stat| {
             let user = rustix::process::geteuid().as_raw();
-            (meta.st_uid == 0 || meta.st_uid == user) && meta.st_mode & OTHERS == 0
+            (meta.st_uid == 0 || meta.st_uid == user) && meta.st_mode & GROUP_OR_OTHERS_WRITE == 0
         };
         let file = stat(path).is_ok_and(|meta| own(&meta));
         let directory = path.parent().is_some_and(|above| stat(above).is_ok_and(|meta| own(&meta)));
-        file && directory && !self.changes(path) && !path.starts_with(cwd)
+        file && directory && !self.is_changeable(path) && !path.starts_with(cwd)
     }
 
-    fn found(&self, path: &Path, cwd: &Path, moves: bool) -> Option<ResolvedProgram> {
+    fn resolve_at(&self, path: &Path, cwd: &Path, moves: bool) -> Option<ResolvedProgram> {
         let meta = stat(path).ok()?;
         let runs = FileType::from_raw_mode(meta.st_mode) == FileType::RegularFile
             && access(path, Access::EXEC_OK).is_ok();
         let real = runs.then(|| canonicalize(path).ok()).flatten()?;
         // Both the target and the path to it are checked: a link in the workspace can be redirected.
         let here =
-            real_directory(path).is_some_and(|directory| !self.changes(&directory) && directory != cwd);
-        let trusted = here && self.is_trusted(&real, cwd) && stands_for_another(&real, cwd, moves).is_none();
+            real_directory(path).is_some_and(|directory| !self.is_changeable(&directory) && directory != cwd);
+        let trusted = here && self.is_trusted(&real, cwd) && delegation_reason(&real, cwd, moves).is_none();
         Some(ResolvedProgram { path: real, trusted })
     }
 }
@@ -141,12 +141,12 @@ pub fn describe_untrusted(program: &Path, cwd: &Path) -> &'static str {
         return "lies in the working directory";
     }
     // The caller knows that the program is not trusted, so a script that changes directory may be the reason.
-    stands_for_another(program, cwd, true).unwrap_or("is not the system's or your own")
+    delegation_reason(program, cwd, true).unwrap_or("is not the system's or your own")
 }
 
 /// Returns a reason if a file of the working directory decides what the program runs. `rustup` stands for `cargo` and
 /// others, and a `rust-toolchain.toml` may name any program. The actions of a user's own script are unknown.
-fn stands_for_another(program: &Path, cwd: &Path, moves: bool) -> Option<&'static str> {
+fn delegation_reason(program: &Path, cwd: &Path, moves: bool) -> Option<&'static str> {
     let name = program.file_name().and_then(OsStr::to_str).unwrap_or_default();
     if SHIMS.contains(&name) {
         return Some("stands for a program that a file of the directory chooses");
@@ -180,25 +180,25 @@ fn real_directory(path: &Path) -> Option<PathBuf> {
 }
 
 impl MachineLookup for ThisMachine {
-    fn program(&self, name: &str, cwd: &Path, moves: bool) -> Option<ResolvedProgram> {
+    fn resolve_program(&self, name: &str, cwd: &Path, moves: bool) -> Option<ResolvedProgram> {
         if name.contains('/') {
-            return self.found(&cwd.join(name), cwd, moves);
+            return self.resolve_at(&cwd.join(name), cwd, moves);
         }
         let relative = std::env::split_paths(OsStr::new(&self.path)).any(|place| !place.is_absolute());
         let places = std::env::split_paths(OsStr::new(&self.path));
         // An empty PATH entry means the current directory, and a relative one lies below it.
         let found =
-            places.map(|place| cwd.join(place).join(name)).find_map(|path| self.found(&path, cwd, moves));
+            places.map(|place| cwd.join(place).join(name)).find_map(|path| self.resolve_at(&path, cwd, moves));
         // After a change of directory, a relative entry means another directory.
         found.map(|program| ResolvedProgram { trusted: program.trusted && !(moves && relative), ..program })
     }
 
-    fn standing(&self, path: &Path) -> PathBuf {
+    fn nearest_existing(&self, path: &Path) -> PathBuf {
         path.ancestors().find_map(|above| canonicalize(above).ok()).unwrap_or_else(|| path.to_owned())
     }
 
     fn may_write(&self, path: &Path) -> bool {
-        access(self.standing(path), Access::WRITE_OK).is_ok()
+        access(self.nearest_existing(path), Access::WRITE_OK).is_ok()
     }
 
     fn host_file(&self, path: &Path) -> Option<HostFile> {
@@ -207,12 +207,12 @@ impl MachineLookup for ThisMachine {
         if makes_git || is_configuration_of_bare(path) {
             return Some(HostFile::configuration("use git here"));
         }
-        let configured = self.configured(path);
+        let configured = self.root_configurations(path);
         if let Some(file) = configured.iter().find_map(|root| root.configuration_at(path)) {
             return Some(file);
         }
         // A submodule has its own configuration, and lies in a tree that has another.
-        let obeyed = path.ancestors().skip(1).filter_map(|root| self.obeyed(root));
+        let obeyed = path.ancestors().skip(1).filter_map(|root| self.git_inputs(root));
         let by_git = obeyed.into_iter().find_map(|obeyed| obeyed.host_file(path));
         by_git.or_else(|| configured.iter().find_map(|root| root.code_at(path)))
     }
@@ -311,8 +311,8 @@ mod tests {
         let path = format!("{}:{}:/usr/bin:/bin", own.display(), work.join("venv").display());
         let machine = ThisMachine::new(path, vec![work.clone()]);
         // In a checkout below /tmp, no own program is trusted.
-        let ours = Some(!machine.changes(&own));
-        let trusted = |name: &str| machine.program(name, &work, false).map(|program| program.trusted);
+        let ours = Some(!machine.is_changeable(&own));
+        let trusted = |name: &str| machine.resolve_program(name, &work, false).map(|program| program.trusted);
         for (name, expected) in [
             ("cat", Some(true)),
             ("/bin/cat", Some(true)),
@@ -333,7 +333,7 @@ mod tests {
             assert_eq!(trusted(name), expected, "{name}");
         }
         // The script's directory is unknown, so its toolchain file is too.
-        assert_eq!(machine.program("cargo", &work, true).map(|program| program.trusted), Some(false));
+        assert_eq!(machine.resolve_program("cargo", &work, true).map(|program| program.trusted), Some(false));
         // The workspace chooses the cargo that runs.
         std::fs::write(work.join("rust-toolchain.toml"), "").unwrap();
         assert_eq!(trusted("cargo"), Some(false));
@@ -348,8 +348,8 @@ mod tests {
         ] {
             assert_eq!(describe_untrusted(&program, &work), why);
         }
-        assert_eq!(machine.program("tool", &work, false).unwrap().path, tool);
-        assert_eq!(machine.standing(&work.join("a/b/c")), work);
+        assert_eq!(machine.resolve_program("tool", &work, false).unwrap().path, tool);
+        assert_eq!(machine.nearest_existing(&work.join("a/b/c")), work);
         assert!(machine.may_write(&work.join("a/b")));
     }
 }

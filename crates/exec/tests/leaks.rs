@@ -449,7 +449,7 @@ async fn not_started(bench: &LeakBench) {
         here("script"),
     ];
     for program in programs {
-        for stdio in [Stdio::Piped, Stdio::Fed, Stdio::Terminal(PtySize::default())] {
+        for stdio in [Stdio::NoInput, Stdio::PipedInput, Stdio::Terminal(PtySize::default())] {
             let (session, pump) = bench.start(vec![program.clone()], stdio).await.unwrap();
             timeout(HUNG, pump).await.unwrap();
             assert!(session.take_fault().is_some(), "{program}: {:?}", session.stage());
@@ -473,8 +473,8 @@ async fn storm(bench: &Arc<LeakBench>, calls: usize, seed: u64) -> Vec<String> {
         let script = format!("{KILL_KEEPER}\n{script}");
         let stdio = match dice.below(4) {
             0 => Stdio::Terminal(PtySize::default()),
-            1 => Stdio::Fed,
-            _ => Stdio::Piped,
+            1 => Stdio::PipedInput,
+            _ => Stdio::NoInput,
         };
         let fate = CallFate::roll(&mut dice);
         let bench = Arc::clone(bench);
@@ -546,11 +546,11 @@ fn a_killed_spawner_is_replaced() {
         let mut kept = Vec::new();
         for round in 0..10 {
             // One session that continues, and one that kills the spawner.
-            let (session, pump) = bench.script(2 * round, "setsid -f sleep $M; sleep $M", Stdio::Piped).await;
+            let (session, pump) = bench.script(2 * round, "setsid -f sleep $M; sleep $M", Stdio::NoInput).await;
             let pump = tokio::spawn(pump);
             ready(&session).await;
             let script = format!("{KILL_SPAWNER}\nsetsid -f sleep $M; kill_spawner KILL; exit 4");
-            let (killer, moved) = bench.script(2 * round + 1, &script, Stdio::Piped).await;
+            let (killer, moved) = bench.script(2 * round + 1, &script, Stdio::NoInput).await;
             let moved = tokio::spawn(moved);
             let done =
                 timeout(HUNG, killer.wait_until(|killer| !matches!(killer.stage(), SessionStage::Running)))
@@ -587,7 +587,7 @@ fn a_stopped_keeper_still_ends_its_run() {
         let bench = LeakBench::new("stopped-keeper");
         for (number, drop_it) in [(0, false), (1, true)] {
             let script = format!("{KILL_KEEPER}\nsetsid -f sleep $M; kill_keeper STOP; sleep $M");
-            let (session, mut pump) = bench.script(number, &script, Stdio::Piped).await;
+            let (session, mut pump) = bench.script(number, &script, Stdio::NoInput).await;
             let _still_runs = timeout(Duration::from_millis(300), &mut pump).await;
             if !drop_it {
                 session.end(Duration::ZERO);
@@ -605,12 +605,12 @@ fn a_stopped_spawner_does_not_stop_the_next_call() {
     let _alone = alone();
     block_on(async {
         let bench = LeakBench::new("stopped-spawner");
-        let (first, pump) = bench.script(0, "sleep $M", Stdio::Piped).await;
+        let (first, pump) = bench.script(0, "sleep $M", Stdio::NoInput).await;
         let pump = tokio::spawn(pump);
         ready(&first).await;
         let spawner = spawners();
         spawner.iter().for_each(|&pid| kill(pid, Signal::STOP));
-        let (_next, moved) = bench.script(1, "exit 0", Stdio::Piped).await;
+        let (_next, moved) = bench.script(1, "exit 0", Stdio::NoInput).await;
         let ended = timeout(GONE, moved).await;
         spawner.iter().for_each(|&pid| kill(pid, Signal::CONT));
         assert!(ended.is_ok(), "the next call hangs");
@@ -624,7 +624,7 @@ fn an_end_that_is_asked_for_twice_is_not_put_off() {
     block_on(async {
         let bench = LeakBench::new("twice");
         let (session, pump) =
-            bench.script(0, "trap '' TERM; echo; while :; do sleep 1; done", Stdio::Piped).await;
+            bench.script(0, "trap '' TERM; echo; while :; do sleep 1; done", Stdio::NoInput).await;
         let mut pump = tokio::spawn(pump);
         ready(&session).await;
         let until = Instant::now() + GONE;
@@ -639,7 +639,7 @@ fn an_end_that_is_asked_for_twice_is_not_put_off() {
 
 /// Measures the time to end a script with 400 processes.
 async fn end_of(bench: &LeakBench, number: usize, script: &str) -> Duration {
-    let (session, pump) = bench.script(number, script, Stdio::Piped).await;
+    let (session, pump) = bench.script(number, script, Stdio::NoInput).await;
     let mut pump = tokio::spawn(pump);
     let grown = soon(HUNG, || bench.programs().len() > 400).await;
     assert!(grown, "it has only {} processes", bench.programs().len());
@@ -672,7 +672,7 @@ async fn hunt(name: &str, script: &str) {
     let bench = LeakBench::new(name);
     let mut times = Vec::new();
     for number in 0..5 {
-        let (session, pump) = bench.script(number, script, Stdio::Piped).await;
+        let (session, pump) = bench.script(number, script, Stdio::NoInput).await;
         let mut pump = tokio::spawn(pump);
         ready(&session).await;
         sleep(Duration::from_millis(100)).await;
@@ -708,7 +708,7 @@ fn dropped_sessions_leave_nothing() {
             let (_, script) = NASTY[number % NASTY.len()];
             let script = format!("{KILL_KEEPER}\n{script}");
             let terminal = number % 3 == 0;
-            let stdio = if terminal { Stdio::Terminal(PtySize::default()) } else { Stdio::Fed };
+            let stdio = if terminal { Stdio::Terminal(PtySize::default()) } else { Stdio::PipedInput };
             let (session, pump) = bench.script(number, &script, stdio).await;
             bench.sessions.adopt(&session, pump);
         }
@@ -732,7 +732,7 @@ fn output_that_nobody_was_told_of_is_not_kept() {
     let _alone = alone();
     block_on(async {
         let bench = LeakBench::new("flood");
-        let (session, mut pump) = bench.script(0, "yes $M | head -c 3000000; sleep $M", Stdio::Piped).await;
+        let (session, mut pump) = bench.script(0, "yes $M | head -c 3000000; sleep $M", Stdio::NoInput).await;
         let flooded = async {
             tokio::select! {
                 () = &mut pump => {}

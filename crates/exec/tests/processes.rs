@@ -67,7 +67,7 @@ impl ProcessBench {
 
     async fn run(&self, script: &str) -> (SessionStage, String, String) {
         let argv = InstalledShell::find("bash").unwrap().argv(script, false);
-        let (session, pump) = self.start(argv, Stdio::Piped).await;
+        let (session, pump) = self.start(argv, Stdio::NoInput).await;
         pump.await;
         let output = session.take_output().output;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -122,12 +122,12 @@ fn what_cannot_be_run_says_why() {
                 "`echo` could not be executed: Invalid argument (os error 22)",
             ),
         ] {
-            let (session, pump) = bench.start(argv.clone(), Stdio::Piped).await;
+            let (session, pump) = bench.start(argv.clone(), Stdio::NoInput).await;
             pump.await;
             let fault = session.take_fault().map(|fault| bench.workspace.normalize(&fault.to_string()));
             assert_eq!(fault.as_deref(), Some(expected), "{:.80?}", argv);
         }
-        let (session, pump) = bench.start(vec![path("script")], Stdio::Piped).await;
+        let (session, pump) = bench.start(vec![path("script")], Stdio::NoInput).await;
         pump.await;
         assert_eq!(session.take_output().output.stdout.head, b"from a script without a first line\n");
     });
@@ -140,7 +140,7 @@ fn a_permit_for_something_else_starts_nothing() {
         let directory = ConfinedFs::new(&permit).lookup(&bench.workspace.path()).unwrap();
         let argv = vec!["false".to_owned()];
         let spawner = bench.sessions.spawner();
-        let command = bench.shells.command(argv, directory, Stdio::Piped, spawner, &permit).await;
+        let command = bench.shells.command(argv, directory, Stdio::NoInput, spawner, &permit).await;
         let started = bench.sessions.start(command, SessionOrigin::default(), &permit).await;
         assert!(matches!(started, Err(SpawnFault::Denied(_))));
     });
@@ -191,7 +191,7 @@ fn output_before_the_observer_comes_is_streamed_whole() {
     let bench = ProcessBench::new();
     let streamed = block_on(async {
         let argv = InstalledShell::find("bash").unwrap().argv("seq 1 400000", false);
-        let (session, mut pump) = bench.start(argv, Stdio::Piped).await;
+        let (session, mut pump) = bench.start(argv, Stdio::NoInput).await;
         session.keep_for_stream();
         // Much more than is held in memory is written by now, or waits in the pipe.
         let _waits = tokio::time::timeout(std::time::Duration::from_millis(300), &mut pump).await;

@@ -23,7 +23,7 @@ fn allow(words: &[&str]) -> NewRule {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let pattern = words.iter().map(|word| vec![word.clone()]).collect();
     NewRule {
-        on: RuleSubject::Command { pattern, exact: true },
+        subject: RuleSubject::Command { pattern, exact: true },
         decision: RuleDecision::Allow,
         reason: None,
         unsandboxed: false,
@@ -102,12 +102,12 @@ fn what_was_there_stays() {
     // A process was killed while saving.
     fs::write(home.path().join(".rules.toml.new"), "half a ru").unwrap();
     let saved = save(&file, &allow(&["cargo", "test"])).unwrap();
-    assert_eq!((saved.line, saved.was_there), (6, false));
+    assert_eq!((saved.line, saved.already_present), (6, false));
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.starts_with(mine), "{text}");
     assert_eq!((mode(&file), beside(&file).len()), (0o644, 2));
     let again = save(&file, &allow(&["cargo", "test"])).unwrap();
-    assert_eq!((again.line, again.was_there), (6, true));
+    assert_eq!((again.line, again.already_present), (6, true));
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 }
 

@@ -7,16 +7,16 @@ use crate::entry::JournalEntry;
 use crate::record::JournalRecord;
 
 /// Maximum length of a line in bytes, its newline included.
-pub const MAX_LINE: usize = 16 << 20;
+pub const MAX_LINE_BYTES: usize = 16 << 20;
 /// Upper bound for the bytes of a line beside its entry: sequence number, time and hash.
-pub(crate) const FRAME: usize = 256;
+pub(crate) const LINE_OVERHEAD_BYTES: usize = 256;
 
 /// The previous hash of the first line.
-pub(crate) const START: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+pub(crate) const GENESIS_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 const BEFORE_HASH: &[u8] = b",\"hash\":\"";
 const AFTER_HASH: &[u8] = b"\"}";
 /// Length of the hash member at the end of a line.
-const SEAL: usize = BEFORE_HASH.len() + START.len() + AFTER_HASH.len();
+const HASH_MEMBER_BYTES: usize = BEFORE_HASH.len() + GENESIS_HASH.len() + AFTER_HASH.len();
 
 /// The first line that differs from what was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -77,11 +77,11 @@ pub(crate) struct SealedLine {
 
 /// Builds the line for an entry that is already JSON. `head` is the hash of the previous line.
 pub(crate) fn seal_line(head: &str, seq: u64, at: &str, entry: &[u8]) -> SealedLine {
-    let mut line = Vec::with_capacity(entry.len() + FRAME);
+    let mut line = Vec::with_capacity(entry.len() + LINE_OVERHEAD_BYTES);
     line.extend_from_slice(format!("{{\"seq\":{seq},\"at\":\"{at}\",").as_bytes());
     // The entry without its braces.
     line.extend_from_slice(entry.get(1..entry.len().saturating_sub(1)).unwrap_or_default());
-    let hash = digest(head, &line);
+    let hash = line_hash(head, &line);
     line.extend_from_slice(BEFORE_HASH);
     line.extend_from_slice(hash.as_bytes());
     line.extend_from_slice(AFTER_HASH);
@@ -96,13 +96,13 @@ pub(crate) fn parse_line(head: &str, seq: u64, line: &[u8]) -> Result<JournalRec
     let Value::Object(mut members) = value else {
         return Err(LineFlaw::NotJson { reason: "it is another value".to_owned() });
     };
-    let (body, found) = unseal(line).ok_or(LineFlaw::NoHash)?;
+    let (body, found) = split_hash(line).ok_or(LineFlaw::NoHash)?;
     let number =
         members.remove("seq").and_then(|seq| seq.as_u64()).ok_or(LineFlaw::Lacks { member: "seq" })?;
     if number != seq {
         return Err(LineFlaw::Jumps { expected: seq, found: number });
     }
-    let computed = digest(head, body);
+    let computed = line_hash(head, body);
     if found != computed {
         return Err(LineFlaw::Differs { found: found.to_owned(), computed });
     }
@@ -114,20 +114,20 @@ pub(crate) fn parse_line(head: &str, seq: u64, line: &[u8]) -> Result<JournalRec
 }
 
 /// Splits a line into its hashed part and its hash.
-fn unseal(line: &[u8]) -> Option<(&[u8], &str)> {
-    let (body, seal) = line.split_at(line.len().checked_sub(SEAL)?);
+fn split_hash(line: &[u8]) -> Option<(&[u8], &str)> {
+    let (body, seal) = line.split_at(line.len().checked_sub(HASH_MEMBER_BYTES)?);
     let hash = seal.strip_prefix(BEFORE_HASH)?.strip_suffix(AFTER_HASH)?;
     let is_hash = hash.iter().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte));
     Some((body, str::from_utf8(hash).ok().filter(|_| is_hash)?))
 }
 
-fn digest(head: &str, body: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+fn line_hash(head: &str, body: &[u8]) -> String {
+    const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digest = Sha256::new().chain_update(head).chain_update(body).finalize();
-    let mut text = String::with_capacity(START.len());
+    let mut text = String::with_capacity(GENESIS_HASH.len());
     for byte in digest.iter() {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+        text.push(char::from(HEX_DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(HEX_DIGITS[usize::from(byte & 15)]));
     }
     text
 }

@@ -75,7 +75,7 @@ pub enum JournalFault {
         prefix: String,
     },
     /// Several session ids begin with the prefix.
-    #[error("the names of several sessions begin with `{prefix}`: {}", names(found))]
+    #[error("the names of several sessions begin with `{prefix}`: {}", list_session_ids(found))]
     SeveralSessions {
         /// The prefix.
         prefix: String,
@@ -91,12 +91,12 @@ pub enum JournalFault {
 }
 
 /// Maximum number of session ids that an error message lists.
-const NAMED: usize = 8;
+const MAX_LISTED_SESSIONS: usize = 8;
 
-fn names(found: &[SessionId]) -> String {
-    let mut names: Vec<String> = found.iter().take(NAMED).map(ToString::to_string).collect();
-    if found.len() > NAMED {
-        names.push(format!("and {} more", found.len() - NAMED));
+fn list_session_ids(found: &[SessionId]) -> String {
+    let mut names: Vec<String> = found.iter().take(MAX_LISTED_SESSIONS).map(ToString::to_string).collect();
+    if found.len() > MAX_LISTED_SESSIONS {
+        names.push(format!("and {} more", found.len() - MAX_LISTED_SESSIONS));
     }
     names.join(", ")
 }

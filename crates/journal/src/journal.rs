@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
-use crate::chain::{self, START};
+use crate::chain::{self, GENESIS_HASH};
 use crate::entry::JournalEntry;
 use crate::fault::JournalFault;
 use crate::private_file::{self, JournalDirectory, LockOwner};
@@ -40,7 +40,7 @@ pub struct Journal {
     path: PathBuf,
     file: Arc<File>,
     redactor: Redactor,
-    end: Mutex<AppendPosition>,
+    append_position: Mutex<AppendPosition>,
     syncer: FileSyncer,
 }
 
@@ -56,11 +56,11 @@ struct AppendPosition {
     /// The sequence number of the next line.
     seq: u64,
     /// The hash of the last line.
-    head: String,
+    last_hash: String,
     /// Bytes of all complete lines.
     length: u64,
     /// Set if the file may contain bytes after the last complete line.
-    is_ragged: bool,
+    has_partial_line: bool,
 }
 
 /// A journal that was reopened.
@@ -88,8 +88,8 @@ impl Journal {
             _ => JournalFault::Unusable { path: path.clone(), source },
         })?;
         lock_for_writing(&path, &file)?;
-        let end = AppendPosition { seq: 1, head: START.to_owned(), length: 0, is_ragged: false };
-        Ok(Self::start(LockedJournalFile { path, directory, file }, redactor, end))
+        let end = AppendPosition { seq: 1, last_hash: GENESIS_HASH.to_owned(), length: 0, has_partial_line: false };
+        Ok(Self::from_locked_file(LockedJournalFile { path, directory, file }, redactor, end))
     }
 
     /// Reopens the journal of an earlier session: verifies all of it, and drops a torn tail.
@@ -114,8 +114,8 @@ impl Journal {
             file.set_len(length).and_then(|()| file.sync_all()).map_err(unusable)?;
         }
         let seq = records.len() as u64 + 1;
-        let end = AppendPosition { seq, head: lines.head_hash().to_owned(), length, is_ragged: false };
-        let journal = Self::start(LockedJournalFile { path, directory, file }, redactor, end);
+        let end = AppendPosition { seq, last_hash: lines.head_hash().to_owned(), length, has_partial_line: false };
+        let journal = Self::from_locked_file(LockedJournalFile { path, directory, file }, redactor, end);
         Ok(ReopenedJournal { journal, records, torn })
     }
 
@@ -135,12 +135,12 @@ impl Journal {
         let unwritten = |source| JournalFault::Unwritten { path: self.path.clone(), source };
         let entry = truncate::to_bounded_json(self.redactor.redact_entry(entry))
             .map_err(|error| unwritten(error.into()))?;
-        let mut end = self.end.lock();
-        let sealed = chain::seal_line(&end.head, end.seq, &UtcTimestamp::now().to_rfc3339(), &entry);
+        let mut end = self.append_position.lock();
+        let sealed = chain::seal_line(&end.last_hash, end.seq, &UtcTimestamp::now().to_rfc3339(), &entry);
         self.append(&mut end, &sealed.line).map_err(unwritten)?;
         let seq = end.seq;
         end.seq += 1;
-        end.head = sealed.hash;
+        end.last_hash = sealed.hash;
         drop(end);
         self.syncer.note_write();
         Ok(seq)
@@ -163,24 +163,24 @@ impl Journal {
         &self.path
     }
 
-    fn start(opened: LockedJournalFile, redactor: Redactor, end: AppendPosition) -> Self {
+    fn from_locked_file(opened: LockedJournalFile, redactor: Redactor, end: AppendPosition) -> Self {
         let file = Arc::new(opened.file);
         let syncer = FileSyncer::new(Arc::clone(&file), opened.directory);
-        Self { path: opened.path, file, redactor, end: Mutex::new(end), syncer }
+        Self { path: opened.path, file, redactor, append_position: Mutex::new(end), syncer }
     }
 
     /// Appends a line in one write. A partial write is rolled back.
     fn append(&self, end: &mut AppendPosition, line: &[u8]) -> io::Result<()> {
-        if end.is_ragged {
+        if end.has_partial_line {
             self.file.set_len(end.length)?;
-            end.is_ragged = false;
+            end.has_partial_line = false;
         }
         let written = private_file::write_once(&self.file, line);
         if written.as_ref().is_ok_and(|bytes| *bytes == line.len()) {
             end.length += line.len() as u64;
             return Ok(());
         }
-        end.is_ragged = self.file.set_len(end.length).is_err();
+        end.has_partial_line = self.file.set_len(end.length).is_err();
         // A partial write reports no error; the next write would.
         Err(written.err().unwrap_or_else(|| io::Error::from(io::ErrorKind::StorageFull)))
     }

@@ -18,7 +18,7 @@ mod timestamp;
 mod truncate;
 mod visitor;
 
-pub use chain::{BrokenLine, LineFlaw, MAX_LINE};
+pub use chain::{BrokenLine, LineFlaw, MAX_LINE_BYTES};
 pub use entry::{
     ImageDigest, JournalEntry, JournalPlanStep, McpToolRef, RecordedCallForm, RecordedVerdict, SpilledOutput,
 };

@@ -10,12 +10,12 @@ use rustix::fs::{FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 /// Maximum number of names read from a directory.
-const MAX_NAMES: usize = 100_000;
+const MAX_DIRECTORY_ENTRIES: usize = 100_000;
 /// Maximum bytes read of `/proc/locks`.
-const MAX_LOCKS: u64 = 1 << 20;
+const MAX_PROC_LOCKS_BYTES: u64 = 1 << 20;
 /// Number of attempts of a write that a signal interrupts.
-const TRIES: usize = 16;
-const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+const MAX_WRITE_ATTEMPTS: usize = 16;
+const PRIVATE_FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// An open directory of journals.
 pub(crate) struct JournalDirectory(OwnedFd);
@@ -43,14 +43,14 @@ impl JournalDirectory {
 
     /// Creates a file for appending; it must not exist.
     pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
-        let flags = appending() | OFlags::CREATE | OFlags::EXCL;
-        Ok(File::from(rustix::fs::openat(&self.0, name, flags, PRIVATE)?))
+        let flags = append_flags() | OFlags::CREATE | OFlags::EXCL;
+        Ok(File::from(rustix::fs::openat(&self.0, name, flags, PRIVATE_FILE_MODE)?))
     }
 
     /// Opens a file for reading and appending. The file must belong to the current user, and grant others no access.
     pub(crate) fn open_for_append(&self, name: &str) -> io::Result<File> {
-        let file = rustix::fs::openat(&self.0, name, appending(), Mode::empty()).map_err(worded)?;
-        let stat = regular(&file)?;
+        let file = rustix::fs::openat(&self.0, name, append_flags(), Mode::empty()).map_err(describe_open_error)?;
+        let stat = require_regular_file(&file)?;
         if stat.st_uid != rustix::process::geteuid().as_raw() {
             return Err(io::Error::other("it is somebody else's"));
         }
@@ -62,8 +62,8 @@ impl JournalDirectory {
 
     /// Opens a file for reading.
     pub(crate) fn open_for_reading(&self, name: &str) -> io::Result<File> {
-        let file = rustix::fs::openat(&self.0, name, reading(), Mode::empty()).map_err(worded)?;
-        regular(&file)?;
+        let file = rustix::fs::openat(&self.0, name, read_flags(), Mode::empty()).map_err(describe_open_error)?;
+        require_regular_file(&file)?;
         Ok(File::from(file))
     }
 
@@ -72,7 +72,7 @@ impl JournalDirectory {
         let entries = rustix::fs::Dir::read_from(&self.0)?;
         let mut names = Vec::new();
         // ends: a directory is finite, and MAX_NAMES
-        for entry in entries.take(MAX_NAMES) {
+        for entry in entries.take(MAX_DIRECTORY_ENTRIES) {
             names.extend(entry?.file_name().to_str().ok().map(ToOwned::to_owned));
         }
         Ok(names)
@@ -86,8 +86,8 @@ impl JournalDirectory {
 
 /// Opens any file for reading.
 pub(crate) fn open_for_reading(path: &Path) -> io::Result<File> {
-    let file = rustix::fs::open(path, reading(), Mode::empty()).map_err(worded)?;
-    regular(&file)?;
+    let file = rustix::fs::open(path, read_flags(), Mode::empty()).map_err(describe_open_error)?;
+    require_regular_file(&file)?;
     Ok(File::from(file))
 }
 
@@ -102,7 +102,7 @@ pub(crate) enum LockOwner {
 pub(crate) fn try_lock(file: &File) -> io::Result<LockOwner> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(LockOwner::Ours),
-        Err(Errno::WOULDBLOCK) => Ok(LockOwner::Theirs(holder(file))),
+        Err(Errno::WOULDBLOCK) => Ok(LockOwner::Theirs(lock_holder(file))),
         Err(error) => Err(error.into()),
     }
 }
@@ -115,7 +115,7 @@ pub(crate) fn unlock(file: &File) {
 
 /// Writes in one system call, and returns the number of bytes written.
 pub(crate) fn write_once(file: &File, bytes: &[u8]) -> io::Result<usize> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_WRITE_ATTEMPTS {
         match rustix::io::write(file, bytes) {
             Err(Errno::INTR) => {}
             written => return Ok(written?),
@@ -124,20 +124,20 @@ pub(crate) fn write_once(file: &File, bytes: &[u8]) -> io::Result<usize> {
     Err(Errno::INTR.into())
 }
 
-fn appending() -> OFlags {
+fn append_flags() -> OFlags {
     // Opening a FIFO must not block until it has a reader.
     OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC
 }
 
-fn reading() -> OFlags {
+fn read_flags() -> OFlags {
     OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC
 }
 
-fn worded(error: Errno) -> io::Error {
+fn describe_open_error(error: Errno) -> io::Error {
     if error == Errno::LOOP { io::Error::other("it is a symbolic link") } else { error.into() }
 }
 
-fn regular(file: impl AsFd) -> io::Result<Stat> {
+fn require_regular_file(file: impl AsFd) -> io::Result<Stat> {
     let stat = rustix::fs::fstat(file)?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
         return Ok(stat);
@@ -148,7 +148,7 @@ fn regular(file: impl AsFd) -> io::Result<Stat> {
 /// Returns whether a process has the file locked, if the kernel tells. It does not try the lock, which would refuse a
 /// writer that opens the file at the same moment.
 pub(crate) fn is_locked(file: &File) -> bool {
-    holders(file).is_some_and(|holders| !holders.is_empty())
+    lock_holders(file).is_some_and(|holders| !holders.is_empty())
 }
 
 /// Returns whether a process writes to the journal at `path`, if the kernel tells.
@@ -158,17 +158,17 @@ pub fn is_in_use(path: &Path) -> bool {
 }
 
 /// Returns the process that has the file locked, if the kernel tells.
-fn holder(file: &File) -> Option<u32> {
+fn lock_holder(file: &File) -> Option<u32> {
     // The kernel reports 0 for processes that are not visible to us.
-    holders(file)?.into_iter().find(|process| *process > 0)
+    lock_holders(file)?.into_iter().find(|process| *process > 0)
 }
 
-fn holders(file: &File) -> Option<Vec<u32>> {
+fn lock_holders(file: &File) -> Option<Vec<u32>> {
     let stat = rustix::fs::fstat(file).ok()?;
     let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
     let ours = format!("{major:02x}:{minor:02x}:{}", stat.st_ino);
     let mut locks = String::new();
-    open_for_reading(Path::new("/proc/locks")).ok()?.take(MAX_LOCKS).read_to_string(&mut locks).ok()?;
+    open_for_reading(Path::new("/proc/locks")).ok()?.take(MAX_PROC_LOCKS_BYTES).read_to_string(&mut locks).ok()?;
     // 1: FLOCK  ADVISORY  WRITE 4711 fe:00:2883586 0 EOF
     let rows = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let holders = rows.filter_map(|row| match row[..] {

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use crate::chain::{self, BrokenLine, LineFlaw, MAX_LINE, START};
+use crate::chain::{self, BrokenLine, LineFlaw, MAX_LINE_BYTES, GENESIS_HASH};
 use crate::fault::JournalFault;
 use crate::private_file;
 use crate::record::JournalRecord;
 
 /// Disks lose whole sectors of this size or a multiple of it.
-const SECTOR: u64 = 512;
-const BUFFER: usize = 64 << 10;
+const SECTOR_BYTES: u64 = 512;
+const BUFFER_BYTES: usize = 64 << 10;
 
 /// The incomplete end of a journal whose writer was killed, or whose machine crashed. It is no error: reopening the
 /// journal drops it.
@@ -29,10 +29,10 @@ pub struct JournalReader {
     path: PathBuf,
     reader: BufReader<File>,
     /// The last line read, without its newline, and its hash.
-    line: Vec<u8>,
-    head: String,
+    last_line: Vec<u8>,
+    last_hash: String,
     /// The number of lines read, and their bytes.
-    lines: u64,
+    lines_read: u64,
     offset: u64,
     torn: Option<TornTail>,
     is_over: bool,
@@ -44,8 +44,8 @@ enum RawJournalLine {
     Line(Vec<u8>),
     TooLong,
     /// A last line without a newline.
-    Tail,
-    Nothing,
+    Unterminated,
+    EndOfFile,
 }
 
 impl JournalReader {
@@ -62,13 +62,13 @@ impl JournalReader {
 
     /// Creates a reader for an open file; `path` is for error messages.
     pub(crate) fn from_file(path: PathBuf, file: File) -> Self {
-        let reader = BufReader::with_capacity(BUFFER, file);
+        let reader = BufReader::with_capacity(BUFFER_BYTES, file);
         Self {
             path,
             reader,
-            line: Vec::new(),
-            head: START.to_owned(),
-            lines: 0,
+            last_line: Vec::new(),
+            last_hash: GENESIS_HASH.to_owned(),
+            lines_read: 0,
             offset: 0,
             torn: None,
             is_over: false,
@@ -84,13 +84,13 @@ impl JournalReader {
     /// Returns the hash of the last line read; zeros before the first.
     #[must_use]
     pub fn head_hash(&self) -> &str {
-        &self.head
+        &self.last_hash
     }
 
     /// Returns the last line read, as in the file, without its newline. It is JSON.
     #[must_use]
     pub fn last_line(&self) -> &[u8] {
-        &self.line
+        &self.last_line
     }
 
     /// Returns the bytes of all lines read.
@@ -98,39 +98,39 @@ impl JournalReader {
         self.offset
     }
 
-    fn read(&mut self) -> Result<Option<JournalRecord>, JournalFault> {
-        let piece = self.next_raw_line().map_err(|source| self.unusable(source))?;
+    fn read_record(&mut self) -> Result<Option<JournalRecord>, JournalFault> {
+        let piece = self.next_raw_line().map_err(|source| self.unusable_fault(source))?;
         let line = match piece {
-            RawJournalLine::Nothing => return Ok(None),
-            RawJournalLine::Tail => return self.end_torn(),
-            RawJournalLine::TooLong => return Err(self.broken(LineFlaw::TooLong)),
+            RawJournalLine::EndOfFile => return Ok(None),
+            RawJournalLine::Unterminated => return self.finish_torn(),
+            RawJournalLine::TooLong => return Err(self.broken_fault(LineFlaw::TooLong)),
             RawJournalLine::Line(line) => line,
         };
-        match chain::parse_line(&self.head, self.lines + 1, &line) {
+        match chain::parse_line(&self.last_hash, self.lines_read + 1, &line) {
             Ok(record) => {
-                self.head.clone_from(&record.hash);
-                self.lines += 1;
+                self.last_hash.clone_from(&record.hash);
+                self.lines_read += 1;
                 self.offset += line.len() as u64 + 1;
-                self.line = line;
+                self.last_line = line;
                 Ok(Some(record))
             }
-            Err(_) if has_hole(&line, self.offset) => self.end_torn(),
-            Err(flaw) => Err(self.broken(flaw)),
+            Err(_) if has_hole(&line, self.offset) => self.finish_torn(),
+            Err(flaw) => Err(self.broken_fault(flaw)),
         }
     }
 
     fn next_raw_line(&mut self) -> io::Result<RawJournalLine> {
         let mut line = Vec::new();
-        let limit = MAX_LINE as u64;
+        let limit = MAX_LINE_BYTES as u64;
         self.reader.by_ref().take(limit).read_until(b'\n', &mut line)?;
         if line.pop_if(|last| *last == b'\n').is_some() {
             return Ok(RawJournalLine::Line(line));
         }
         if line.is_empty() {
-            return Ok(RawJournalLine::Nothing);
+            return Ok(RawJournalLine::EndOfFile);
         }
         // ends: at a newline or at the end of the file, which every round comes closer to
-        while line.len() == MAX_LINE {
+        while line.len() == MAX_LINE_BYTES {
             let buffer = self.reader.fill_buf()?;
             if buffer.is_empty() {
                 break;
@@ -141,21 +141,21 @@ impl JournalReader {
             let length = buffer.len();
             self.reader.consume(length);
         }
-        Ok(RawJournalLine::Tail)
+        Ok(RawJournalLine::Unterminated)
     }
 
-    fn end_torn(&mut self) -> Result<Option<JournalRecord>, JournalFault> {
-        let length = self.reader.get_ref().metadata().map_err(|source| self.unusable(source))?.len();
+    fn finish_torn(&mut self) -> Result<Option<JournalRecord>, JournalFault> {
+        let length = self.reader.get_ref().metadata().map_err(|source| self.unusable_fault(source))?.len();
         let bytes = length.saturating_sub(self.offset);
-        self.torn = Some(TornTail { line: self.lines + 1, bytes });
+        self.torn = Some(TornTail { line: self.lines_read + 1, bytes });
         Ok(None)
     }
 
-    fn broken(&self, why: LineFlaw) -> JournalFault {
-        JournalFault::Broken { path: self.path.clone(), broken: BrokenLine { line: self.lines + 1, why } }
+    fn broken_fault(&self, why: LineFlaw) -> JournalFault {
+        JournalFault::Broken { path: self.path.clone(), broken: BrokenLine { line: self.lines_read + 1, why } }
     }
 
-    fn unusable(&self, source: io::Error) -> JournalFault {
+    fn unusable_fault(&self, source: io::Error) -> JournalFault {
         JournalFault::Unusable { path: self.path.clone(), source }
     }
 }
@@ -167,7 +167,7 @@ impl Iterator for JournalReader {
         if self.is_over {
             return None;
         }
-        let read = self.read().transpose();
+        let read = self.read_record().transpose();
         self.is_over = !matches!(read, Some(Ok(_)));
         read
     }
@@ -179,7 +179,7 @@ fn has_hole(line: &[u8], offset: u64) -> bool {
     let mut at = offset;
     line.iter().any(|byte| {
         at += 1;
-        *byte == 0 && at.is_multiple_of(SECTOR)
+        *byte == 0 && at.is_multiple_of(SECTOR_BYTES)
     })
 }
 
@@ -198,7 +198,7 @@ pub struct VerifiedJournal {
     /// The number of records.
     pub records: u64,
     /// The hash of the last record, which covers all of them.
-    pub head: String,
+    pub last_hash: String,
     /// The torn tail of the file, if any.
     pub torn: Option<TornTail>,
 }
@@ -225,5 +225,5 @@ pub fn verify_journal(path: &Path) -> Result<VerifiedJournal, JournalFault> {
     for record in lines.by_ref() {
         record?;
     }
-    Ok(VerifiedJournal { records: lines.lines, head: lines.head.clone(), torn: lines.torn })
+    Ok(VerifiedJournal { records: lines.lines_read, last_hash: lines.last_hash.clone(), torn: lines.torn })
 }

@@ -10,9 +10,9 @@ use crate::fault::JournalFault;
 use crate::timestamp::UtcTimestamp;
 
 /// The extension of journal files.
-const ENDING: &str = ".jsonl";
+const JOURNAL_EXTENSION: &str = ".jsonl";
 /// Lengths of the parts of an id: date, time, and fraction of the second with random digits.
-const PARTS: [usize; 3] = [8, 6, 6];
+const PART_LENGTHS: [usize; 3] = [8, 6, 6];
 
 /// A session id, such as `20261116-213602-4f9a1c`: the start time in UTC, three hexadecimal digits for the fraction of
 /// the second, and three random digits. Ids sort by time.
@@ -27,9 +27,9 @@ impl SessionId {
     #[expect(clippy::new_without_default, reason = "each is another one, which no default is")]
     pub fn new() -> Self {
         // A random start and an odd increment: 4096 consecutive ids of one process have different random digits.
-        static BEGAN: OnceLock<u64> = OnceLock::new();
+        static RANDOM_START: OnceLock<u64> = OnceLock::new();
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let began = BEGAN.get_or_init(|| RandomState::new().build_hasher().finish());
+        let began = RANDOM_START.get_or_init(|| RandomState::new().build_hasher().finish());
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let chance = began.wrapping_add(count.wrapping_mul(0x9e_3779)) & 0xfff;
         let now = UtcTimestamp::now();
@@ -45,12 +45,12 @@ impl SessionId {
     /// Returns the file name of its journal.
     #[must_use]
     pub fn file_name(&self) -> String {
-        format!("{}{ENDING}", self.0)
+        format!("{}{JOURNAL_EXTENSION}", self.0)
     }
 
     /// Returns the session of a journal file name, if it is one.
     pub(crate) fn from_file_name(name: &str) -> Option<Self> {
-        name.strip_suffix(ENDING)?.parse().ok()
+        name.strip_suffix(JOURNAL_EXTENSION)?.parse().ok()
     }
 }
 
@@ -64,8 +64,8 @@ impl FromStr for SessionId {
     type Err = JournalFault;
 
     fn from_str(text: &str) -> Result<Self, JournalFault> {
-        let parts: Vec<&str> = text.splitn(PARTS.len() + 1, '-').collect();
-        let fits = parts.iter().map(|part| part.len()).eq(PARTS);
+        let parts: Vec<&str> = text.splitn(PART_LENGTHS.len() + 1, '-').collect();
+        let fits = parts.iter().map(|part| part.len()).eq(PART_LENGTHS);
         let is_plain = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte) || byte == b'-';
         let digits = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
         if fits && text.bytes().all(is_plain) && parts.iter().take(2).all(digits) {

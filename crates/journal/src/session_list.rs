@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::chain::MAX_LINE;
+use crate::chain::MAX_LINE_BYTES;
 use crate::fault::JournalFault;
 use crate::private_file::{self, JournalDirectory};
 use crate::session_id::SessionId;
 
 /// Bytes of a journal that are scanned; later entries are not counted.
-const MAX_LOOK: u64 = 64 << 20;
+const MAX_SCANNED_BYTES: u64 = 64 << 20;
 /// Bytes of the end that are scanned too if a journal is longer.
-const END: u64 = 64 << 10;
+const SCANNED_TAIL_BYTES: u64 = 64 << 10;
 /// Maximum characters of the first prompt.
-const LETTERS: usize = 80;
+const MAX_PROMPT_CHARS: usize = 80;
 
 /// The summary of a session that has a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +54,8 @@ pub struct SessionSummary {
 ///
 /// If the directory cannot be read. A missing directory is empty.
 pub fn list_sessions(directory: &Path, at_most: usize) -> Result<Vec<SessionSummary>, JournalFault> {
-    let Some((open, ids)) = sessions(directory)? else { return Ok(Vec::new()) };
-    Ok(ids.into_iter().take(at_most).map(|id| listed(&open, directory, id)).collect())
+    let Some((open, ids)) = open_session_ids(directory)? else { return Ok(Vec::new()) };
+    Ok(ids.into_iter().take(at_most).map(|id| summarize_session(&open, directory, id)).collect())
 }
 
 /// Returns the ids of all sessions that have a journal in `directory`, newest first.
@@ -64,7 +64,7 @@ pub fn list_sessions(directory: &Path, at_most: usize) -> Result<Vec<SessionSumm
 ///
 /// If the directory cannot be read. A missing directory is empty.
 pub fn session_ids(directory: &Path) -> Result<Vec<SessionId>, JournalFault> {
-    Ok(sessions(directory)?.map(|(_, ids)| ids).unwrap_or_default())
+    Ok(open_session_ids(directory)?.map(|(_, ids)| ids).unwrap_or_default())
 }
 
 /// Finds the only session in `directory` whose id begins with `prefix`.
@@ -76,7 +76,7 @@ pub fn find_session(directory: &Path, prefix: &str) -> Result<SessionId, Journal
     let prefix = prefix.trim();
     let mut found = session_ids(directory)?;
     found.retain(|id| !prefix.is_empty() && id.as_str().starts_with(prefix));
-    let prefix = || prefix.chars().take(LETTERS).collect();
+    let prefix = || prefix.chars().take(MAX_PROMPT_CHARS).collect();
     match found.len() {
         0 => Err(JournalFault::NoSession { prefix: prefix() }),
         1 => Ok(found.swap_remove(0)),
@@ -85,7 +85,7 @@ pub fn find_session(directory: &Path, prefix: &str) -> Result<SessionId, Journal
 }
 
 /// Opens the directory and returns all session ids, newest first; `None` if it is missing.
-fn sessions(path: &Path) -> Result<Option<(JournalDirectory, Vec<SessionId>)>, JournalFault> {
+fn open_session_ids(path: &Path) -> Result<Option<(JournalDirectory, Vec<SessionId>)>, JournalFault> {
     let unusable = |source| JournalFault::Unusable { path: path.to_owned(), source };
     let directory = match JournalDirectory::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -97,7 +97,7 @@ fn sessions(path: &Path) -> Result<Option<(JournalDirectory, Vec<SessionId>)>, J
     Ok(Some((directory, ids)))
 }
 
-fn listed(directory: &JournalDirectory, path: &Path, id: SessionId) -> SessionSummary {
+fn summarize_session(directory: &JournalDirectory, path: &Path, id: SessionId) -> SessionSummary {
     let path = path.join(id.file_name());
     let mut sketch = SummaryBuilder::default();
     if let Ok(file) = directory.open_for_reading(&id.file_name()) {
@@ -151,25 +151,25 @@ struct SummaryBuilder {
 impl SummaryBuilder {
     fn scan_file(&mut self, file: &File) -> io::Result<()> {
         let length = file.metadata()?.len();
-        self.lines(file.take(MAX_LOOK))?;
-        if length > MAX_LOOK {
+        self.scan_lines(file.take(MAX_SCANNED_BYTES))?;
+        if length > MAX_SCANNED_BYTES {
             let mut end = file;
-            end.seek(SeekFrom::Start(length.saturating_sub(END).max(MAX_LOOK)))?;
+            end.seek(SeekFrom::Start(length.saturating_sub(SCANNED_TAIL_BYTES).max(MAX_SCANNED_BYTES)))?;
             let (prompts, calls) = (self.prompts, self.calls);
-            self.lines(end.take(END))?;
+            self.scan_lines(end.take(SCANNED_TAIL_BYTES))?;
             // Entries between the two scans were not counted, so neither are these.
             (self.prompts, self.calls) = (prompts, calls);
         }
         Ok(())
     }
 
-    fn lines(&mut self, source: impl Read) -> io::Result<()> {
+    fn scan_lines(&mut self, source: impl Read) -> io::Result<()> {
         let mut reader = BufReader::new(source);
         let mut line = Vec::new();
         // ends: with the source, which is bounded
-        while reader.by_ref().take(MAX_LINE as u64).read_until(b'\n', &mut line)? > 0 {
+        while reader.by_ref().take(MAX_LINE_BYTES as u64).read_until(b'\n', &mut line)? > 0 {
             if line.last() == Some(&b'\n') {
-                self.line(&line);
+                self.scan_line(&line);
             }
             line.clear();
         }
@@ -177,8 +177,8 @@ impl SummaryBuilder {
     }
 
     /// Reads the fixed start of a line, and parses only the few lines whose content is needed.
-    fn line(&mut self, line: &[u8]) {
-        let Some((at, kind)) = beginning(line) else { return };
+    fn scan_line(&mut self, line: &[u8]) {
+        let Some((at, kind)) = parse_line_start(line) else { return };
         if self.started.is_empty() {
             at.clone_into(&mut self.started);
         }
@@ -186,27 +186,27 @@ impl SummaryBuilder {
         self.ended = None;
         match kind {
             b"session" => {
-                self.cwd = member(line, "cwd");
+                self.cwd = text_member(line, "cwd");
                 self.interrupted = None;
             }
             b"prompt" => {
                 self.interrupted = None;
                 if self.prompts == 0 {
-                    self.first_prompt = one_line(&member(line, "text"));
+                    self.first_prompt = join_to_one_line(&text_member(line, "text"));
                 }
                 self.prompts += 1;
             }
-            b"agent" => self.agent = Some(member(line, "path")),
+            b"agent" => self.agent = Some(text_member(line, "path")),
             b"call" => self.calls += 1,
-            b"interrupted" => self.interrupted = Some(member(line, "why")),
-            b"end" => self.ended = Some(member(line, "why")),
+            b"interrupted" => self.interrupted = Some(text_member(line, "why")),
+            b"end" => self.ended = Some(text_member(line, "why")),
             _ => {}
         }
     }
 }
 
 /// Returns the time and the kind of a line: `{"seq":3,"at":"…","kind":"call",…`.
-fn beginning(line: &[u8]) -> Option<(&str, &[u8])> {
+fn parse_line_start(line: &[u8]) -> Option<(&str, &[u8])> {
     let rest = line.strip_prefix(b"{\"seq\":")?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let rest = rest.get(digits..)?.strip_prefix(b",\"at\":\"")?;
@@ -215,14 +215,14 @@ fn beginning(line: &[u8]) -> Option<(&str, &[u8])> {
     Some((str::from_utf8(at).ok()?, rest.split(|byte| *byte == b'"').next()?))
 }
 
-fn member(line: &[u8], name: &str) -> String {
+fn text_member(line: &[u8], name: &str) -> String {
     let value: Value = serde_json::from_slice(line).unwrap_or_default();
     value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn one_line(text: &str) -> String {
+fn join_to_one_line(text: &str) -> String {
     // Enough text for all characters, however much whitespace a usual prompt contains.
-    let start = &text[..text.floor_char_boundary(LETTERS * 64)];
-    let words: Vec<&str> = start.split_whitespace().take(LETTERS).collect();
-    words.join(" ").chars().take(LETTERS).collect()
+    let start = &text[..text.floor_char_boundary(MAX_PROMPT_CHARS * 64)];
+    let words: Vec<&str> = start.split_whitespace().take(MAX_PROMPT_CHARS).collect();
+    words.join(" ").chars().take(MAX_PROMPT_CHARS).collect()
 }

@@ -31,7 +31,7 @@ struct SyncProgress {
     /// The number of writes, and the number of synced writes.
     written: u64,
     synced: u64,
-    has_named: bool,
+    directory_synced: bool,
     is_closing: bool,
     /// The first sync error. Later syncs may succeed although data was lost.
     fault: Option<Errno>,
@@ -99,14 +99,14 @@ impl SyncerState {
             if progress.written == progress.synced {
                 return;
             }
-            (progress.written, progress.has_named)
+            (progress.written, progress.directory_synced)
         };
         // A file whose directory entry is lost is lost as well.
         let named = if has_named { Ok(()) } else { self.directory.sync() };
         let synced = named.and_then(|()| rustix::fs::fdatasync(&*self.file));
         let mut progress = self.progress.lock();
         progress.synced = progress.synced.max(target);
-        progress.has_named |= synced.is_ok();
+        progress.directory_synced |= synced.is_ok();
         progress.fault = progress.fault.or(synced.err());
     }
 }

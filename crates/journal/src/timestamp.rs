@@ -7,7 +7,7 @@ const SECONDS_A_DAY: u64 = 86_400;
 /// Fractions of a second that three hexadecimal digits can count.
 const PARTS_A_SECOND: u64 = 1 << 12;
 /// The last second of the year 9999.
-const LATEST: u64 = 253_402_300_799;
+const MAX_SECONDS: u64 = 253_402_300_799;
 
 /// A timestamp in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl UtcTimestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let parts = u64::from(since.subsec_nanos()) * PARTS_A_SECOND / 1_000_000_000;
         Self {
-            seconds: since.as_secs().min(LATEST),
+            seconds: since.as_secs().min(MAX_SECONDS),
             millis: since.subsec_millis(),
             parts: u32::try_from(parts).unwrap_or(0),
         }
@@ -38,7 +38,7 @@ impl UtcTimestamp {
     /// Formats as RFC 3339, such as `2026-11-16T21:36:02.123Z`.
     pub(crate) fn to_rfc3339(self) -> String {
         let (year, month, day) = self.date();
-        let (hour, minute, second) = self.clock();
+        let (hour, minute, second) = self.time_of_day();
         let mut text = String::with_capacity(24);
         let written = write!(
             text,
@@ -51,11 +51,11 @@ impl UtcTimestamp {
     /// Formats for a session id, such as `20261116-213602`.
     pub(crate) fn to_compact(self) -> String {
         let (year, month, day) = self.date();
-        let (hour, minute, second) = self.clock();
+        let (hour, minute, second) = self.time_of_day();
         format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
     }
 
-    fn clock(self) -> (u64, u64, u64) {
+    fn time_of_day(self) -> (u64, u64, u64) {
         let of_day = self.seconds % SECONDS_A_DAY;
         (of_day / 3600, of_day / 60 % 60, of_day % 60)
     }
@@ -78,9 +78,9 @@ impl UtcTimestamp {
 /// formats.
 #[must_use]
 pub fn parse_millis(at: &str) -> Option<u64> {
-    const FORM: &[u8] = b"0000-00-00T00:00:00.000Z";
+    const TIMESTAMP_PATTERN: &[u8] = b"0000-00-00T00:00:00.000Z";
     let is_digit = |(byte, form): (u8, &u8)| byte == *form || (*form == b'0' && byte.is_ascii_digit());
-    if at.len() != FORM.len() || !at.bytes().zip(FORM).all(is_digit) {
+    if at.len() != TIMESTAMP_PATTERN.len() || !at.bytes().zip(TIMESTAMP_PATTERN).all(is_digit) {
         return None;
     }
     let number = |from: usize, to: usize| at.get(from..to)?.parse::<u64>().ok();
@@ -112,7 +112,7 @@ mod tests {
             (1_709_164_800, "2024-02-29T00:00:00.007Z"),
             (1_794_864_962, "2026-11-16T21:36:02.007Z"),
             (4_107_542_400, "2100-03-01T00:00:00.007Z"),
-            (LATEST, "9999-12-31T23:59:59.007Z"),
+            (MAX_SECONDS, "9999-12-31T23:59:59.007Z"),
         ] {
             assert_eq!(UtcTimestamp { seconds, millis: 7, parts: 0 }.to_rfc3339(), text);
             assert_eq!(parse_millis(text), Some(seconds * 1000 + 7));

@@ -22,11 +22,11 @@ pub(crate) trait EntryVisitor {
 pub(crate) fn visit_entry(entry: &mut JournalEntry, walker: &mut impl EntryVisitor) {
     match entry {
         JournalEntry::Session { version, cwd, model, wire, sandbox, approval, resumed: _ } => {
-            texts([version, cwd, model, wire, sandbox, approval], walker);
+            visit_texts([version, cwd, model, wire, sandbox, approval], walker);
         }
         JournalEntry::Prompt { text, images } => {
             walker.visit_text(text);
-            pictures(images, walker);
+            visit_images(images, walker);
         }
         JournalEntry::Said { wire, items } => {
             walker.visit_text(wire);
@@ -35,39 +35,39 @@ pub(crate) fn visit_entry(entry: &mut JournalEntry, walker: &mut impl EntryVisit
         }
         JournalEntry::Call { id, tool, form: _, arguments, remote } => {
             walker.visit_id(id);
-            texts([tool, arguments], walker);
-            remote.iter_mut().for_each(|McpToolRef { server, tool }| texts([server, tool], walker));
+            visit_texts([tool, arguments], walker);
+            remote.iter_mut().for_each(|McpToolRef { server, tool }| visit_texts([server, tool], walker));
         }
         JournalEntry::Intent { call, effects: sentences } | JournalEntry::Asked { call, why: sentences } => {
             walker.visit_id(call);
             walker.visit_list(sentences);
-            texts(sentences, walker);
+            visit_texts(sentences, walker);
         }
         JournalEntry::Verdict { call, verdict: _, why, by } => {
-            of_call(call, [by], walker);
+            visit_call(call, [by], walker);
             walker.visit_list(why);
-            texts(why, walker);
+            visit_texts(why, walker);
         }
-        JournalEntry::Decided { call, decision, by } => of_call(call, [decision, by], walker),
-        JournalEntry::Attempt { call, number: _, enforcement } => of_call(call, [enforcement], walker),
+        JournalEntry::Decided { call, decision, by } => visit_call(call, [decision, by], walker),
+        JournalEntry::Attempt { call, number: _, enforcement } => visit_call(call, [enforcement], walker),
         JournalEntry::Answered { call, success: _, error, took_ms: _, text, pictures: shown, spilled } => {
-            of_call(call, [text], walker);
-            texts(error, walker);
-            pictures(shown, walker);
+            visit_call(call, [text], walker);
+            visit_texts(error, walker);
+            visit_images(shown, walker);
             spilled
                 .iter_mut()
-                .for_each(|SpilledOutput { path, sha256, bytes: _ }| texts([path, sha256], walker));
+                .for_each(|SpilledOutput { path, sha256, bytes: _ }| visit_texts([path, sha256], walker));
         }
-        JournalEntry::Kept { call, path, sha256, bytes: _ } => of_call(call, [path, sha256], walker),
+        JournalEntry::Kept { call, path, sha256, bytes: _ } => visit_call(call, [path, sha256], walker),
         JournalEntry::Plan { steps } => {
             walker.visit_list(steps);
-            steps.iter_mut().for_each(|JournalPlanStep { step, status }| texts([step, status], walker));
+            steps.iter_mut().for_each(|JournalPlanStep { step, status }| visit_texts([step, status], walker));
         }
-        JournalEntry::Agent { path, of } => texts([path, of], walker),
+        JournalEntry::Agent { path, of } => visit_texts([path, of], walker),
         JournalEntry::Added { text } => walker.visit_text(text),
         JournalEntry::Turn { id, ended, detail } => {
-            texts([id, ended], walker);
-            texts(detail, walker);
+            visit_texts([id, ended], walker);
+            visit_texts(detail, walker);
         }
         JournalEntry::Usage { .. } => {}
         JournalEntry::Compacted { summary: text, dropped: _ }
@@ -79,16 +79,16 @@ pub(crate) fn visit_entry(entry: &mut JournalEntry, walker: &mut impl EntryVisit
     }
 }
 
-fn of_call<const N: usize>(call: &mut String, others: [&mut String; N], walker: &mut impl EntryVisitor) {
+fn visit_call<const N: usize>(call: &mut String, others: [&mut String; N], walker: &mut impl EntryVisitor) {
     walker.visit_id(call);
-    texts(others, walker);
+    visit_texts(others, walker);
 }
 
-fn texts<'a>(texts: impl IntoIterator<Item = &'a mut String>, walker: &mut impl EntryVisitor) {
+fn visit_texts<'a>(texts: impl IntoIterator<Item = &'a mut String>, walker: &mut impl EntryVisitor) {
     texts.into_iter().for_each(|text| walker.visit_text(text));
 }
 
-fn pictures(pictures: &mut Vec<ImageDigest>, walker: &mut impl EntryVisitor) {
+fn visit_images(pictures: &mut Vec<ImageDigest>, walker: &mut impl EntryVisitor) {
     walker.visit_list(pictures);
-    pictures.iter_mut().for_each(|ImageDigest { mime, sha256, bytes: _ }| texts([mime, sha256], walker));
+    pictures.iter_mut().for_each(|ImageDigest { mime, sha256, bytes: _ }| visit_texts([mime, sha256], walker));
 }

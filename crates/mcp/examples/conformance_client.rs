@@ -22,10 +22,10 @@ use toolgate_mcp::{
 type ConformanceResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Our client metadata document in the suite.
-const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+const CLIENT_METADATA_URL: &str = "https://conformance-test.local/client-metadata.json";
 /// Maximum number of logins to one server.
-const LOGINS: usize = 3;
-const NAME: &str = "suite";
+const MAX_LOGINS: usize = 3;
+const SERVER_NAME: &str = "suite";
 
 #[tokio::main]
 pub(crate) async fn main() -> ConformanceResult<()> {
@@ -37,43 +37,43 @@ pub(crate) async fn main() -> ConformanceResult<()> {
     let text = |name: &str| context.get(name).and_then(Value::as_str).map(str::to_owned);
     let client = match text("client_id") {
         Some(id) => OAuthClientId::Registered { id, secret: text("client_secret") },
-        None => OAuthClientId::Document(DOCUMENT.to_owned()),
+        None => OAuthClientId::Document(CLIENT_METADATA_URL.to_owned()),
     };
     let auth = OAuthConfig { client, ..OAuthConfig::new(tokens) };
     let http = HttpTransport { auth: Some(auth), ..HttpTransport::new(url) };
-    let server = McpServerConfig::new(NAME, ServerTransport::Http(http));
+    let server = McpServerConfig::new(SERVER_NAME, ServerTransport::Http(http));
     let calls = context.get("toolCalls").and_then(Value::as_array).cloned();
-    // ends: after `LOGINS` rounds
-    for _ in 0..LOGINS {
-        match used(&server, calls.as_deref()).await? {
-            LoginState::Yes => return Ok(()),
-            LoginState::LoginWanted => {
+    // ends: after `MAX_LOGINS` rounds
+    for _ in 0..MAX_LOGINS {
+        match run_calls(&server, calls.as_deref()).await? {
+            LoginState::LoggedIn => return Ok(()),
+            LoginState::LoginRequired => {
                 let logged_in = login(&server, &AutoLoginBrowser).await?;
                 tell(&format!("logged in: {logged_in:?}"));
             }
         }
     }
-    match used(&server, calls.as_deref()).await? {
-        LoginState::Yes => Ok(()),
-        LoginState::LoginWanted => Err("the server is never content".into()),
+    match run_calls(&server, calls.as_deref()).await? {
+        LoginState::LoggedIn => Ok(()),
+        LoginState::LoginRequired => Err("the server is never content".into()),
     }
 }
 
 enum LoginState {
-    Yes,
-    LoginWanted,
+    LoggedIn,
+    LoginRequired,
 }
 
 /// Starts the server and calls its tools: those of the suite's list, otherwise all of them.
-async fn used(server: &McpServerConfig, calls: Option<&[Value]>) -> ConformanceResult<LoginState> {
-    let means = McpClientDeps { elicit: Some(Arc::new(AcceptDefaults)), ..McpClientDeps::default() };
+async fn run_calls(server: &McpServerConfig, calls: Option<&[Value]>) -> ConformanceResult<LoginState> {
+    let means = McpClientDeps { elicitor: Some(Arc::new(AcceptDefaults)), ..McpClientDeps::default() };
     let servers = McpServers::start(vec![server.clone()], &means);
     servers.wait_until_settled(None).await;
     match servers.health().remove(0).1 {
         ServerHealth::Ready { tools, left_out, .. } => {
             tell(&format!("ready: {tools:?}, without {left_out:?}"));
         }
-        ServerHealth::Failed(why) if wants_login(&why) => return Ok(LoginState::LoginWanted),
+        ServerHealth::Failed(why) if wants_login(&why) => return Ok(LoginState::LoginRequired),
         ServerHealth::Failed(why) => return Err(why.into()),
         ServerHealth::Starting => return Err("it did not start".into()),
     }
@@ -83,8 +83,8 @@ async fn used(server: &McpServerConfig, calls: Option<&[Value]>) -> ConformanceR
     }
     let router = router(&servers)?;
     let listed: Vec<(String, Value)> = match calls {
-        Some(calls) => calls.iter().map(|call| (named(call), call["arguments"].clone())).collect(),
-        None => servers.offered().iter().map(|tool| (tool.spec().name().to_owned(), some(&**tool))).collect(),
+        Some(calls) => calls.iter().map(|call| (tool_name(call), call["arguments"].clone())).collect(),
+        None => servers.offered_tools().iter().map(|tool| (tool.spec().name().to_owned(), sample_arguments(&**tool))).collect(),
     };
     for (number, (name, arguments)) in listed.into_iter().enumerate() {
         let call = ToolCall::function(number.to_string(), name.clone(), arguments.to_string());
@@ -92,23 +92,23 @@ async fn used(server: &McpServerConfig, calls: Option<&[Value]>) -> ConformanceR
         let said = format!("{:?}", output.items);
         tell(&format!("{name} {arguments}: {said}"));
         if wants_login(&said) {
-            return Ok(LoginState::LoginWanted);
+            return Ok(LoginState::LoginRequired);
         }
     }
-    Ok(LoginState::Yes)
+    Ok(LoginState::LoggedIn)
 }
 
 /// Returns whether a text tells the user to log in.
 fn wants_login(said: &str) -> bool {
-    said.contains(&format!("toolgate mcp login {NAME}"))
+    said.contains(&format!("toolgate mcp login {SERVER_NAME}"))
 }
 
-fn named(call: &Value) -> String {
-    alias(NAME, call["name"].as_str().unwrap_or_default())
+fn tool_name(call: &Value) -> String {
+    alias(SERVER_NAME, call["name"].as_str().unwrap_or_default())
 }
 
 fn router(servers: &McpServers) -> ConformanceResult<ToolRouter> {
-    let tools = servers.offered();
+    let tools = servers.offered_tools();
     let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.erased(tool));
     let root = std::env::temp_dir();
     let reach = ReadScope::new(vec![ReadRoot::new(&root)], DenyRead::new(&[] as &[&str], None)?);
@@ -118,7 +118,7 @@ fn router(servers: &McpServers) -> ConformanceResult<ToolRouter> {
 }
 
 /// Returns valid arguments for a tool.
-fn some(tool: &dyn tool::AnyTool) -> Value {
+fn sample_arguments(tool: &dyn tool::AnyTool) -> Value {
     let tool::ToolSpec::Function(spec) = tool.spec() else { return json!({}) };
     let schema = serde_json::to_value(&spec.parameters).unwrap_or_default();
     let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -137,7 +137,7 @@ struct AcceptDefaults;
 
 impl Elicitor for AcceptDefaults {
     fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
-        let answer = match &elicitation.wants {
+        let answer = match &elicitation.kind {
             ElicitationKind::Visit(_) => ElicitationAnswer::Declined,
             ElicitationKind::Form(schema) => {
                 let properties = schema.get("properties").and_then(Value::as_object);

@@ -6,62 +6,62 @@ use std::collections::HashMap;
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 /// Weight of a word in the name.
-const NAME: usize = 3;
+const NAME_WEIGHT: usize = 3;
 
 /// A searchable set of texts.
 #[derive(Debug, Default)]
 pub(crate) struct Bm25Index {
     /// For each text, the count of each word and the total.
-    texts: Vec<(HashMap<String, usize>, usize)>,
+    documents: Vec<(HashMap<String, usize>, usize)>,
     /// For each word, the number of texts that contain it.
-    spread: HashMap<String, usize>,
+    document_frequency: HashMap<String, usize>,
 }
 
 impl Bm25Index {
     /// Adds a tool with its name and description.
     pub(crate) fn add(&mut self, name: &str, about: &str) {
         let mut counts: HashMap<String, usize> = HashMap::new();
-        for _ in 0..NAME {
-            words(name, &mut |word| *counts.entry(word).or_default() += 1);
+        for _ in 0..NAME_WEIGHT {
+            for_each_term(name, &mut |word| *counts.entry(word).or_default() += 1);
         }
-        words(about, &mut |word| *counts.entry(word).or_default() += 1);
+        for_each_term(about, &mut |word| *counts.entry(word).or_default() += 1);
         for word in counts.keys() {
-            *self.spread.entry(word.clone()).or_default() += 1;
+            *self.document_frequency.entry(word.clone()).or_default() += 1;
         }
         let length = counts.values().sum();
-        self.texts.push((counts, length));
+        self.documents.push((counts, length));
     }
 
     /// Returns the texts that match `query`, the best first; equal scores keep their order.
     pub(crate) fn search(&self, query: &str, at_most: usize) -> Vec<usize> {
         let mut wanted = Vec::new();
-        words(query, &mut |word| wanted.push(word));
+        for_each_term(query, &mut |word| wanted.push(word));
         wanted.sort();
         wanted.dedup();
-        let all = count(self.texts.len());
-        let mean = self.texts.iter().map(|(_, length)| count(*length)).sum::<f64>() / all.max(1.0);
+        let all = to_f64(self.documents.len());
+        let mean = self.documents.iter().map(|(_, length)| to_f64(*length)).sum::<f64>() / all.max(1.0);
         let score = |(counts, length): &(HashMap<String, usize>, usize)| -> f64 {
             let one = |word: &String| {
-                let often = counts.get(word).copied().map_or(0.0, count);
-                let spread = self.spread.get(word).copied().map_or(0.0, count);
+                let often = counts.get(word).copied().map_or(0.0, to_f64);
+                let spread = self.document_frequency.get(word).copied().map_or(0.0, to_f64);
                 let rare = (1.0 + (all - spread + 0.5) / (spread + 0.5)).ln();
-                rare * often * (K1 + 1.0) / (often + K1 * (1.0 - B + B * count(*length) / mean.max(1.0)))
+                rare * often * (K1 + 1.0) / (often + K1 * (1.0 - B + B * to_f64(*length) / mean.max(1.0)))
             };
             wanted.iter().map(one).sum()
         };
         let mut scored: Vec<(usize, f64)> =
-            self.texts.iter().map(score).enumerate().filter(|(_, score)| *score > 0.0).collect();
+            self.documents.iter().map(score).enumerate().filter(|(_, score)| *score > 0.0).collect();
         scored.sort_by(|(at, a), (bt, b)| b.total_cmp(a).then(at.cmp(bt)));
         scored.into_iter().take(at_most).map(|(at, _)| at).collect()
     }
 }
 
-fn count(number: usize) -> f64 {
+fn to_f64(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// Splits a text into search terms: `getUserName` has three, and `files` becomes `file`.
-fn words(text: &str, each: &mut dyn FnMut(String)) {
+fn for_each_term(text: &str, each: &mut dyn FnMut(String)) {
     let mut word = String::new();
     let mut was_small = false;
     let mut end = |word: &mut String| {

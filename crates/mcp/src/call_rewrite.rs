@@ -27,7 +27,7 @@ struct CallToolArgs {
 }
 
 /// Argument aliases of `mcp_call_tool`.
-const SPELLINGS: &[(&str, &str)] = &[
+const CALL_TOOL_ALIASES: &[(&str, &str)] = &[
     ("server_name", "server"),
     ("tool_name", "tool"),
     ("name", "tool"),
@@ -44,16 +44,16 @@ pub(crate) fn rewrite_call(call: &ToolCall, servers: &[String]) -> Option<Result
             Some(Ok(ToolCall { name: ReadResource::NAME.to_owned(), ..call.clone() }))
         }
         name if CALL_TOOL.contains(&name) => {
-            Some(named(call).and_then(|(server, other)| known(&server, servers).map(|()| other)))
+            Some(named_call(call).and_then(|(server, other)| check_server(&server, servers).map(|()| other)))
         }
         name => {
             let (server, tool) = by_path(name)?;
-            Some(known(server, servers).map(|()| ToolCall { name: alias(server, tool), ..call.clone() }))
+            Some(check_server(server, servers).map(|()| ToolCall { name: alias(server, tool), ..call.clone() }))
         }
     }
 }
 
-fn known(server: &str, servers: &[String]) -> Result<(), ToolError> {
+fn check_server(server: &str, servers: &[String]) -> Result<(), ToolError> {
     match servers.iter().any(|known| known == server) {
         true => Ok(()),
         false => Err(ToolError::UnknownServer { server: server.to_owned(), known: servers.to_vec() }),
@@ -61,9 +61,9 @@ fn known(server: &str, servers: &[String]) -> Result<(), ToolError> {
 }
 
 /// Returns the server and the call that the arguments of `mcp_call_tool` name.
-fn named(call: &ToolCall) -> Result<(String, ToolCall), ToolError> {
+fn named_call(call: &ToolCall) -> Result<(String, ToolCall), ToolError> {
     let CallToolArgs { server, tool, arguments } =
-        <CallToolArgs as Args>::read(&call.payload, &CallToolArgs::schema(), SPELLINGS)?;
+        <CallToolArgs as Args>::parse_payload(&call.payload, &CallToolArgs::schema(), CALL_TOOL_ALIASES)?;
     let arguments = match arguments {
         None => String::new(),
         // Some models send JSON within JSON.

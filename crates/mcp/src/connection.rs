@@ -21,33 +21,33 @@ use crate::tool_definition::DefinitionPins;
 use crate::tool_listing::list_all_tools;
 
 /// Maximum number of failed starts, and the first and the longest pause between starts.
-const TRIES: usize = 3;
+const MAX_FAILED_STARTS: usize = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// A server that lived this long restarts without an increased pause.
-const LIVED: Duration = Duration::from_secs(60);
+const LONG_LIVED: Duration = Duration::from_secs(60);
 /// Time without a change notification before tools are listed again.
-const SETTLES: Duration = Duration::from_millis(200);
+const CHANGE_DEBOUNCE: Duration = Duration::from_millis(200);
 /// Interval for checking whether a question is open.
-const TICK: Duration = Duration::from_millis(500);
+const QUESTION_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum number of open questions of one server.
-const MOST_QUESTIONS: usize = 4;
+const MAX_OPEN_QUESTIONS: usize = 4;
 /// Time for a program to exit after it closed its output.
-const FAREWELL: Duration = Duration::from_millis(500);
+const EXIT_GRACE: Duration = Duration::from_millis(500);
 /// Minimum interval between tool listings.
-const LISTED_AGAIN: Duration = Duration::from_secs(2);
+const MIN_LISTING_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Dependencies that all servers share.
 #[derive(Clone, Default)]
 pub struct McpClientDeps {
     /// Answers the servers' questions to the user; questions are declined if `None`.
-    pub elicit: Option<Arc<dyn Elicitor>>,
+    pub elicitor: Option<Arc<dyn Elicitor>>,
     /// Workspace directories that servers are told about, as URIs.
     pub roots: Vec<String>,
     /// Remembers the tool definitions in use.
     pub pins: Option<Arc<dyn DefinitionPins>>,
     /// Observes the state of servers.
-    pub watch: Option<Arc<dyn ServerObserver>>,
+    pub observer: Option<Arc<dyn ServerObserver>>,
     /// All configured servers, some of which may not be started here.
     pub configured: Vec<String>,
     /// Maximum bytes of tool definitions for the model; [`BUDGET`](crate::BUDGET) if `None`.
@@ -57,7 +57,7 @@ pub struct McpClientDeps {
 /// Observes the state of servers.
 pub trait ServerObserver: Send + Sync {
     /// Reports a state change. Must not block.
-    fn saw(&self, server: &str, event: &ServerEvent);
+    fn on_server_event(&self, server: &str, event: &ServerEvent);
 }
 
 /// A state change of a server.
@@ -96,16 +96,16 @@ pub enum ServerEvent {
 pub(crate) struct McpConnection {
     pub(crate) server: Arc<McpServerConfig>,
     pub(crate) pins: Option<Arc<dyn DefinitionPins>>,
-    means: McpClientDeps,
+    deps: McpClientDeps,
     state: watch::Sender<ServerState>,
     /// Its tools as last listed. They stay available while it restarts.
     offer: Mutex<Arc<ToolOffer>>,
     /// Lands the changes that its program made inside its confinement.
-    landing: Mutex<Option<LandChangesFn>>,
+    land_changes_fn: Mutex<Option<LandChangesFn>>,
     /// Gaps in its confinement.
     gaps: Mutex<Vec<&'static str>>,
     /// Number of its open questions.
-    asking: Arc<AtomicUsize>,
+    open_questions: Arc<AtomicUsize>,
     stop: CancellationToken,
 }
 
@@ -115,25 +115,25 @@ pub(crate) enum ServerState {
     Starting,
     Ready(Arc<dyn ServerPeer>),
     Failed { why: String, retries: bool },
-    Over,
+    Closed,
 }
 
 impl McpConnection {
     pub(crate) fn new(server: McpServerConfig, means: McpClientDeps) -> Arc<Self> {
         let asking = Arc::new(AtomicUsize::new(0));
-        let elicit = means.elicit.clone().map(|inner| {
-            Arc::new(CountingElicitor { inner, asking: Arc::clone(&asking) }) as Arc<dyn Elicitor>
+        let elicit = means.elicitor.clone().map(|inner| {
+            Arc::new(CountingElicitor { inner, open_questions: Arc::clone(&asking) }) as Arc<dyn Elicitor>
         });
-        let means = McpClientDeps { elicit, ..means };
+        let means = McpClientDeps { elicitor: elicit, ..means };
         Arc::new(Self {
             server: Arc::new(server),
             pins: means.pins.clone(),
-            means,
+            deps: means,
             state: watch::Sender::new(ServerState::Starting),
             offer: Mutex::default(),
-            landing: Mutex::default(),
+            land_changes_fn: Mutex::default(),
             gaps: Mutex::default(),
-            asking,
+            open_questions: asking,
             stop: CancellationToken::new(),
         })
     }
@@ -149,7 +149,7 @@ impl McpConnection {
 
     /// Lands the changes that a call made inside the server's confinement, and reports those that stay behind.
     pub(crate) async fn land_changes(&self, cx: &Cx) -> Vec<String> {
-        let landing = self.landing.lock().clone();
+        let landing = self.land_changes_fn.lock().clone();
         // Most calls leave nothing to land, and another thread would cost more than the rest of the call.
         let Some(land) = landing.and_then(|landing| landing()) else { return Vec::new() };
         cx.run_blocking(move |_| Ok(land())).await.unwrap_or_default()
@@ -162,10 +162,10 @@ impl McpConnection {
 
     /// Returns whether its tool annotations can replace a question to the user.
     pub(crate) fn trusts_annotations(&self) -> bool {
-        self.server.believed && self.gaps().is_empty()
+        self.server.annotations_trusted && self.gaps().is_empty()
     }
 
-    fn offers(&self, offer: ToolOffer) {
+    fn set_offer(&self, offer: ToolOffer) {
         *self.offer.lock() = Arc::new(offer);
     }
 
@@ -174,18 +174,18 @@ impl McpConnection {
         let mut states = self.state.subscribe();
         let settled = states.wait_for(|state| match state {
             // A closed peer is about to be restarted.
-            ServerState::Ready(peer) => !peer.is_over(),
-            ServerState::Over => true,
+            ServerState::Ready(peer) => !peer.is_closed(),
+            ServerState::Closed => true,
             ServerState::Failed { retries, .. } => !retries,
             ServerState::Starting => false,
         });
         let limit = self.server.startup_timeout;
         // The starting task reports a timeout first.
-        match timeout(limit + SETTLES, settled).await {
+        match timeout(limit + CHANGE_DEBOUNCE, settled).await {
             Ok(Ok(state)) => match &*state {
                 ServerState::Ready(peer) => Ok(Arc::clone(peer)),
                 ServerState::Failed { why, .. } => Err(why.clone()),
-                ServerState::Starting | ServerState::Over => Err("is over".to_owned()),
+                ServerState::Starting | ServerState::Closed => Err("is over".to_owned()),
             },
             Ok(Err(_)) => Err("is over".to_owned()),
             Err(_) => Err(match self.state() {
@@ -201,12 +201,12 @@ impl McpConnection {
         let mut left = limit;
         // ends: when the time is up; open questions only pause the countdown
         while !left.is_zero() {
-            let step = left.min(TICK);
+            let step = left.min(QUESTION_CHECK_INTERVAL);
             tokio::select! {
                 biased;
                 done = &mut work => return Some(done),
                 () = sleep(step) => {
-                    if self.asking.load(Ordering::Relaxed) == 0 {
+                    if self.open_questions.load(Ordering::Relaxed) == 0 {
                         left -= step;
                     }
                 }
@@ -219,9 +219,9 @@ impl McpConnection {
         self.stop.cancel();
     }
 
-    fn tell(&self, event: &ServerEvent) {
-        if let Some(watch) = &self.means.watch {
-            watch.saw(&self.server.name, event);
+    fn notify(&self, event: &ServerEvent) {
+        if let Some(watch) = &self.deps.observer {
+            watch.on_server_event(&self.server.name, event);
         }
     }
 
@@ -230,33 +230,33 @@ impl McpConnection {
         let stop = self.stop.clone();
         tokio::select! {
             () = stop.cancelled() => {}
-            () = Arc::clone(&self).kept() => {}
+            () = Arc::clone(&self).run_with_restarts() => {}
         }
         if let ServerTransport::Program(launch) = &self.server.transport {
-            launch.settled().await;
+            launch.wait_until_settled().await;
         }
-        self.state.send_replace(ServerState::Over);
-        self.offers(ToolOffer::default());
+        self.state.send_replace(ServerState::Closed);
+        self.set_offer(ToolOffer::default());
     }
 
-    async fn kept(self: Arc<Self>) {
+    async fn run_with_restarts(self: Arc<Self>) {
         let mut failures = 0_u32;
         // ends: after too many failures, or with the task
         loop {
-            self.tell(&ServerEvent::Starting);
+            self.notify(&ServerEvent::Starting);
             let began = Instant::now();
-            let outcome = Arc::clone(&self).lived(began).await;
+            let outcome = Arc::clone(&self).run_once(began).await;
             let was_ready = matches!(self.state(), ServerState::Ready(_));
-            failures = if was_ready && began.elapsed() > LIVED { 0 } else { failures + 1 };
+            failures = if was_ready && began.elapsed() > LONG_LIVED { 0 } else { failures + 1 };
             let pause =
-                (FIRST_PAUSE * 2_u32.saturating_pow(failures.saturating_sub(1).min(16))).min(LONGEST_PAUSE);
+                (FIRST_PAUSE * 2_u32.saturating_pow(failures.saturating_sub(1).min(16))).min(MAX_PAUSE);
             let retries =
-                outcome.passing && (was_ready || usize::try_from(failures).unwrap_or(TRIES) < TRIES);
+                outcome.retryable && (was_ready || usize::try_from(failures).unwrap_or(MAX_FAILED_STARTS) < MAX_FAILED_STARTS);
             let why = outcome.why;
             self.state.send_replace(ServerState::Failed { why: why.clone(), retries });
-            self.tell(&ServerEvent::Failed { why, again_in: retries.then_some(pause) });
+            self.notify(&ServerEvent::Failed { why, again_in: retries.then_some(pause) });
             if !retries {
-                self.offers(ToolOffer::default());
+                self.set_offer(ToolOffer::default());
                 return std::future::pending().await;
             }
             sleep(pause).await;
@@ -264,17 +264,17 @@ impl McpConnection {
     }
 
     /// Runs one life of the server, and returns when it has ended.
-    async fn lived(self: Arc<Self>, began: Instant) -> ServerEnd {
-        let mut started = match timeout(self.server.startup_timeout, Arc::clone(&self).started()).await {
+    async fn run_once(self: Arc<Self>, began: Instant) -> ServerEnd {
+        let mut started = match timeout(self.server.startup_timeout, Arc::clone(&self).start()).await {
             Ok(Ok(started)) => started,
             Ok(Err(end)) => return end,
             Err(_) => {
                 let why = format!("has not started within {} s", self.server.startup_timeout.as_secs());
-                return ServerEnd { why, passing: true };
+                return ServerEnd { why, retryable: true };
             }
         };
         let offer = self.offered_tools();
-        self.tell(&ServerEvent::Ready {
+        self.notify(&ServerEvent::Ready {
             about: started.peer.about().clone(),
             tools: offer.tools.len(),
             left_out: offer.left_out.clone(),
@@ -284,40 +284,40 @@ impl McpConnection {
         self.state.send_replace(ServerState::Ready(Arc::clone(&started.peer)));
         let peer = Arc::clone(&started.peer);
         tokio::select! {
-            end = started.ended() => end,
-            end = self.heard(&*peer) => end,
+            end = started.wait_for_end() => end,
+            end = self.relist_on_change(&*peer) => end,
         }
     }
 
     /// Lists the tools again whenever the server reports a change. Returns if listing fails.
-    async fn heard(self: &Arc<Self>, peer: &dyn ServerPeer) -> ServerEnd {
+    async fn relist_on_change(self: &Arc<Self>, peer: &dyn ServerPeer) -> ServerEnd {
         // ends: with the task
         loop {
-            peer.changed().await;
+            peer.wait_for_tool_change().await;
             // Debounces servers that change their tools all the time.
-            sleep(SETTLES).await;
+            sleep(CHANGE_DEBOUNCE).await;
             match timeout(self.server.startup_timeout, list_all_tools(peer)).await {
                 Ok(Ok(listed)) => {
                     let offer = ToolOffer::from_listing(self, listed);
                     if offer.definitions != self.offered_tools().definitions {
-                        self.tell(&ServerEvent::ToolsChanged { tools: offer.tools.len() });
-                        self.offers(offer);
+                        self.notify(&ServerEvent::ToolsChanged { tools: offer.tools.len() });
+                        self.set_offer(offer);
                     }
                 }
                 Ok(Err(trouble)) => return ServerEnd::from_error(trouble, None).await,
                 Err(_) => {
-                    return ServerEnd { why: "does not list its tools any more".to_owned(), passing: true };
+                    return ServerEnd { why: "does not list its tools any more".to_owned(), retryable: true };
                 }
             }
-            sleep(LISTED_AGAIN).await;
+            sleep(MIN_LISTING_INTERVAL).await;
         }
     }
 
-    async fn started(self: Arc<Self>) -> Result<StartedServer, ServerEnd> {
+    async fn start(self: Arc<Self>) -> Result<StartedServer, ServerEnd> {
         let client = ClientProfile {
             server: self.server.name.clone(),
-            roots: self.means.roots.clone(),
-            elicit: self.means.elicit.clone(),
+            roots: self.deps.roots.clone(),
+            elicitor: self.deps.elicitor.clone(),
         };
         let (peer, program): (Arc<dyn ServerPeer>, _) = match &self.server.transport {
             ServerTransport::Http(http) => match RmcpLink::connect_http(client, http).await {
@@ -326,38 +326,38 @@ impl McpConnection {
             },
             ServerTransport::Program(launch) => {
                 let (ends, theirs) =
-                    open_pipes().map_err(|error| ServerEnd { why: error.to_string(), passing: true })?;
+                    open_pipes().map_err(|error| ServerEnd { why: error.to_string(), retryable: true })?;
                 let running = launch.launch(theirs).await;
                 let running =
-                    running.map_err(|fault| ServerEnd { why: fault.why, passing: fault.passing })?;
-                *self.landing.lock() = running.landing();
+                    running.map_err(|fault| ServerEnd { why: fault.why, retryable: fault.retryable })?;
+                *self.land_changes_fn.lock() = running.land_changes_fn();
                 *self.gaps.lock() = running.gaps();
                 let mut program = ServerProgram::new(running, ends.errors);
                 let link = tokio::select! {
                     link = RmcpLink::connect_program(client, ends.output, ends.input) => link,
-                    how = program.running.ended() => {
-                        let why = program.words.append_to(&format!("has ended: {how}")).await;
-                        return Err(ServerEnd { why, passing: true });
+                    how = program.launched.wait_for_exit() => {
+                        let why = program.stderr_tail.append_to(&format!("has ended: {how}")).await;
+                        return Err(ServerEnd { why, retryable: true });
                     }
                 };
                 match link {
                     Ok(link) => (Arc::new(link), Some(program)),
                     Err(trouble) => {
                         let gone = matches!(trouble, PeerError::Gone(_));
-                        let end = if gone { program.farewell().await } else { None };
+                        let end = if gone { program.exit_within_grace().await } else { None };
                         return Err(match end {
                             Some(end) => end,
-                            None => ServerEnd::from_error(trouble, Some(&program.words)).await,
+                            None => ServerEnd::from_error(trouble, Some(&program.stderr_tail)).await,
                         });
                     }
                 }
             }
         };
         match list_all_tools(&*peer).await {
-            Ok(listed) => self.offers(ToolOffer::from_listing(&self, listed)),
+            Ok(listed) => self.set_offer(ToolOffer::from_listing(&self, listed)),
             Err(trouble) => {
                 return Err(
-                    ServerEnd::from_error(trouble, program.as_ref().map(|program| &program.words)).await
+                    ServerEnd::from_error(trouble, program.as_ref().map(|program| &program.stderr_tail)).await
                 );
             }
         }
@@ -369,16 +369,16 @@ impl McpConnection {
 struct ServerEnd {
     why: String,
     /// A restart may help.
-    passing: bool,
+    retryable: bool,
 }
 
 impl ServerEnd {
     async fn from_error(trouble: PeerError, words: Option<&StderrTail>) -> Self {
         let why = format!("cannot be used: {trouble}");
-        let passing = !matches!(trouble, PeerError::Unauthorized(_) | PeerError::Nonsense(_));
+        let passing = !matches!(trouble, PeerError::Unauthorized(_) | PeerError::ProtocolViolation(_));
         match words {
-            Some(words) => Self { why: words.append_to(&why).await, passing },
-            None => Self { why, passing },
+            Some(words) => Self { why: words.append_to(&why).await, retryable: passing },
+            None => Self { why, retryable: passing },
         }
     }
 }
@@ -386,10 +386,10 @@ impl ServerEnd {
 impl ServerProgram {
     /// Returns the exit status if the program has just ended. A program closes its output before it exits, and its
     /// exit status says more.
-    async fn farewell(&mut self) -> Option<ServerEnd> {
-        let how = timeout(FAREWELL, self.running.ended()).await.ok()?;
-        let why = self.words.append_to(&format!("has ended: {how}")).await;
-        Some(ServerEnd { why, passing: true })
+    async fn exit_within_grace(&mut self) -> Option<ServerEnd> {
+        let how = timeout(EXIT_GRACE, self.launched.wait_for_exit()).await.ok()?;
+        let why = self.stderr_tail.append_to(&format!("has ended: {how}")).await;
+        Some(ServerEnd { why, retryable: true })
     }
 }
 
@@ -401,26 +401,26 @@ struct StartedServer {
 
 impl StartedServer {
     /// Waits for its end.
-    async fn ended(&mut self) -> ServerEnd {
+    async fn wait_for_end(&mut self) -> ServerEnd {
         let Some(program) = &mut self.program else {
-            let why = self.peer.ended().await;
+            let why = self.peer.wait_for_close().await;
             return ServerEnd {
-                why: why.as_deref().map_or("has closed the connection".to_owned(), cut),
-                passing: true,
+                why: why.as_deref().map_or("has closed the connection".to_owned(), describe_cut),
+                retryable: true,
             };
         };
         tokio::select! {
-            how = program.running.ended() => {
-                let why = program.words.append_to(&format!("has ended: {how}")).await;
-                ServerEnd { why, passing: true }
+            how = program.launched.wait_for_exit() => {
+                let why = program.stderr_tail.append_to(&format!("has ended: {how}")).await;
+                ServerEnd { why, retryable: true }
             }
-            why = self.peer.ended() => {
+            why = self.peer.wait_for_close() => {
                 // A program that has closed its output is about to exit, and ends with this value.
                 let ours = why.is_some();
-                let why = why.as_deref().map_or("has stopped answering".to_owned(), cut);
-                match program.farewell().await {
+                let why = why.as_deref().map_or("has stopped answering".to_owned(), describe_cut);
+                match program.exit_within_grace().await {
                     Some(end) if !ours => end,
-                    Some(_) | None => ServerEnd { why: program.words.append_to(&why).await, passing: true },
+                    Some(_) | None => ServerEnd { why: program.stderr_tail.append_to(&why).await, retryable: true },
                 }
             }
         }
@@ -428,14 +428,14 @@ impl StartedServer {
 }
 
 /// Describes a connection that we cut.
-fn cut(why: &str) -> String {
+fn describe_cut(why: &str) -> String {
     format!("was left: {why}")
 }
 
 /// Counts the open questions of a server.
 struct CountingElicitor {
     inner: Arc<dyn Elicitor>,
-    asking: Arc<AtomicUsize>,
+    open_questions: Arc<AtomicUsize>,
 }
 
 struct OpenQuestionGuard<'a>(&'a AtomicUsize);
@@ -449,10 +449,10 @@ impl Drop for OpenQuestionGuard<'_> {
 impl Elicitor for CountingElicitor {
     fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
-            let waiting = self.asking.fetch_add(1, Ordering::Relaxed);
-            let _thinking = OpenQuestionGuard(&self.asking);
+            let waiting = self.open_questions.fetch_add(1, Ordering::Relaxed);
+            let _thinking = OpenQuestionGuard(&self.open_questions);
             // Declines if too many questions are open.
-            if waiting >= MOST_QUESTIONS {
+            if waiting >= MAX_OPEN_QUESTIONS {
                 return ElicitationAnswer::Declined;
             }
             self.inner.elicit(elicitation).await

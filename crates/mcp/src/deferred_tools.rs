@@ -15,8 +15,8 @@ use crate::connection::McpConnection;
 use crate::server_tools::ToolOffer;
 
 /// Default and maximum number of search results.
-const FOUND: usize = 8;
-const MOST: usize = 50;
+const DEFAULT_RESULTS: usize = 8;
+const MAX_RESULTS: usize = 50;
 
 /// Default for the maximum bytes of tool definitions: some five thousand tokens.
 pub const BUDGET: usize = 20_000;
@@ -51,10 +51,10 @@ impl LoadedTools {
 
 /// Returns the bytes of JSON that the model receives for a tool.
 pub(crate) fn spec_size(spec: &ToolSpec) -> usize {
-    described(spec).to_string().len()
+    spec_json(spec).to_string().len()
 }
 
-fn described(spec: &ToolSpec) -> Value {
+fn spec_json(spec: &ToolSpec) -> Value {
     match spec {
         ToolSpec::Function(function) => json!({
             "name": function.name,
@@ -94,10 +94,10 @@ impl ToolHandler for ToolSearch {
             .collect();
         let mut corpus = Bm25Index::default();
         for tool in &tools {
-            let spec = described(tool.spec());
+            let spec = spec_json(tool.spec());
             corpus.add(tool.spec().name(), spec["description"].as_str().unwrap_or_default());
         }
-        let found = corpus.search(&args.query, args.limit.unwrap_or(FOUND).clamp(1, MOST));
+        let found = corpus.search(&args.query, args.limit.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS));
         if found.is_empty() {
             let text = format!("none of {} tools has to do with that; try other words", tools.len());
             return Ok(ToolOutput::failure(text));
@@ -105,7 +105,7 @@ impl ToolHandler for ToolSearch {
         let mut shown = Vec::new();
         for at in found.into_iter().rev() {
             self.loaded.add(tools[at].spec().name());
-            shown.push(described(tools[at].spec()));
+            shown.push(spec_json(tools[at].spec()));
         }
         shown.reverse();
         let value = json!({ "tools": shown });

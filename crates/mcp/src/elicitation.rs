@@ -11,7 +11,7 @@ pub struct Elicitation {
     /// The server's message.
     pub message: String,
     /// The requested input.
-    pub wants: ElicitationKind,
+    pub kind: ElicitationKind,
 }
 
 /// The requested input.
@@ -41,7 +41,7 @@ pub trait Elicitor: Send + Sync {
 }
 
 /// Words in field names that indicate a secret.
-const SECRET: &[&str] = &[
+const SECRET_WORDS: &[&str] = &[
     "password",
     "passwd",
     "passphrase",
@@ -75,24 +75,24 @@ pub(crate) fn find_secret_field<'a>(message: &str, schema: &'a Value) -> Option<
         let free = typed && property.get("enum").is_none() && property.get("oneOf").is_none();
         let about = Some(message).filter(|_| free && properties.len() == 1);
         let said = [Some(name.as_str()), text("title"), text("description"), about];
-        typed && (said.into_iter().flatten().any(asks) || text("format") == Some("password"))
+        typed && (said.into_iter().flatten().any(mentions_secret) || text("format") == Some("password"))
     };
     properties.iter().find(|property| named(*property)).map(|(name, _)| name.as_str())
 }
 
 /// Returns whether a text mentions a secret.
-fn asks(text: &str) -> bool {
-    let words = words(text);
+fn mentions_secret(text: &str) -> bool {
+    let words = split_words(text);
     let pairs = words.windows(2).map(|pair| pair.concat());
     words
         .iter()
         .cloned()
         .chain(pairs)
-        .any(|word| SECRET.iter().any(|secret| word == *secret || word.strip_suffix('s') == Some(secret)))
+        .any(|word| SECRET_WORDS.iter().any(|secret| word == *secret || word.strip_suffix('s') == Some(secret)))
 }
 
 /// Returns the lower-case words of a text: `apiKey` has the words `api` and `key`.
-fn words(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     let (mut spaced, mut was_small) = (String::new(), false);
     for letter in text.chars() {
         if letter.is_uppercase() && was_small {

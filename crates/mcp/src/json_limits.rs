@@ -9,7 +9,7 @@ const MOST_VALUES: usize = 250_000;
 /// Maximum nesting depth; a deeper message cannot be parsed.
 const DEEPEST: usize = 127;
 /// The error code of the response that replaces an unread message.
-pub(crate) const UNREAD: i32 = -32_768;
+pub(crate) const UNREAD_MESSAGE_CODE: i32 = -32_768;
 
 /// The reason why a message is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -41,24 +41,24 @@ pub(crate) struct JsonMeter {
     bytes: usize,
     values: usize,
     depth: usize,
-    quoted: bool,
+    in_string: bool,
     escape: EscapeState,
     /// A high surrogate was escaped, so a low one must follow.
-    halved: bool,
-    letter: Utf8Sequence,
+    expects_low_surrogate: bool,
+    utf8: Utf8Sequence,
 }
 
 /// The beginning of a message.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum MessageStart {
     #[default]
-    Nothing,
+    Empty,
     /// A bracket and nothing after it.
     List,
     /// A JSON-RPC message.
     Message,
     /// No JSON-RPC message: the reader skips it.
-    Noise,
+    NotMessage,
 }
 
 /// The position in an escape sequence.
@@ -82,35 +82,35 @@ struct Utf8Sequence {
 impl JsonMeter {
     /// Checks the next byte. Input that does not begin like a message is not limited.
     pub(crate) fn push_byte(&mut self, byte: u8) -> Result<(), JsonExcess> {
-        self.begin(byte)?;
-        if matches!(self.start, MessageStart::Nothing | MessageStart::Noise) {
+        self.classify_start(byte)?;
+        if matches!(self.start, MessageStart::Empty | MessageStart::NotMessage) {
             return Ok(());
         }
         self.bytes += 1;
         if self.bytes > LONGEST_MESSAGE {
             return Err(JsonExcess::Long);
         }
-        if !self.letter.take(byte) {
+        if !self.utf8.accept_byte(byte) {
             return Err(JsonExcess::Bytes);
         }
-        if self.quoted { self.quoted(byte) } else { self.counted(byte) }
+        if self.in_string { self.check_string_byte(byte) } else { self.count_structure(byte) }
     }
 
-    fn begin(&mut self, byte: u8) -> Result<(), JsonExcess> {
+    fn classify_start(&mut self, byte: u8) -> Result<(), JsonExcess> {
         self.start = match (self.start, byte) {
-            (MessageStart::Nothing | MessageStart::List, b' ' | b'\t' | b'\r' | b'\n') => self.start,
-            (MessageStart::Nothing, b'{') => MessageStart::Message,
-            (MessageStart::Nothing, b'[') => MessageStart::List,
+            (MessageStart::Empty | MessageStart::List, b' ' | b'\t' | b'\r' | b'\n') => self.start,
+            (MessageStart::Empty, b'{') => MessageStart::Message,
+            (MessageStart::Empty, b'[') => MessageStart::List,
             (MessageStart::List, b'{') => return Err(JsonExcess::Batch),
             (MessageStart::List | MessageStart::Message, _) => MessageStart::Message,
-            (MessageStart::Nothing | MessageStart::Noise, _) => MessageStart::Noise,
+            (MessageStart::Empty | MessageStart::NotMessage, _) => MessageStart::NotMessage,
         };
         Ok(())
     }
 
-    fn counted(&mut self, byte: u8) -> Result<(), JsonExcess> {
+    fn count_structure(&mut self, byte: u8) -> Result<(), JsonExcess> {
         match byte {
-            b'"' => self.quoted = true,
+            b'"' => self.in_string = true,
             b'{' | b'[' => (self.values, self.depth) = (self.values + 1, self.depth + 1),
             b'}' | b']' => self.depth = self.depth.saturating_sub(1),
             b',' => self.values += 1,
@@ -122,46 +122,46 @@ impl JsonMeter {
         if self.values > MOST_VALUES { Err(JsonExcess::Many) } else { Ok(()) }
     }
 
-    fn quoted(&mut self, byte: u8) -> Result<(), JsonExcess> {
+    fn check_string_byte(&mut self, byte: u8) -> Result<(), JsonExcess> {
         self.escape = match (self.escape, byte) {
             (EscapeState::Outside, b'\\') => EscapeState::Begun,
             (EscapeState::Begun, b'u') => EscapeState::Digits(0, 0),
-            (EscapeState::Outside | EscapeState::Begun, _) if self.halved => return Err(JsonExcess::Half),
+            (EscapeState::Outside | EscapeState::Begun, _) if self.expects_low_surrogate => return Err(JsonExcess::Half),
             (EscapeState::Outside, b'"') => {
-                self.quoted = false;
+                self.in_string = false;
                 EscapeState::Outside
             }
             (EscapeState::Outside | EscapeState::Begun, _) => EscapeState::Outside,
             (EscapeState::Digits(3, worth), digit) => {
-                self.half(worth * 16 + value(digit))?;
+                self.check_surrogate(worth * 16 + hex_value(digit))?;
                 EscapeState::Outside
             }
             (EscapeState::Digits(seen, worth), digit) => {
-                EscapeState::Digits(seen + 1, worth * 16 + value(digit))
+                EscapeState::Digits(seen + 1, worth * 16 + hex_value(digit))
             }
         };
         Ok(())
     }
 
     /// Checks an escaped code unit for unpaired surrogates.
-    fn half(&mut self, escaped: u32) -> Result<(), JsonExcess> {
+    fn check_surrogate(&mut self, escaped: u32) -> Result<(), JsonExcess> {
         let (first, second) = ((0xD800..0xDC00).contains(&escaped), (0xDC00..0xE000).contains(&escaped));
-        if self.halved != second {
+        if self.expects_low_surrogate != second {
             return Err(JsonExcess::Half);
         }
-        self.halved = first;
+        self.expects_low_surrogate = first;
         Ok(())
     }
 }
 
 /// Returns the value of a hexadecimal digit. The parser rejects invalid digits.
-fn value(digit: u8) -> u32 {
+fn hex_value(digit: u8) -> u32 {
     char::from(digit).to_digit(16).unwrap_or_default()
 }
 
 impl Utf8Sequence {
     /// Returns whether the byte is valid here.
-    fn take(&mut self, byte: u8) -> bool {
+    fn accept_byte(&mut self, byte: u8) -> bool {
         if self.left > 0 {
             let fits = (self.from..=self.to).contains(&byte);
             *self = Self { left: self.left - 1, from: 0x80, to: 0xBF };

@@ -9,7 +9,7 @@ pub(crate) trait ServerPeer: Send + Sync {
     fn about(&self) -> &ServerDescription;
 
     /// Returns a page of its tools.
-    fn tools(&self, cursor: Option<String>) -> BoxFuture<'_, Result<ListPage<ListedTool>, PeerError>>;
+    fn list_tools(&self, cursor: Option<String>) -> BoxFuture<'_, Result<ListPage<ListedTool>, PeerError>>;
 
     /// Calls a tool. Dropping the future cancels the call at the server.
     fn call<'a>(
@@ -20,23 +20,23 @@ pub(crate) trait ServerPeer: Send + Sync {
     ) -> BoxFuture<'a, Result<CallAnswer, PeerError>>;
 
     /// Returns a page of its resources or resource templates, as the server describes them.
-    fn resources(
+    fn list_resources(
         &self,
         templates: bool,
         cursor: Option<String>,
     ) -> BoxFuture<'_, Result<ListPage<Value>, PeerError>>;
 
     /// Returns the content of a resource.
-    fn read<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, PeerError>>;
+    fn read_resource<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, PeerError>>;
 
     /// Returns whether the connection is closed.
-    fn is_over(&self) -> bool;
+    fn is_closed(&self) -> bool;
 
     /// Resolves when the connection is closed, with the reason if we cut it.
-    fn ended(&self) -> BoxFuture<'_, Option<String>>;
+    fn wait_for_close(&self) -> BoxFuture<'_, Option<String>>;
 
     /// Resolves when the server reports that its tools have changed.
-    fn changed(&self) -> BoxFuture<'_, ()>;
+    fn wait_for_tool_change(&self) -> BoxFuture<'_, ()>;
 }
 
 /// The self-description of a server.
@@ -57,9 +57,9 @@ pub struct ServerDescription {
 pub(crate) struct ListPage<T> {
     pub(crate) items: Vec<T>,
     /// The reasons why items could not be parsed.
-    pub(crate) unread: Vec<String>,
+    pub(crate) parse_faults: Vec<String>,
     /// The cursor of the next page.
-    pub(crate) next: Option<String>,
+    pub(crate) next_cursor: Option<String>,
 }
 
 /// A tool as a server describes it.
@@ -68,8 +68,8 @@ pub(crate) struct ListedTool {
     pub(crate) name: String,
     pub(crate) title: Option<String>,
     pub(crate) description: String,
-    pub(crate) input: Value,
-    pub(crate) output: Option<Value>,
+    pub(crate) input_schema: Value,
+    pub(crate) output_schema: Option<Value>,
     /// The server's annotations: `readOnlyHint` and others.
     pub(crate) annotations: Option<Value>,
 }
@@ -86,7 +86,7 @@ impl ListedTool {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CallProgress {
     pub(crate) done: f64,
-    pub(crate) of: Option<f64>,
+    pub(crate) total: Option<f64>,
     pub(crate) message: Option<String>,
 }
 
@@ -141,10 +141,10 @@ pub(crate) enum PeerError {
     Refused { code: i32, message: String },
     /// It violates the protocol.
     #[error("it does not keep to the protocol: {0}")]
-    Nonsense(String),
+    ProtocolViolation(String),
     /// It answered the discovery probe too late, and must be started again.
     #[error("it took too long to say which protocol it speaks")]
-    Late,
+    LateDiscovery,
     /// It requires authorization, or more rights. The text is a hint for the user.
     #[error("{0}")]
     Unauthorized(String),

@@ -15,7 +15,7 @@ use crate::server_config::CallApproval;
 use crate::tool_answer::into_tool_output;
 
 /// Maximum number of pages of one list; a cursor continues a longer one.
-const MOST_PAGES: usize = 20;
+const MAX_PAGES: usize = 20;
 
 type SharedConnections = Arc<[Arc<McpConnection>]>;
 
@@ -45,9 +45,9 @@ pub(crate) struct ReadArgs {
 }
 
 /// Maximum bytes of a URI.
-const LONGEST_URI: usize = 4096;
+const MAX_URI_BYTES: usize = 4096;
 
-fn named<'a>(connections: &'a SharedConnections, server: &str) -> Result<&'a Arc<McpConnection>, ToolError> {
+fn find_connection<'a>(connections: &'a SharedConnections, server: &str) -> Result<&'a Arc<McpConnection>, ToolError> {
     connections.iter().find(|connection| connection.server.name == server).ok_or_else(|| {
         let known: Vec<String> =
             connections.iter().map(|connection| format!("`{}`", connection.server.name)).collect();
@@ -60,13 +60,13 @@ fn named<'a>(connections: &'a SharedConnections, server: &str) -> Result<&'a Arc
 }
 
 /// Returns the intent of a request to one server, or to all of them.
-fn reads(connections: &SharedConnections, server: Option<&str>, method: &str) -> Result<Intent, ToolError> {
+fn read_intent(connections: &SharedConnections, server: Option<&str>, method: &str) -> Result<Intent, ToolError> {
     let asked: Vec<&Arc<McpConnection>> = match server {
-        Some(server) => vec![named(connections, server)?],
+        Some(server) => vec![find_connection(connections, server)?],
         // A server whose capabilities are not known yet may be asked later.
-        None => connections.iter().filter(|connection| !has_none(connection)).collect(),
+        None => connections.iter().filter(|connection| !lacks_resources(connection)).collect(),
     };
-    let trusts = asked.iter().map(|connection| trust(connection));
+    let trusts = asked.iter().map(|connection| server_trust(connection));
     Ok(Intent::from_effects(vec![Effect::Foreign(ForeignToolCall {
         server: server.unwrap_or("*").to_owned(),
         tool: method.to_owned(),
@@ -77,7 +77,7 @@ fn reads(connections: &SharedConnections, server: Option<&str>, method: &str) ->
 }
 
 /// Returns the trust in reading from a server. Only the server itself says that reading changes nothing.
-fn trust(connection: &McpConnection) -> ToolTrust {
+fn server_trust(connection: &McpConnection) -> ToolTrust {
     match connection.server.approval {
         CallApproval::Allow => ToolTrust::Trusted,
         CallApproval::Auto if connection.trusts_annotations() => ToolTrust::ReadOnly,
@@ -94,44 +94,44 @@ fn strictest(one: ToolTrust, other: ToolTrust) -> ToolTrust {
     }
 }
 
-async fn peer(connection: &McpConnection) -> Result<Arc<dyn ServerPeer>, ToolError> {
+async fn ready_peer(connection: &McpConnection) -> Result<Arc<dyn ServerPeer>, ToolError> {
     let server = &connection.server.name;
     connection.wait_until_ready().await.map_err(|why| ToolError::io(format!("the server `{server}` {why}")))
 }
 
-fn failed(connection: &McpConnection, trouble: &PeerError) -> ToolError {
+fn peer_error(connection: &McpConnection, trouble: &PeerError) -> ToolError {
     ToolError::io(format!("the server `{}` does not say: {trouble}", connection.server.name))
 }
 
 /// Returns the resources of one server, and the cursor of the next page.
-async fn listed(
+async fn list_server_resources(
     connection: &McpConnection,
     templates: bool,
     mut cursor: Option<String>,
 ) -> Result<(Vec<Value>, Option<String>), ToolError> {
-    let peer = peer(connection).await?;
+    let peer = ready_peer(connection).await?;
     let (mut all, one_page) = (Vec::new(), cursor.is_some());
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MAX_PAGES {
         let page = connection
-            .with_timeout(connection.server.tool_timeout, peer.resources(templates, cursor.clone()))
+            .with_timeout(connection.server.tool_timeout, peer.list_resources(templates, cursor.clone()))
             .await;
         let page = page.ok_or(ToolError::TimedOut { after: connection.server.tool_timeout })?;
-        let page = page.map_err(|trouble| failed(connection, &trouble))?;
+        let page = page.map_err(|trouble| peer_error(connection, &trouble))?;
         let server = json!(connection.server.name);
         all.extend(page.items.into_iter().map(|item| {
             let mut object = Map::from_iter([("server".to_owned(), server.clone())]);
             object.extend(item.as_object().cloned().unwrap_or_default());
             Value::Object(object)
         }));
-        if page.next.is_none() || page.next == cursor || one_page {
-            return Ok((all, page.next.filter(|_| one_page)));
+        if page.next_cursor.is_none() || page.next_cursor == cursor || one_page {
+            return Ok((all, page.next_cursor.filter(|_| one_page)));
         }
-        cursor = page.next;
+        cursor = page.next_cursor;
     }
     Ok((all, cursor))
 }
 
-async fn list(
+async fn list_resources(
     connections: &SharedConnections,
     args: &ListArgs,
     templates: bool,
@@ -141,7 +141,7 @@ async fn list(
     let mut all = Vec::new();
     match &args.server {
         Some(server) => {
-            let (items, next) = listed(named(connections, server)?, templates, args.cursor.clone()).await?;
+            let (items, next) = list_server_resources(find_connection(connections, server)?, templates, args.cursor.clone()).await?;
             all = items;
             value.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
         }
@@ -155,8 +155,8 @@ async fn list(
             let mut failures = Vec::new();
             // The capabilities of a server are unknown until it has started or failed.
             join_all(connections.iter().map(|connection| connection.wait_until_ready())).await;
-            for connection in connections.iter().filter(|connection| !has_none(connection)) {
-                match listed(connection, templates, None).await {
+            for connection in connections.iter().filter(|connection| !lacks_resources(connection)) {
+                match list_server_resources(connection, templates, None).await {
                     Ok((items, _)) => all.extend(items),
                     Err(error) => failures.push(json!(error.to_string())),
                 }
@@ -177,7 +177,7 @@ pub(crate) fn has_resources(connection: &McpConnection) -> bool {
 }
 
 /// Returns whether a ready server declares no resources.
-fn has_none(connection: &McpConnection) -> bool {
+fn lacks_resources(connection: &McpConnection) -> bool {
     matches!(connection.state(), ServerState::Ready(peer) if !peer.about().resources)
 }
 
@@ -188,11 +188,11 @@ impl ToolHandler for ListResources {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &ListArgs, _: &WorkingDir) -> Result<Intent, ToolError> {
-        reads(&self.0, args.server.as_deref(), "resources/list")
+        read_intent(&self.0, args.server.as_deref(), "resources/list")
     }
 
     async fn run(&self, args: &ListArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
-        list(&self.0, args, false).await
+        list_resources(&self.0, args, false).await
     }
 }
 
@@ -204,11 +204,11 @@ impl ToolHandler for ListResourceTemplates {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &ListArgs, _: &WorkingDir) -> Result<Intent, ToolError> {
-        reads(&self.0, args.server.as_deref(), "resources/templates/list")
+        read_intent(&self.0, args.server.as_deref(), "resources/templates/list")
     }
 
     async fn run(&self, args: &ListArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
-        list(&self.0, args, true).await
+        list_resources(&self.0, args, true).await
     }
 }
 
@@ -220,10 +220,10 @@ impl ToolHandler for ReadResource {
 
     fn intent(&self, args: &ReadArgs, _: &WorkingDir) -> Result<Intent, ToolError> {
         // The URI is part of the question, and the approval is for it: a URI can carry any data to a server.
-        if args.uri.len() > LONGEST_URI {
-            return Err(ToolError::bad_argument("uri", format!("it is longer than {LONGEST_URI} bytes")));
+        if args.uri.len() > MAX_URI_BYTES {
+            return Err(ToolError::bad_argument("uri", format!("it is longer than {MAX_URI_BYTES} bytes")));
         }
-        reads(&self.0, Some(args.server.trim()), &format!("resources/read {}", args.uri.trim()))
+        read_intent(&self.0, Some(args.server.trim()), &format!("resources/read {}", args.uri.trim()))
     }
 
     async fn run(&self, args: &ReadArgs, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
@@ -231,10 +231,10 @@ impl ToolHandler for ReadResource {
         if uri.is_empty() {
             return Err(ToolError::bad_argument("uri", "it is empty; list_mcp_resources has some"));
         }
-        let connection = named(&self.0, server)?;
-        let peer = peer(connection).await?;
+        let connection = find_connection(&self.0, server)?;
+        let peer = ready_peer(connection).await?;
         let limit = connection.server.tool_timeout;
-        let read = connection.with_timeout(limit, peer.read(uri)).await;
+        let read = connection.with_timeout(limit, peer.read_resource(uri)).await;
         let left = connection.land_changes(cx).await;
         let contents = match read.ok_or(ToolError::TimedOut { after: limit })? {
             Ok(contents) => contents,
@@ -244,9 +244,9 @@ impl ToolHandler for ReadResource {
                 );
                 return Ok(ToolOutput::failure(text));
             }
-            Err(trouble) => return Err(failed(connection, &trouble)),
+            Err(trouble) => return Err(peer_error(connection, &trouble)),
         };
-        let blocks = contents.as_array().into_iter().flatten().map(block).collect();
+        let blocks = contents.as_array().into_iter().flatten().map(content_block).collect();
         let value = json!({ "server": server, "uri": uri, "contents": contents });
         let mut output = into_tool_output(CallAnswer { blocks, structured: None, failed: false });
         output.items.extend(left.into_iter().map(OutputItem::Text));
@@ -255,7 +255,7 @@ impl ToolHandler for ReadResource {
 }
 
 /// Converts one content item to a block.
-fn block(content: &Value) -> AnswerBlock {
+fn content_block(content: &Value) -> AnswerBlock {
     let text = |key: &str| content.get(key).and_then(Value::as_str).map(str::to_owned);
     match (text("text"), text("blob")) {
         (Some(text), _) => AnswerBlock::Text(text),
@@ -278,11 +278,11 @@ mod tests {
         let connection = |(name, approval, believed): &(&str, CallApproval, bool)| {
             let mut server =
                 McpServerConfig::new(*name, ServerTransport::Http(HttpTransport::new("http://127.0.0.1:1/")));
-            (server.approval, server.believed) = (*approval, *believed);
+            (server.approval, server.annotations_trusted) = (*approval, *believed);
             McpConnection::new(server, McpClientDeps::default())
         };
         let connections: SharedConnections = servers.iter().map(connection).collect::<Vec<_>>().into();
-        let intent = reads(&connections, asked, "resources/read").ok()?;
+        let intent = read_intent(&connections, asked, "resources/read").ok()?;
         match &intent.effects[..] {
             [Effect::Foreign(foreign)] => Some(foreign.trust),
             _ => None,

@@ -34,7 +34,7 @@ pub struct McpServerConfig {
     pub required: bool,
     /// Its tool annotations can replace a question to the user. Must be false for an unconfined server on this
     /// machine.
-    pub believed: bool,
+    pub annotations_trusted: bool,
     /// The approval mode of its calls.
     pub approval: CallApproval,
     /// Approval modes of single tools, by the server's names.
@@ -52,7 +52,7 @@ impl McpServerConfig {
             enabled_tools: None,
             disabled_tools: Vec::new(),
             required: false,
-            believed: true,
+            annotations_trusted: true,
             approval: CallApproval::default(),
             approvals: BTreeMap::new(),
         }
@@ -126,7 +126,7 @@ pub trait ServerLauncher: Send + Sync {
     fn launch(&self, stdio: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn LaunchedServer>, LaunchFault>>;
 
     /// Resolves when no start is in progress, including cancelled ones, and nothing of the program is left.
-    fn settled(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_settled(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 }
@@ -134,7 +134,7 @@ pub trait ServerLauncher: Send + Sync {
 /// A running program. Dropping it ends the program and all its descendants.
 pub trait LaunchedServer: Send {
     /// Resolves with the exit status when the program has ended.
-    fn ended(&mut self) -> BoxFuture<'_, String>;
+    fn wait_for_exit(&mut self) -> BoxFuture<'_, String>;
 
     /// Returns gaps in its intended confinement, each in a few words; empty if there are none or no confinement is
     /// intended.
@@ -143,7 +143,7 @@ pub trait LaunchedServer: Send {
     }
 
     /// Returns the function that lands the changes of a call.
-    fn landing(&self) -> Option<LandChangesFn> {
+    fn land_changes_fn(&self) -> Option<LandChangesFn> {
         None
     }
 }
@@ -159,5 +159,5 @@ pub struct LaunchFault {
     /// One sentence.
     pub why: String,
     /// A later attempt may succeed.
-    pub passing: bool,
+    pub retryable: bool,
 }

@@ -20,9 +20,9 @@ use crate::tool_definition::{DefinitionPins, ToolDefinition};
 use crate::tool_listing::ToolListing;
 
 /// Maximum bytes of a definition.
-const LARGEST: usize = 1 << 20;
+const MAX_DEFINITION_BYTES: usize = 1 << 20;
 /// Maximum number of tools of one server.
-const MOST: usize = 10_000;
+const MAX_TOOLS: usize = 10_000;
 
 /// The usable tools of a server by name, and the reasons for those left out.
 #[derive(Default)]
@@ -38,20 +38,20 @@ pub(crate) struct ToolOffer {
 impl ToolOffer {
     /// Builds the offer from the listed tools that are in use and valid.
     pub(crate) fn from_listing(connection: &Arc<McpConnection>, listing: ToolListing) -> Self {
-        let ToolListing { tools: mut listed, unread } = listing;
+        let ToolListing { tools: mut listed, parse_faults: unread } = listing;
         let server = &connection.server;
         listed.retain(|tool| server.uses_tool(&tool.name));
         listed.sort_by(|a, b| a.name.cmp(&b.name));
         let mut offer = Self { left_out: unread, ..Self::default() };
-        let more = listed.len().saturating_sub(MOST);
+        let more = listed.len().saturating_sub(MAX_TOOLS);
         if more > 0 {
-            offer.left_out.push(format!("{more} tools beyond the first {MOST}; `enabled_tools` chooses"));
+            offer.left_out.push(format!("{more} tools beyond the first {MAX_TOOLS}; `enabled_tools` chooses"));
         }
-        for tool in listed.into_iter().take(MOST) {
+        for tool in listed.into_iter().take(MAX_TOOLS) {
             let definition = ToolDefinition::from_listed(&tool);
             let name = alias(&server.name, &tool.name);
             let short: String = tool.name.chars().take(80).collect();
-            if definition.text.len() > LARGEST {
+            if definition.text.len() > MAX_DEFINITION_BYTES {
                 offer.left_out.push(format!("`{short}` is described at too great length"));
                 continue;
             }
@@ -63,7 +63,7 @@ impl ToolOffer {
             let foreign = ForeignToolSpec {
                 name: name.clone(),
                 description: about.unwrap_or_else(|| tool.description.clone()),
-                input_schema: tool.input.clone(),
+                input_schema: tool.input_schema.clone(),
             };
             let answers = ServerTool {
                 connection: Arc::clone(connection),
@@ -98,7 +98,7 @@ impl ServerTool {
     }
 
     /// Returns the earlier definition, if it differed. An error of the pin store counts as a difference.
-    fn before(&self) -> Option<String> {
+    fn earlier_definition(&self) -> Option<String> {
         match self.pins()?.pinned(&self.connection.server.name, &self.tool.name) {
             Ok(before) => before.filter(|before| *before != self.definition.text),
             Err(why) => Some(format!("(what it was is not known: {why})\n")),
@@ -107,7 +107,7 @@ impl ServerTool {
 
     fn trust(&self) -> ToolTrust {
         match self.connection.server.approval_for(&self.tool.name) {
-            _ if self.before().is_some() => ToolTrust::Changed,
+            _ if self.earlier_definition().is_some() => ToolTrust::Changed,
             CallApproval::Allow => ToolTrust::Trusted,
             CallApproval::Auto if self.tool.is_read_only() && self.connection.trusts_annotations() => {
                 ToolTrust::ReadOnly
@@ -117,7 +117,7 @@ impl ServerTool {
     }
 
     /// Returns an error unless the definition is still the one that was approved.
-    fn unchanged(&self) -> Result<(), ToolError> {
+    fn check_unchanged(&self) -> Result<(), ToolError> {
         let server = &self.connection.server.name;
         let offer = self.connection.offered_tools();
         match offer.definitions.get(&self.name) {
@@ -133,14 +133,14 @@ impl ServerTool {
         let server = &self.connection.server.name;
         let peer = self.connection.wait_until_ready().await;
         let peer = peer.map_err(|why| ToolError::io(format!("the server `{server}` {why}")))?;
-        self.unchanged()?;
+        self.check_unchanged()?;
         if let Some(pins) = self.pins() {
             pins.pin(server, &self.tool.name, &self.definition.text);
         }
         let Value::Object(arguments) = arguments else {
             return Err(ToolError::bad_argument("arguments", "they must be an object"));
         };
-        let progress = |step: CallProgress| cx.notify(notice(&step));
+        let progress = |step: CallProgress| cx.notify(progress_notice(&step));
         let call = peer.call(&self.tool.name, arguments, &progress);
         let limit = self.connection.server.tool_timeout;
         let answered = self.connection.with_timeout(limit, call).await;
@@ -166,11 +166,11 @@ impl ServerTool {
 }
 
 /// Formats a progress step as one line.
-fn notice(step: &CallProgress) -> ToolNotice {
-    let share = step.of.filter(|of| *of > 0.0).map(|of| (step.done / of * 100.0).clamp(0.0, 100.0));
+fn progress_notice(step: &CallProgress) -> ToolNotice {
+    let share = step.total.filter(|of| *of > 0.0).map(|of| (step.done / of * 100.0).clamp(0.0, 100.0));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 0 to 100")]
     let percent = share.map(|share| share as u8);
-    let counted = match step.of {
+    let counted = match step.total {
         Some(of) => format!("{}/{of}", step.done),
         None => step.done.to_string(),
     };
@@ -181,7 +181,7 @@ fn notice(step: &CallProgress) -> ToolNotice {
 
 impl ForeignBackend for ServerTool {
     fn lane(&self) -> Lane {
-        if self.tool.is_read_only() { Lane::Shared } else { Lane::Alone }
+        if self.tool.is_read_only() { Lane::Shared } else { Lane::Exclusive }
     }
 
     fn intent(&self) -> Intent {
@@ -195,7 +195,7 @@ impl ForeignBackend for ServerTool {
 
     fn preview(&self, arguments: &Value) -> Option<String> {
         let mut shown = serde_json::to_string_pretty(arguments).unwrap_or_default();
-        if let Some(before) = self.before() {
+        if let Some(before) = self.earlier_definition() {
             let diff = similar::TextDiff::from_lines(&before, &self.definition.text);
             shown = format!("{shown}\n{}", diff.unified_diff().header("as it was", "as it is"));
         }

@@ -17,14 +17,14 @@ use crate::server_tools::ToolOffer;
 use crate::tool_names::may_belong_to;
 
 /// Time limit for ending servers.
-const LEAVE: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Servers that are kept running. Dropping this value ends them.
 pub struct McpServers {
     connections: Arc<[Arc<McpConnection>]>,
-    lives: Mutex<Vec<JoinHandle<()>>>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
     /// Our own tools that list and read resources.
-    lists: Vec<Arc<dyn AnyTool>>,
+    resource_tools: Vec<Arc<dyn AnyTool>>,
     search: Option<Arc<dyn AnyTool>>,
     loaded: Arc<LoadedTools>,
     budget: usize,
@@ -85,7 +85,7 @@ impl McpServers {
         configured.sort();
         configured.dedup();
         let budget = means.budget.unwrap_or(BUDGET);
-        Arc::new(Self { connections, lives, lists, search, loaded, budget, configured })
+        Arc::new(Self { connections, tasks: lives, resource_tools: lists, search, loaded, budget, configured })
     }
 
     /// Waits for the required servers.
@@ -109,8 +109,8 @@ impl McpServers {
     /// Ends all servers and waits until nothing of them is left, with a time limit.
     pub async fn close(&self) {
         self.connections.iter().for_each(|connection| connection.close());
-        let lives = std::mem::take(&mut *self.lives.lock());
-        let _in_time = tokio::time::timeout(LEAVE, futures_util::future::join_all(lives)).await;
+        let lives = std::mem::take(&mut *self.tasks.lock());
+        let _in_time = tokio::time::timeout(CLOSE_TIMEOUT, futures_util::future::join_all(lives)).await;
     }
 
     /// Returns the state of each server, by name.
@@ -118,7 +118,7 @@ impl McpServers {
         let health = |connection: &Arc<McpConnection>| match connection.state() {
             ServerState::Starting => ServerHealth::Starting,
             ServerState::Failed { why, .. } => ServerHealth::Failed(why),
-            ServerState::Over => ServerHealth::Failed("is over".to_owned()),
+            ServerState::Closed => ServerHealth::Failed("is over".to_owned()),
             ServerState::Ready(peer) => ServerHealth::Ready {
                 about: peer.about().clone(),
                 tools: connection.offered_tools().tools.keys().cloned().collect(),
@@ -143,7 +143,7 @@ impl Drop for McpServers {
 }
 
 impl ToolSource for McpServers {
-    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+    fn offered_tools(&self) -> Vec<Arc<dyn AnyTool>> {
         let offers: Vec<Arc<ToolOffer>> =
             self.connections.iter().map(|connection| connection.offered_tools()).collect();
         let mut offered: Vec<Arc<dyn AnyTool>>;
@@ -154,13 +154,13 @@ impl ToolSource for McpServers {
             offered.extend(self.search.clone());
         }
         if self.connections.iter().any(|connection| has_resources(connection)) {
-            offered.extend(self.lists.iter().cloned());
+            offered.extend(self.resource_tools.iter().cloned());
         }
         offered
     }
 
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
-        let ours = self.lists.iter().chain(&self.search).find(|tool| tool.spec().name() == name);
+        let ours = self.resource_tools.iter().chain(&self.search).find(|tool| tool.spec().name() == name);
         let theirs = || {
             self.connections.iter().find_map(|connection| connection.offered_tools().tools.get(name).cloned())
         };
@@ -176,7 +176,7 @@ impl ToolSource for McpServers {
             let coming = match connection.state() {
                 ServerState::Starting => true,
                 ServerState::Failed { retries, .. } => retries,
-                ServerState::Ready(_) | ServerState::Over => false,
+                ServerState::Ready(_) | ServerState::Closed => false,
             };
             coming && may_belong_to(name, &connection.server.name)
         };
@@ -186,7 +186,7 @@ impl ToolSource for McpServers {
         }))
     }
 
-    fn siblings(&self, name: &str) -> Vec<String> {
+    fn sibling_names(&self, name: &str) -> Vec<String> {
         let of_server =
             self.connections.iter().filter(|connection| may_belong_to(name, &connection.server.name));
         of_server
@@ -207,7 +207,7 @@ impl ToolSource for McpServers {
                 Some(format!("the server `{server}` has not started yet; try again in a moment"))
             }
             ServerState::Failed { why, .. } => Some(format!("the server `{server}` {why}")),
-            ServerState::Ready(_) | ServerState::Over => None,
+            ServerState::Ready(_) | ServerState::Closed => None,
         }
     }
 }

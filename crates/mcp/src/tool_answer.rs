@@ -8,20 +8,20 @@ use tool::{OutputImage, OutputItem, ToolOutput};
 use crate::peer::{AnswerBlock, CallAnswer};
 
 /// Image types that models accept.
-const PICTURES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
+const IMAGE_TYPES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 /// Maximum bytes of an image for a model; a larger one is only mentioned.
-const LARGEST_PICTURE: usize = 5 << 20;
+const MAX_IMAGE_BYTES: usize = 5 << 20;
 /// Maximum number of blocks of an answer; the number of further ones is mentioned.
-const MOST_BLOCKS: usize = 200;
+const MAX_BLOCKS: usize = 200;
 
 /// Returns the answer as tool output: text as text, images as images, anything else as one line.
 pub(crate) fn into_tool_output(answer: CallAnswer) -> ToolOutput {
     let CallAnswer { blocks, structured, failed } = answer;
-    let told = structured.as_ref().is_none_or(|structured| says(&blocks, structured));
-    let more = blocks.len().saturating_sub(MOST_BLOCKS);
+    let told = structured.as_ref().is_none_or(|structured| repeats_structured(&blocks, structured));
+    let more = blocks.len().saturating_sub(MAX_BLOCKS);
     let mut items: Vec<OutputItem> = Vec::new();
-    for block in blocks.into_iter().take(MOST_BLOCKS) {
-        items.push(item(block));
+    for block in blocks.into_iter().take(MAX_BLOCKS) {
+        items.push(output_item(block));
     }
     if more > 0 {
         items.push(OutputItem::Text(format!("[{more} more pieces of the answer were left out]")));
@@ -40,20 +40,20 @@ pub(crate) fn into_tool_output(answer: CallAnswer) -> ToolOutput {
 }
 
 /// Returns whether the texts contain all of the structured data: as JSON, or each value as a text of its own.
-fn says(blocks: &[AnswerBlock], structured: &Value) -> bool {
+fn repeats_structured(blocks: &[AnswerBlock], structured: &Value) -> bool {
     let text = |block: &AnswerBlock| match block {
         AnswerBlock::Text(text) => Some(text.trim().to_owned()),
         _ => None,
     };
-    let mut texts: Vec<String> = blocks.iter().take(MOST_BLOCKS).filter_map(text).collect();
+    let mut texts: Vec<String> = blocks.iter().take(MAX_BLOCKS).filter_map(text).collect();
     if texts.len() > 1 {
         texts.push(texts.join("\n"));
     }
     let read: Vec<Value> = texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
-    !texts.is_empty() && repeats(structured, &texts, &read)
+    !texts.is_empty() && repeats_value(structured, &texts, &read)
 }
 
-fn repeats(value: &Value, texts: &[String], read: &[Value]) -> bool {
+fn repeats_value(value: &Value, texts: &[String], read: &[Value]) -> bool {
     if read.contains(value) {
         return true;
     }
@@ -61,18 +61,18 @@ fn repeats(value: &Value, texts: &[String], read: &[Value]) -> bool {
         Value::String(text) => texts.iter().any(|said| said == text.trim()),
         Value::Number(_) | Value::Bool(_) => false,
         Value::Null => true,
-        Value::Array(items) => !items.is_empty() && items.iter().all(|item| repeats(item, texts, read)),
+        Value::Array(items) => !items.is_empty() && items.iter().all(|item| repeats_value(item, texts, read)),
         Value::Object(fields) => {
-            !fields.is_empty() && fields.values().all(|field| repeats(field, texts, read))
+            !fields.is_empty() && fields.values().all(|field| repeats_value(field, texts, read))
         }
     }
 }
 
-fn item(block: AnswerBlock) -> OutputItem {
+fn output_item(block: AnswerBlock) -> OutputItem {
     match block {
         AnswerBlock::Text(text) => OutputItem::Text(text),
-        AnswerBlock::Image { mime, data } => picture(&mime, &data),
-        AnswerBlock::Audio { mime, data } => OutputItem::Text(media("audio", &mime, &data)),
+        AnswerBlock::Image { mime, data } => image_item(&mime, &data),
+        AnswerBlock::Audio { mime, data } => OutputItem::Text(describe_media("audio", &mime, &data)),
         AnswerBlock::Link { uri, name, about } => {
             let about = about.map(|about| format!(": {about}")).unwrap_or_default();
             OutputItem::Text(format!("[resource `{name}` at {uri}{about}; read_mcp_resource reads it]"))
@@ -80,19 +80,19 @@ fn item(block: AnswerBlock) -> OutputItem {
         AnswerBlock::Resource { uri, text: Some(text), .. } => {
             OutputItem::Text(format!("[resource {uri}]\n{text}"))
         }
-        AnswerBlock::Unknown { kind } => OutputItem::Text(unknown(&kind)),
+        AnswerBlock::Unknown { kind } => OutputItem::Text(describe_unknown(&kind)),
         AnswerBlock::Resource { uri, mime, blob, .. } => {
             let mime = mime.unwrap_or_default();
-            if PICTURES.contains(&&*mime) {
-                return picture(&mime, &blob.unwrap_or_default());
+            if IMAGE_TYPES.contains(&&*mime) {
+                return image_item(&mime, &blob.unwrap_or_default());
             }
-            OutputItem::Text(format!("[resource {uri}] {}", media("data", &mime, &blob.unwrap_or_default())))
+            OutputItem::Text(format!("[resource {uri}] {}", describe_media("data", &mime, &blob.unwrap_or_default())))
         }
     }
 }
 
 /// Describes content of an unknown type in one line.
-fn unknown(kind: &str) -> String {
+fn describe_unknown(kind: &str) -> String {
     format!("[content of kind `{}`, which cannot be shown here]", printable_ascii(kind))
 }
 
@@ -100,17 +100,17 @@ fn printable_ascii(kind: &str) -> String {
     kind.chars().filter(char::is_ascii_graphic).take(80).collect()
 }
 
-fn picture(mime: &str, data: &str) -> OutputItem {
-    let known = PICTURES.iter().find(|known| **known == mime);
-    let small = data.len() / 4 * 3 <= LARGEST_PICTURE;
+fn image_item(mime: &str, data: &str) -> OutputItem {
+    let known = IMAGE_TYPES.iter().find(|known| **known == mime);
+    let small = data.len() / 4 * 3 <= MAX_IMAGE_BYTES;
     match (known, STANDARD.decode(data.trim()), small) {
         (Some(mime), Ok(bytes), true) => OutputItem::Image(OutputImage { mime, bytes }),
-        _ => OutputItem::Text(media("a picture", mime, data)),
+        _ => OutputItem::Text(describe_media("a picture", mime, data)),
     }
 }
 
 /// Describes content that cannot be shown, in one line.
-fn media(what: &str, mime: &str, data: &str) -> String {
+fn describe_media(what: &str, mime: &str, data: &str) -> String {
     let mime = printable_ascii(mime);
     format!("[{what} of kind `{mime}`, {} bytes, which cannot be shown here]", data.len() / 4 * 3)
 }
@@ -212,7 +212,7 @@ mod tests {
         for (structured, texts, told) in rows {
             let blocks: Vec<AnswerBlock> =
                 texts.iter().map(|text| AnswerBlock::Text((*text).to_owned())).collect();
-            assert_eq!(says(&blocks, &structured), told, "{structured} {texts:?}");
+            assert_eq!(repeats_structured(&blocks, &structured), told, "{structured} {texts:?}");
         }
     }
 

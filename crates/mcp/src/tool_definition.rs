@@ -22,11 +22,11 @@ impl ToolDefinition {
             "name": tool.name,
             "title": tool.title,
             "description": tool.description,
-            "inputSchema": tool.input,
-            "outputSchema": tool.output,
+            "inputSchema": tool.input_schema,
+            "outputSchema": tool.output_schema,
             "annotations": tool.annotations,
         });
-        let mut text = serde_json::to_string_pretty(&sorted(&all)).unwrap_or_default();
+        let mut text = serde_json::to_string_pretty(&sort_keys(&all)).unwrap_or_default();
         text.push('\n');
         let mut hash = String::with_capacity(64);
         for byte in Sha256::digest(&text) {
@@ -37,15 +37,15 @@ impl ToolDefinition {
 }
 
 /// Returns the value with sorted keys.
-fn sorted(value: &Value) -> Value {
+fn sort_keys(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
             let mut keys: Vec<&String> = object.keys().collect();
             keys.sort();
-            let pairs = keys.into_iter().map(|key| (key.clone(), sorted(&object[key])));
+            let pairs = keys.into_iter().map(|key| (key.clone(), sort_keys(&object[key])));
             Value::Object(pairs.collect::<Map<String, Value>>())
         }
-        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        Value::Array(items) => Value::Array(items.iter().map(sort_keys).collect()),
         other => other.clone(),
     }
 }

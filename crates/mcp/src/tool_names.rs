@@ -3,11 +3,11 @@
 use sha2::{Digest, Sha256};
 
 /// The longest name that every model API accepts.
-const LONGEST: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 /// Prefix of the names of server tools.
 const PREFIX: &str = "mcp__";
 /// Hexadecimal digits of the hash.
-const DIGITS: usize = 16;
+const HASH_DIGITS: usize = 16;
 
 /// Returns the name of `tool` of `server`: `mcp__server__tool` if that is unambiguous, otherwise that with a hash of
 /// both appended. It depends only on the two names, so no other server can change it.
@@ -18,19 +18,19 @@ const DIGITS: usize = 16;
 /// ```
 pub fn alias(server: &str, tool: &str) -> String {
     let plain = |text: &str| -> String {
-        text.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect()
+        text.chars().map(|letter| if is_name_char(letter) { letter } else { '_' }).collect()
     };
     let name = format!("{PREFIX}{}__{}", plain(server), plain(tool));
     // The boundary between both parts must be unambiguous: `a__b` and `c` differ from `a` and `b__c`.
     let is_open = server.contains("__") || server.ends_with('_') || tool.starts_with('_');
-    let is_whole = [server, tool].iter().all(|part| !part.is_empty() && part.chars().all(is_plain));
-    if is_whole && !is_open && !ends_as_hashed(tool) && name.len() <= LONGEST {
+    let is_whole = [server, tool].iter().all(|part| !part.is_empty() && part.chars().all(is_name_char));
+    if is_whole && !is_open && !ends_with_hash(tool) && name.len() <= MAX_NAME_LENGTH {
         return name;
     }
     let hash = Sha256::new().chain_update(server).chain_update([0]).chain_update(tool).finalize();
-    let digits: String = hash.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
+    let digits: String = hash.iter().take(HASH_DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
     // ASCII only, so slicing at a byte is safe.
-    format!("{}_{digits}", &name[..name.len().min(LONGEST - DIGITS - 1)])
+    format!("{}_{digits}", &name[..name.len().min(MAX_NAME_LENGTH - HASH_DIGITS - 1)])
 }
 
 /// Returns the common prefix of the tool names of `server`: complete, or as much as the hash leaves.
@@ -53,7 +53,7 @@ pub fn prefix(server: &str) -> String {
 /// ```
 pub fn by_path(name: &str) -> Option<(&str, &str)> {
     let (server, tool) = name.split_once('/')?;
-    let is_server = !server.is_empty() && server.chars().all(is_plain);
+    let is_server = !server.is_empty() && server.chars().all(is_name_char);
     (is_server && !tool.is_empty()).then_some((server, tool))
 }
 
@@ -65,16 +65,16 @@ pub fn may_belong_to(name: &str, server: &str) -> bool {
     name.starts_with(&prefix(server))
 }
 
-fn is_plain(letter: char) -> bool {
+fn is_name_char(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || letter == '-'
 }
 
 /// Returns whether a name looks as if it ended with a hash. Such a name gets a hash too, so that no two tools
 /// collide.
-fn ends_as_hashed(tool: &str) -> bool {
+fn ends_with_hash(tool: &str) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
-    let (head, digits) = tool.as_bytes().split_at(tool.len().saturating_sub(DIGITS));
-    digits.len() == DIGITS && digits.iter().all(is_digit) && head.last().is_none_or(|byte| *byte == b'_')
+    let (head, digits) = tool.as_bytes().split_at(tool.len().saturating_sub(HASH_DIGITS));
+    digits.len() == HASH_DIGITS && digits.iter().all(is_digit) && head.last().is_none_or(|byte| *byte == b'_')
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
         #[test]
         fn every_name_is_taken_by_every_model(server in ".*", tool in ".*") {
             let name = alias(&server, &tool);
-            prop_assert!(name.len() <= LONGEST && name.chars().all(is_plain) && name.starts_with(PREFIX));
+            prop_assert!(name.len() <= MAX_NAME_LENGTH && name.chars().all(is_name_char) && name.starts_with(PREFIX));
         }
     }
 }

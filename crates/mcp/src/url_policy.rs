@@ -4,7 +4,7 @@ use policy::{HostLocality, PlainHttp, UrlParts, UrlRefusal};
 use reqwest::Url;
 
 /// Maximum length of a URL.
-const LONGEST: usize = 8 << 10;
+const MAX_URL_BYTES: usize = 8 << 10;
 
 /// The reason why a URL is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -12,19 +12,19 @@ pub(crate) enum UrlPolicyFault {
     #[error("is no URL")]
     Unreadable,
     #[error("is neither `https` nor on this machine")]
-    Open,
+    Insecure,
     #[error("has a user name or a password in it")]
-    Named,
+    HasCredentials,
     #[error("is on this machine, and the server is not")]
-    Inside,
+    LoopbackEndpoint,
 }
 
 impl From<UrlRefusal> for UrlPolicyFault {
     fn from(refusal: UrlRefusal) -> Self {
         match refusal {
-            UrlRefusal::NoUrl | UrlRefusal::NoHost => Self::Unreadable,
-            UrlRefusal::NotHttp | UrlRefusal::PlainText => Self::Open,
-            UrlRefusal::Credentials => Self::Named,
+            UrlRefusal::NotAUrl | UrlRefusal::NoHost => Self::Unreadable,
+            UrlRefusal::NotHttp | UrlRefusal::PlainText => Self::Insecure,
+            UrlRefusal::Credentials => Self::HasCredentials,
         }
     }
 }
@@ -40,7 +40,7 @@ pub(crate) fn parse_endpoint_url(text: &str, server_url: &Url) -> Result<Url, Ur
     let (endpoint, server) = (locality(&url), locality(server_url));
     // A host that only some programs take for this machine is refused too, unless the server's is one.
     if endpoint.is_loopback() && !server.is_loopback() || endpoint.may_be_here() && !server.may_be_here() {
-        return Err(UrlPolicyFault::Inside);
+        return Err(UrlPolicyFault::LoopbackEndpoint);
     }
     Ok(url)
 }
@@ -56,7 +56,7 @@ pub(crate) fn is_loopback_url(url: &str) -> bool {
 }
 
 fn parse_url(text: &str, plain: PlainHttp) -> Result<Url, UrlPolicyFault> {
-    let url = Url::parse(text).ok().filter(|_| text.len() <= LONGEST).ok_or(UrlPolicyFault::Unreadable)?;
+    let url = Url::parse(text).ok().filter(|_| text.len() <= MAX_URL_BYTES).ok_or(UrlPolicyFault::Unreadable)?;
     let parts = UrlParts {
         scheme: url.scheme(),
         host: url.host_str(),
@@ -86,17 +86,17 @@ mod tests {
             ("http://127.1/", Ok(())),
             ("http://0x7f000001/", Ok(())),
             ("http://LOCALHOST/", Ok(())),
-            ("http://localhost./", Err(UrlPolicyFault::Open)),
-            ("http://.localhost/", Err(UrlPolicyFault::Open)),
-            ("http://0.0.0.0/", Err(UrlPolicyFault::Open)),
-            ("http://[64:ff9b::127.0.0.1]/", Err(UrlPolicyFault::Open)),
-            ("http://mcp.example.com/mcp", Err(UrlPolicyFault::Open)),
-            ("http://127.0.0.1.example.com/", Err(UrlPolicyFault::Open)),
-            ("http://localhost.example.com/", Err(UrlPolicyFault::Open)),
+            ("http://localhost./", Err(UrlPolicyFault::Insecure)),
+            ("http://.localhost/", Err(UrlPolicyFault::Insecure)),
+            ("http://0.0.0.0/", Err(UrlPolicyFault::Insecure)),
+            ("http://[64:ff9b::127.0.0.1]/", Err(UrlPolicyFault::Insecure)),
+            ("http://mcp.example.com/mcp", Err(UrlPolicyFault::Insecure)),
+            ("http://127.0.0.1.example.com/", Err(UrlPolicyFault::Insecure)),
+            ("http://localhost.example.com/", Err(UrlPolicyFault::Insecure)),
             ("file:///etc/passwd", Err(UrlPolicyFault::Unreadable)),
             ("javascript:alert(1)", Err(UrlPolicyFault::Unreadable)),
-            ("ftp://example.com/", Err(UrlPolicyFault::Open)),
-            ("https://user:word@example.com/", Err(UrlPolicyFault::Named)),
+            ("ftp://example.com/", Err(UrlPolicyFault::Insecure)),
+            ("https://user:word@example.com/", Err(UrlPolicyFault::HasCredentials)),
             ("-h", Err(UrlPolicyFault::Unreadable)),
             ("", Err(UrlPolicyFault::Unreadable)),
         ];
@@ -109,18 +109,18 @@ mod tests {
     fn a_remote_server_cannot_name_loopback_endpoints() {
         let far = parse_server_url("https://mcp.example.com").unwrap();
         let near = parse_server_url("http://127.0.0.1:1").unwrap();
-        assert_eq!(parse_endpoint_url("http://127.0.0.1:9/authorize", &far), Err(UrlPolicyFault::Inside));
-        assert_eq!(parse_endpoint_url("https://localhost/authorize", &far), Err(UrlPolicyFault::Inside));
+        assert_eq!(parse_endpoint_url("http://127.0.0.1:9/authorize", &far), Err(UrlPolicyFault::LoopbackEndpoint));
+        assert_eq!(parse_endpoint_url("https://localhost/authorize", &far), Err(UrlPolicyFault::LoopbackEndpoint));
         for host in
             ["localhost.", "localhost6", "0.0.0.0", "0", "[::]", "[::ffff:127.0.0.1]", "[::127.0.0.1]"]
         {
             let endpoint = format!("https://{host}/authorize");
-            assert_eq!(parse_endpoint_url(&endpoint, &far), Err(UrlPolicyFault::Inside), "{host}");
+            assert_eq!(parse_endpoint_url(&endpoint, &far), Err(UrlPolicyFault::LoopbackEndpoint), "{host}");
             assert!(parse_endpoint_url(&endpoint, &near).is_ok(), "{host}");
         }
         let unsure = parse_server_url("https://0.0.0.0").unwrap();
         assert!(parse_endpoint_url("https://0.0.0.0/authorize", &unsure).is_ok());
-        assert_eq!(parse_endpoint_url("https://127.0.0.1/authorize", &unsure), Err(UrlPolicyFault::Inside));
+        assert_eq!(parse_endpoint_url("https://127.0.0.1/authorize", &unsure), Err(UrlPolicyFault::LoopbackEndpoint));
         assert!(parse_endpoint_url("http://127.0.0.1:9/authorize", &near).is_ok());
         assert!(parse_endpoint_url("https://id.example.com/authorize", &near).is_ok());
     }

@@ -12,17 +12,17 @@ pub(crate) fn apply_exactly(
     known: bool,
     effort: &SearchBudget,
 ) -> Option<(Vec<u8>, LandedHunks)> {
-    if hunks.iter().any(|hunk| hunk.at.is_none()) {
+    if hunks.iter().any(|hunk| hunk.old_start.is_none()) {
         return None;
     }
     let lines: Vec<&str> = std::str::from_utf8(bytes).ok()?.split_inclusive('\n').collect();
     // A hunk that only adds lines has nothing but its number to go by. Other hunks must confirm the numbering.
-    let is_told = known || lines.is_empty() || is_numbered_through(hunks);
-    let mut out = LineAppender { whole: String::with_capacity(bytes.len() + 256) };
+    let is_told = known || lines.is_empty() || has_consistent_numbers(hunks);
+    let mut out = LineAppender { text: String::with_capacity(bytes.len() + 256) };
     let (mut next, mut places) = (0, Vec::new());
     for hunk in hunks {
-        let at = hunk.at?.checked_sub(1)?;
-        let (old, new) = sides(hunk);
+        let at = hunk.old_start?.checked_sub(1)?;
+        let (old, new) = old_and_new_lines(hunk);
         let tells = !old.is_empty() || is_told;
         let fits =
             at >= next && lines.get(at..at.saturating_add(old.len())).is_some_and(|there| there == old);
@@ -36,16 +36,16 @@ pub(crate) fn apply_exactly(
         places.push((at + kept + 1, MatchPass::Exact));
     }
     out.add(&lines[next..])?;
-    Some((out.whole.into_bytes(), places))
+    Some((out.text.into_bytes(), places))
 }
 
 /// Returns true if all old and new line numbers agree, as in a diff by a program, and some hunk has old lines.
-fn is_numbered_through(hunks: &[Hunk]) -> bool {
+fn has_consistent_numbers(hunks: &[Hunk]) -> bool {
     let mut grown = 0_isize;
     let agree = hunks.iter().all(|hunk| {
-        let new_at = hunk.at.and_then(|at| at.checked_add_signed(grown));
+        let new_at = hunk.old_start.and_then(|at| at.checked_add_signed(grown));
         grown += hunk.new_lines().count().cast_signed() - hunk.old_lines().count().cast_signed();
-        new_at.is_some() && hunk.new_at == new_at
+        new_at.is_some() && hunk.new_start == new_at
     });
     agree && hunks.iter().any(|hunk| hunk.old_lines().next().is_some())
 }
@@ -56,8 +56,8 @@ pub(crate) fn is_result_present(bytes: &[u8], hunks: &[Hunk]) -> bool {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mut grown = 0;
     hunks.iter().all(|hunk| {
-        let (old, new) = sides(hunk);
-        let at = hunk.at.and_then(|at| at.checked_sub(1)?.checked_add_signed(grown));
+        let (old, new) = old_and_new_lines(hunk);
+        let at = hunk.old_start.and_then(|at| at.checked_sub(1)?.checked_add_signed(grown));
         grown += new.len().cast_signed() - old.len().cast_signed();
         // A hunk without new lines leaves no evidence, except an empty file.
         let tells = !new.is_empty() || lines.is_empty();
@@ -72,8 +72,8 @@ pub(crate) fn may_be_applied(bytes: &[u8], hunks: &[Hunk], effort: &SearchBudget
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     hunks.iter().all(|hunk| {
-        let (old, new) = sides(hunk);
-        let Some(at) = hunk.at.and_then(|at| at.checked_sub(1)).filter(|_| !new.is_empty()) else {
+        let (old, new) = old_and_new_lines(hunk);
+        let Some(at) = hunk.old_start.and_then(|at| at.checked_sub(1)).filter(|_| !new.is_empty()) else {
             return false;
         };
         let end = at.saturating_add(old.len());
@@ -95,7 +95,7 @@ pub(crate) fn may_be_applied(bytes: &[u8], hunks: &[Hunk], effort: &SearchBudget
 /// Returns true if only line ends change. A hunk cannot express that once line ends are stripped.
 pub(crate) fn changes_only_line_ends(hunk: &Hunk) -> bool {
     let side = |drops: bool| {
-        let said = hunk.lines.iter().zip(&hunk.returns);
+        let said = hunk.lines.iter().zip(&hunk.crlf);
         said.filter_map(move |(line, returns)| match line {
             HunkLine::Drop(text) if drops => Some((text, *returns)),
             HunkLine::Add(text) if !drops => Some((text, *returns)),
@@ -103,14 +103,14 @@ pub(crate) fn changes_only_line_ends(hunk: &Hunk) -> bool {
         })
     };
     let same = side(true).map(|(text, _)| text).eq(side(false).map(|(text, _)| text));
-    same && side(true).next().is_some() && !side(true).eq(side(false)) && hunk.old_bare == hunk.new_bare
+    same && side(true).next().is_some() && !side(true).eq(side(false)) && hunk.old_without_newline == hunk.new_without_newline
 }
 
 /// Returns the old lines and the new lines, with their line ends.
-fn sides(hunk: &Hunk) -> (Vec<String>, Vec<String>) {
+fn old_and_new_lines(hunk: &Hunk) -> (Vec<String>, Vec<String>) {
     let (mut old, mut new) = (Vec::new(), Vec::new());
     for (at, line) in hunk.lines.iter().enumerate() {
-        let end = if hunk.returns.get(at).is_some_and(|returns| *returns) { "\r\n" } else { "\n" };
+        let end = if hunk.crlf.get(at).is_some_and(|returns| *returns) { "\r\n" } else { "\n" };
         match line {
             HunkLine::Keep(text) => {
                 old.push(format!("{text}{end}"));
@@ -120,7 +120,7 @@ fn sides(hunk: &Hunk) -> (Vec<String>, Vec<String>) {
             HunkLine::Add(text) => new.push(format!("{text}{end}")),
         }
     }
-    for (side, bare) in [(&mut old, hunk.old_bare), (&mut new, hunk.new_bare)] {
+    for (side, bare) in [(&mut old, hunk.old_without_newline), (&mut new, hunk.new_without_newline)] {
         if let Some(last) = side.last_mut().filter(|_| bare) {
             last.pop();
         }
@@ -138,17 +138,17 @@ fn is_below_headers(above: &[&str], hunk: &Hunk, effort: &SearchBudget) -> bool 
 }
 
 struct LineAppender {
-    whole: String,
+    text: String,
 }
 
 impl LineAppender {
     /// Appends lines. Fails if the text so far ends without a newline, since nothing can follow.
     fn add(&mut self, lines: &[impl AsRef<str>]) -> Option<()> {
         for line in lines {
-            if !self.whole.is_empty() && !self.whole.ends_with('\n') {
+            if !self.text.is_empty() && !self.text.ends_with('\n') {
                 return None;
             }
-            self.whole.push_str(line.as_ref());
+            self.text.push_str(line.as_ref());
         }
         Some(())
     }

@@ -12,23 +12,23 @@ use crate::line_index::{LineIndex, SearchBudget};
 
 const BOM: char = '\u{feff}';
 /// Bytes that are decoded, or searched, in the time of one line comparison.
-const READ: usize = 8;
-pub(crate) const SEARCHED: usize = 64;
+const DECODED_BYTES_PER_STEP: usize = 8;
+pub(crate) const SEARCHED_BYTES_PER_STEP: usize = 64;
 /// A typical line length in bytes.
-const TYPICAL: usize = 32;
+const TYPICAL_LINE_BYTES: usize = 32;
 /// The cost of indexing a line, in line comparisons.
-const INDEXED: usize = 16;
+const INDEX_COST_PER_LINE: usize = 16;
 
 /// A decoded text file.
 #[derive(Debug, Clone)]
 pub(crate) struct DecodedText<'a> {
     /// The complete text, decoded, without its byte order mark.
-    whole: Cow<'a, str>,
+    content: Cow<'a, str>,
     lines: Vec<LineRange>,
-    code: TextEncoding,
-    marked: bool,
+    encoding: TextEncoding,
+    has_bom: bool,
     index: OnceCell<LineIndex>,
-    effort: SearchBudget,
+    budget: SearchBudget,
 }
 
 /// The byte range of a line's text. Its line end extends to the next line.
@@ -41,7 +41,7 @@ enum TextEncoding {
         little: bool,
     },
     /// UTF-8 with invalid bytes in it.
-    Stray(InvalidByteShare),
+    Utf8WithInvalid(InvalidByteShare),
     Other(&'static Encoding),
 }
 
@@ -81,29 +81,29 @@ impl<'a> DecodedText<'a> {
             Cow::Borrowed(whole) => Cow::Borrowed(&whole[BOM.len_utf8()..]),
             Cow::Owned(whole) => Cow::Owned(whole[BOM.len_utf8()..].to_owned()),
         };
-        let lines = split(&whole);
-        Ok(Self { whole, lines, code, marked, index: OnceCell::new(), effort: SearchBudget::default() })
+        let lines = split_lines(&whole);
+        Ok(Self { content: whole, lines, encoding: code, has_bom: marked, index: OnceCell::new(), budget: SearchBudget::default() })
     }
 
     /// Creates a text with other content in the same encoding.
     pub(crate) fn with_content(&self, whole: String) -> DecodedText<'static> {
-        let (code, marked) = (self.code, self.marked);
-        let lines = split(&whole);
+        let (code, marked) = (self.encoding, self.has_bom);
+        let lines = split_lines(&whole);
         let text = DecodedText {
-            whole: Cow::Owned(whole),
+            content: Cow::Owned(whole),
             lines,
-            code,
-            marked,
+            encoding: code,
+            has_bom: marked,
             index: OnceCell::new(),
-            effort: SearchBudget::default(),
+            budget: SearchBudget::default(),
         };
-        text.with_budget(&self.effort)
+        text.with_budget(&self.budget)
     }
 
     /// Charges searches in this text to `effort`.
     pub(crate) fn with_budget(mut self, effort: &SearchBudget) -> Self {
-        self.effort = effort.clone();
-        effort.spend(self.whole.len() / READ);
+        self.budget = effort.clone();
+        effort.spend(self.content.len() / DECODED_BYTES_PER_STEP);
         self
     }
 
@@ -114,7 +114,7 @@ impl<'a> DecodedText<'a> {
 
     /// Returns a line without its line end.
     pub(crate) fn line(&self, at: usize) -> &str {
-        self.lines.get(at).map_or("", |span| &self.whole[span.clone()])
+        self.lines.get(at).map_or("", |span| &self.content[span.clone()])
     }
 
     /// Returns the line that contains the byte at this offset.
@@ -124,33 +124,33 @@ impl<'a> DecodedText<'a> {
 
     /// Returns the lines without their line ends.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.lines.iter().map(|span| &self.whole[span.clone()])
+        self.lines.iter().map(|span| &self.content[span.clone()])
     }
 
     /// Returns the line end; empty for a last line without a newline.
     pub(crate) fn line_end(&self, at: usize) -> &str {
-        let next = self.lines.get(at + 1).map_or(self.whole.len(), |next| next.start);
-        self.lines.get(at).map_or("", |span| &self.whole[span.end..next])
+        let next = self.lines.get(at + 1).map_or(self.content.len(), |next| next.start);
+        self.lines.get(at).map_or("", |span| &self.content[span.end..next])
     }
 
     /// Returns the text of a range of lines, with their line ends.
     pub(crate) fn lines_with_ends(&self, from: usize, until: usize) -> &str {
-        let start = self.lines.get(from).map_or(self.whole.len(), |span| span.start);
-        let end = self.lines.get(until).map_or(self.whole.len(), |span| span.start);
-        &self.whole[start..end.max(start)]
+        let start = self.lines.get(from).map_or(self.content.len(), |span| span.start);
+        let end = self.lines.get(until).map_or(self.content.len(), |span| span.start);
+        &self.content[start..end.max(start)]
     }
 
     /// Returns the line index.
     pub(crate) fn index(&self) -> &LineIndex {
         self.index.get_or_init(|| {
-            self.effort.spend(INDEXED * self.len());
+            self.budget.spend(INDEX_COST_PER_LINE * self.len());
             LineIndex::build(self.iter())
         })
     }
 
     /// Returns the search budget.
     pub(crate) fn budget(&self) -> &SearchBudget {
-        &self.effort
+        &self.budget
     }
 
     /// Returns the lines that equal `line` exactly.
@@ -158,8 +158,8 @@ impl<'a> DecodedText<'a> {
         if let Some(index) = self.index.get().or(line.is_empty().then(|| self.index())) {
             return index.lines_like(line).iter().copied().filter(|at| self.line(*at) == line).collect();
         }
-        self.effort.spend(self.whole.len() / SEARCHED);
-        let found = memchr::memmem::find_iter(self.whole.as_bytes(), line);
+        self.budget.spend(self.content.len() / SEARCHED_BYTES_PER_STEP);
+        let found = memchr::memmem::find_iter(self.content.as_bytes(), line);
         let whole = |start: usize| {
             let at = self.lines.binary_search_by_key(&start, |span| span.start).ok()?;
             (self.lines[at].end == start + line.len()).then_some(at)
@@ -169,17 +169,17 @@ impl<'a> DecodedText<'a> {
 
     /// Returns the complete text.
     pub(crate) fn as_str(&self) -> &str {
-        &self.whole
+        &self.content
     }
 
     /// Strips the byte order mark from a replacement for the whole text, if this text has one already.
     pub(crate) fn strip_repeated_bom<'b>(&self, content: &'b str) -> &'b str {
-        content.strip_prefix(BOM).filter(|_| self.marked).unwrap_or(content)
+        content.strip_prefix(BOM).filter(|_| self.has_bom).unwrap_or(content)
     }
 
     /// Returns true if the text begins with a byte order mark.
     pub(crate) fn has_bom(&self) -> bool {
-        self.marked
+        self.has_bom
     }
 
     /// Strips byte order marks from a text to replace and its replacement. The mark belongs to the file.
@@ -192,10 +192,10 @@ impl<'a> DecodedText<'a> {
 
     /// Returns the name of the encoding.
     pub(crate) fn encoding_name(&self) -> &'static str {
-        match self.code {
+        match self.encoding {
             TextEncoding::Utf16 { little: true } => "UTF-16LE",
             TextEncoding::Utf16 { little: false } => "UTF-16BE",
-            TextEncoding::Stray(_) => invalid_utf8::NAME,
+            TextEncoding::Utf8WithInvalid(_) => invalid_utf8::ENCODING_NAME,
             TextEncoding::Other(encoding) => encoding.name(),
         }
     }
@@ -208,20 +208,20 @@ impl<'a> DecodedText<'a> {
 
     /// Encodes `whole` in this text's encoding.
     pub(crate) fn encode(&self, whole: String) -> Result<Vec<u8>, TextCodecError> {
-        let whole = if self.marked { format!("{BOM}{whole}") } else { whole };
-        match self.code {
+        let whole = if self.has_bom { format!("{BOM}{whole}") } else { whole };
+        match self.encoding {
             TextEncoding::Utf16 { little } => {
                 let unit = |unit: u16| if little { unit.to_le_bytes() } else { unit.to_be_bytes() };
                 Ok(whole.encode_utf16().flat_map(unit).collect())
             }
-            TextEncoding::Stray(others) => {
+            TextEncoding::Utf8WithInvalid(others) => {
                 let odd = match others {
                     InvalidByteShare::Few => invalid_utf8::find_surplus_char(
-                        &self.whole,
+                        &self.content,
                         &whole,
                         invalid_utf8::is_byte_placeholder,
                     ),
-                    InvalidByteShare::Many => invalid_utf8::find_surplus_char(&self.whole, &whole, |char| {
+                    InvalidByteShare::Many => invalid_utf8::find_surplus_char(&self.content, &whole, |char| {
                         !char.is_ascii() && char != BOM
                     }),
                 };
@@ -277,9 +277,9 @@ fn decode(bytes: &[u8]) -> Result<(TextEncoding, Cow<'_, str>), TextCodecError> 
     let (told, others) = invalid_utf8::count_non_ascii_and_invalid(bytes);
     let few = told >= others;
     if told > 0 && (few || encoding.is_single_byte()) {
-        let text = invalid_utf8::decode(bytes).ok_or(TextCodecError::Lossy(invalid_utf8::NAME))?;
+        let text = invalid_utf8::decode(bytes).ok_or(TextCodecError::Lossy(invalid_utf8::ENCODING_NAME))?;
         return Ok((
-            TextEncoding::Stray(if few { InvalidByteShare::Few } else { InvalidByteShare::Many }),
+            TextEncoding::Utf8WithInvalid(if few { InvalidByteShare::Few } else { InvalidByteShare::Many }),
             Cow::Owned(text),
         ));
     }
@@ -292,10 +292,10 @@ fn decode(bytes: &[u8]) -> Result<(TextEncoding, Cow<'_, str>), TextCodecError> 
 }
 
 /// Splits a text into lines. Lines end with `\n` or `\r\n`; with `\r` only in a file that has no `\n`.
-fn split(whole: &str) -> Vec<LineRange> {
+fn split_lines(whole: &str) -> Vec<LineRange> {
     let bytes = whole.as_bytes();
     let newline = if memchr::memchr(b'\n', bytes).is_some() { b'\n' } else { b'\r' };
-    let mut lines = Vec::with_capacity(bytes.len() / TYPICAL + 1);
+    let mut lines = Vec::with_capacity(bytes.len() / TYPICAL_LINE_BYTES + 1);
     let mut start = 0;
     for at in memchr::memchr_iter(newline, bytes) {
         let is_long = newline == b'\n' && at > start && bytes[at - 1] == b'\r';

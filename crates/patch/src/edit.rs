@@ -17,7 +17,7 @@ pub struct FileEdit {
     /// The change to make.
     pub action: EditAction,
     /// Git's blob ids of the content before and after, if a git diff gives them. Models make them up.
-    pub blobs: Option<(String, String)>,
+    pub blob_ids: Option<(String, String)>,
 }
 
 /// A change to one file.
@@ -84,23 +84,23 @@ pub struct Hunk {
     /// The `@@` headers: lines that stand somewhere above the hunk in the file, outermost first.
     pub headers: Vec<String>,
     /// The hunk's first line in the old file, counted from 1, if the patch gives it. It is often wrong.
-    pub at: Option<usize>,
+    pub old_start: Option<usize>,
     /// The hunk's first line in the new file, counted from 1, if the patch gives it.
-    pub new_at: Option<usize>,
+    pub new_start: Option<usize>,
     /// The context, removed and added lines.
     pub lines: Vec<HunkLine>,
     /// For each line, whether it ends with `\r\n` in the file. Empty if no line of the patch does: then the patch does
     /// not say.
-    pub returns: Vec<bool>,
+    pub crlf: Vec<bool>,
     /// True if the hunk is at the end of the file.
     pub at_end: bool,
     /// True if the patch says that the last old line has no newline.
-    pub old_bare: bool,
+    pub old_without_newline: bool,
     /// True if the patch says that the last new line has no newline.
-    pub new_bare: bool,
+    pub new_without_newline: bool,
     /// Indices of lines without a sign. They count as context if the file proves it; other lines may then lack their
     /// sign too.
-    pub unsigned: Vec<usize>,
+    pub unsigned_lines: Vec<usize>,
 }
 
 /// A line of a hunk, without its newline.
@@ -137,7 +137,7 @@ impl ParsedPatch {
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.edits
             .iter()
-            .flat_map(|edit| [Some(edit.path.as_str()), edit.action.target()].into_iter().flatten())
+            .flat_map(|edit| [Some(edit.path.as_str()), edit.action.target_path()].into_iter().flatten())
     }
 
     /// Replaces every path by the result of `name`.
@@ -157,7 +157,7 @@ impl ParsedPatch {
 
 impl EditAction {
     /// Returns the destination path, if it differs from the source.
-    fn target(&self) -> Option<&str> {
+    fn target_path(&self) -> Option<&str> {
         match self {
             Self::Update {
                 target: UpdateTarget::Moved(to) | UpdateTarget::Renamed(to) | UpdateTarget::Copied(to),

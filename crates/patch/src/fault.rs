@@ -9,11 +9,11 @@ use crate::edit::{FileEdit, Hunk};
 use crate::matching::{PlacementMiss, closest_lines};
 
 /// The maximum number of lines shown of a place.
-const SHOWN: usize = 40;
+const MAX_SHOWN_LINES: usize = 40;
 /// The maximum number of places listed.
-const NAMED: usize = 8;
+const MAX_LISTED_PLACES: usize = 8;
 /// The maximum number of bytes shown of a line.
-const WIDTH: usize = 300;
+const MAX_SHOWN_BYTES: usize = 300;
 
 /// The reasons why a patch was not applied. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,18 +91,18 @@ fn describe_miss(text: &DecodedText<'_>, hunk: &Hunk, miss: &PlacementMiss) -> (
     let there = |at: usize| Some(numbered_lines(text, at, at + hunk.old_lines().count()));
     match miss {
         PlacementMiss::Absent => {
-            let (what, detail) = absent(text, hunk);
-            (what + &perhaps_done(text, hunk), detail)
+            let (what, detail) = describe_absent(text, hunk);
+            (what + &describe_present_result(text, hunk), detail)
         }
-        PlacementMiss::Ambiguous(places) => ambiguous(text, hunk, places),
+        PlacementMiss::Ambiguous(places) => describe_ambiguous(text, hunk, places),
         PlacementMiss::Doubtful(at, doubt) => {
             (format!("almost fits at line {}, but {doubt}; write it as the file has it", at + 1), there(*at))
         }
         PlacementMiss::SeemsApplied(_, at)
         | PlacementMiss::RepeatsNeighbour(at)
-        | PlacementMiss::FitsAndApplied(at) => (perhaps_applied(miss, *at), there(*at)),
-        PlacementMiss::OutOfOrder(at) | PlacementMiss::OutsideHeader(_, at) | PlacementMiss::NotLast(at) => {
-            (misplaced(text, miss, *at), there(*at))
+        | PlacementMiss::FitsAndApplied(at) => (describe_seemingly_applied(miss, *at), there(*at)),
+        PlacementMiss::OutOfOrder(at) | PlacementMiss::OutsideHeader(_, at) | PlacementMiss::NotAtEnd(at) => {
+            (describe_misplaced(text, miss, *at), there(*at))
         }
         PlacementMiss::OverlapsHunk(at) => {
             (format!("changes line {} too, which another hunk changes; make them one", at + 1), None)
@@ -114,23 +114,23 @@ fn describe_miss(text: &DecodedText<'_>, hunk: &Hunk, miss: &PlacementMiss) -> (
             let what = "would take too long: the file is long for so many edits, or too much of it is alike; send them in parts, or with lines that stand only there";
             (what.to_owned(), None)
         }
-        PlacementMiss::NoHeader(_)
+        PlacementMiss::HeaderNotFound(_)
         | PlacementMiss::HeaderContinues(_)
         | PlacementMiss::HeaderNotAtEnd(_)
-        | PlacementMiss::Nowhere => (unplaced(text, miss), None),
+        | PlacementMiss::NoPlaceGiven => (describe_unplaced(text, miss), None),
     }
 }
 
 /// Describes a hunk that fits at a place where other evidence says that it does not belong.
-fn misplaced(text: &DecodedText<'_>, miss: &PlacementMiss, at: usize) -> String {
+fn describe_misplaced(text: &DecodedText<'_>, miss: &PlacementMiss, at: usize) -> String {
     let line = at + 1;
     match miss {
         PlacementMiss::OutsideHeader(header, _) => format!(
             "fits at line {line} alone, which is not below its header `{}` (line {}); write the lines as they stand below that, or give the header of the place that is meant",
-            cut(text.line(*header).trim()),
+            truncate_line(text.line(*header).trim()),
             header + 1
         ),
-        PlacementMiss::NotLast(_) => format!(
+        PlacementMiss::NotAtEnd(_) => format!(
             "fits at line {line}, which is not the end of the file; leave `*** End of File` out, or give the lines that are the last"
         ),
         _ => format!(
@@ -140,10 +140,10 @@ fn misplaced(text: &DecodedText<'_>, miss: &PlacementMiss, at: usize) -> String 
 }
 
 /// Describes a hunk that only adds lines and does not say where.
-fn unplaced(text: &DecodedText<'_>, miss: &PlacementMiss) -> String {
-    let named = |header: usize| cut(text.line(header).trim());
+fn describe_unplaced(text: &DecodedText<'_>, miss: &PlacementMiss) -> String {
+    let named = |header: usize| truncate_line(text.line(header).trim());
     match miss {
-        PlacementMiss::NoHeader(header) => format!(
+        PlacementMiss::HeaderNotFound(header) => format!(
             "only adds lines, and its header `{header}` is not in the file; give lines that stand around them"
         ),
         PlacementMiss::HeaderContinues(header) => format!(
@@ -159,7 +159,7 @@ fn unplaced(text: &DecodedText<'_>, miss: &PlacementMiss) -> String {
 }
 
 /// Describes a hunk that may already be applied.
-fn perhaps_applied(miss: &PlacementMiss, at: usize) -> String {
+fn describe_seemingly_applied(miss: &PlacementMiss, at: usize) -> String {
     let line = at + 1;
     match miss {
         PlacementMiss::SeemsApplied(done, _) => format!(
@@ -175,7 +175,7 @@ fn perhaps_applied(miss: &PlacementMiss, at: usize) -> String {
     }
 }
 
-fn absent(text: &DecodedText<'_>, hunk: &Hunk) -> (String, Option<String>) {
+fn describe_absent(text: &DecodedText<'_>, hunk: &Hunk) -> (String, Option<String>) {
     let Some((start, end)) = closest_lines(text, hunk) else {
         let stands = |line: &str| !line.trim().is_empty() && !text.index().lines_like(line).is_empty();
         let what = match hunk.old_lines().any(stands) {
@@ -186,25 +186,25 @@ fn absent(text: &DecodedText<'_>, hunk: &Hunk) -> (String, Option<String>) {
         };
         return (what.to_owned(), None);
     };
-    let end = end.min(start + SHOWN);
+    let end = end.min(start + MAX_SHOWN_LINES);
     let what = format!(
         "does not match; the closest place is lines {}-{end}. Lines with `-` are what the patch expects, with `+` what is there",
         start + 1
     );
-    let expected: Vec<&str> = hunk.old_lines().take(2 * SHOWN).collect();
+    let expected: Vec<&str> = hunk.old_lines().take(2 * MAX_SHOWN_LINES).collect();
     let there: Vec<&str> = (start..end).map(|at| text.line(at)).collect();
     let diff = TextDiff::from_slices(&expected, &there);
     let mut detail = String::new();
-    for change in diff.iter_all_changes().take(2 * SHOWN) {
+    for change in diff.iter_all_changes().take(2 * MAX_SHOWN_LINES) {
         let number = change.new_index().map_or(String::new(), |at| (start + at + 1).to_string());
-        let _ = writeln!(detail, "{number:>6} {}{}", change.tag(), cut(change.value()));
+        let _ = writeln!(detail, "{number:>6} {}{}", change.tag(), truncate_line(change.value()));
     }
     detail.truncate(detail.trim_end_matches('\n').len());
     (what, Some(detail))
 }
 
 /// Reports where the new lines stand, if they do: the hunk may already be applied.
-fn perhaps_done(text: &DecodedText<'_>, hunk: &Hunk) -> String {
+fn describe_present_result(text: &DecodedText<'_>, hunk: &Hunk) -> String {
     let new: Vec<&str> = hunk.new_lines().collect();
     let stands = |at: &usize| {
         let same = new.iter().zip(*at..).take_while(|(line, at)| **line == text.line(*at)).count();
@@ -219,19 +219,19 @@ fn perhaps_done(text: &DecodedText<'_>, hunk: &Hunk) -> String {
     })
 }
 
-fn ambiguous(text: &DecodedText<'_>, hunk: &Hunk, places: &[usize]) -> (String, Option<String>) {
+fn describe_ambiguous(text: &DecodedText<'_>, hunk: &Hunk, places: &[usize]) -> (String, Option<String>) {
     let count = places.len();
-    let more = if count > NAMED { format!(" (the first {NAMED} of {count})") } else { String::new() };
+    let more = if count > MAX_LISTED_PLACES { format!(" (the first {MAX_LISTED_PLACES} of {count})") } else { String::new() };
     let try_this = match hunk.line {
         0 => "give more of the text around it, or set `replace_all`",
         _ => "add lines around it that only one of them has, or an `@@` header that stands above it",
     };
     let what = format!("fits in {count} places{more}; {try_this}");
     let mut detail = String::new();
-    for at in places.iter().take(NAMED) {
+    for at in places.iter().take(MAX_LISTED_PLACES) {
         let above = (0..*at).rev().find(|above| is_heading(text.line(*above), text.line(*at)));
         let above =
-            above.map(|above| format!(", below `{}` (line {})", cut(text.line(above).trim()), above + 1));
+            above.map(|above| format!(", below `{}` (line {})", truncate_line(text.line(above).trim()), above + 1));
         let end = at + hunk.old_lines().count().max(1);
         let _ = writeln!(detail, "lines {}-{end}{}", at + 1, above.unwrap_or_default());
     }
@@ -248,11 +248,11 @@ fn is_heading(line: &str, of: &str) -> bool {
 }
 
 fn numbered_lines(text: &DecodedText<'_>, start: usize, end: usize) -> String {
-    let lines = (start.saturating_sub(2)..(end + 2).min(text.len())).take(SHOWN);
-    let lines: Vec<String> = lines.map(|at| format!("{:>6} {}", at + 1, cut(text.line(at)))).collect();
+    let lines = (start.saturating_sub(2)..(end + 2).min(text.len())).take(MAX_SHOWN_LINES);
+    let lines: Vec<String> = lines.map(|at| format!("{:>6} {}", at + 1, truncate_line(text.line(at)))).collect();
     lines.join("\n")
 }
 
-fn cut(line: &str) -> &str {
-    &line[..line.floor_char_boundary(WIDTH)]
+fn truncate_line(line: &str) -> &str {
+    &line[..line.floor_char_boundary(MAX_SHOWN_BYTES)]
 }

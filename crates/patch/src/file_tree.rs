@@ -11,13 +11,13 @@ pub trait FileTree {
 
     /// Returns the diff name of the file at the real path `real`, since git follows no symlinks. `None`: as the patch
     /// spells it.
-    fn name(&self, real: &Path) -> Option<String> {
+    fn diff_name(&self, real: &Path) -> Option<String> {
         let _ = real;
         None
     }
 
     /// Returns the symlink at `path`. A delete removes the symlink instead of its target.
-    fn link(&self, path: &str) -> Option<SymbolicLink> {
+    fn find_symlink(&self, path: &str) -> Option<SymbolicLink> {
         let _ = path;
         None
     }
@@ -29,14 +29,14 @@ pub struct SymbolicLink {
     /// Its name in a diff.
     pub name: String,
     /// Its target, as written in the link.
-    pub to: String,
+    pub target: String,
 }
 
 /// The result of looking up a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileLookup {
     /// The real path, with every symlink followed. Two names of one file give the same path.
-    pub real: PathBuf,
+    pub real_path: PathBuf,
     /// The file, if it exists.
     pub file: Option<FoundFile>,
 }
@@ -49,7 +49,7 @@ pub struct FoundFile {
     /// The executable bit.
     pub executable: bool,
     /// The file's version, to detect changes before the commit.
-    pub stamp: FileVersion,
+    pub version: FileVersion,
 }
 
 /// Metadata that changes whenever the file changes. Equal stamps of one file mean no write in between.
@@ -73,9 +73,9 @@ pub struct CommitStep {
     /// The path of the file, as the patch spells it.
     pub path: String,
     /// The version that was found; `None` if there was no file. The commit fails if it differs now.
-    pub found: Option<FileVersion>,
+    pub found_version: Option<FileVersion>,
     /// The new file; `None` deletes the file.
-    pub put: Option<NewFile>,
+    pub new_file: Option<NewFile>,
 }
 
 /// A file to write.
@@ -86,7 +86,7 @@ pub struct NewFile {
     /// The executable bit; `None` keeps it, and a new file gets none.
     pub executable: Option<bool>,
     /// The path of the file whose mode, owner and attributes are copied. `None`: the replaced file.
-    pub like: Option<String>,
+    pub attributes_from: Option<String>,
 }
 
 /// The reason why a file cannot be touched, in one sentence.
@@ -121,10 +121,10 @@ impl MemoryTree {
     pub fn commit(&mut self, steps: &[CommitStep]) {
         let before = self.files.clone();
         for step in steps {
-            match &step.put {
+            match &step.new_file {
                 None => drop(self.files.remove(&step.path)),
                 Some(put) => {
-                    let like = before.get(put.like.as_ref().unwrap_or(&step.path));
+                    let like = before.get(put.attributes_from.as_ref().unwrap_or(&step.path));
                     let executable =
                         put.executable.unwrap_or(like.is_some_and(|(_, executable)| *executable));
                     self.files.insert(step.path.clone(), (put.bytes.clone(), executable));
@@ -139,8 +139,8 @@ impl FileTree for MemoryTree {
         let file = self.files.get(path).map(|(bytes, executable)| FoundFile {
             bytes: bytes.clone(),
             executable: *executable,
-            stamp: FileVersion { size: bytes.len() as u64, ..FileVersion::default() },
+            version: FileVersion { size: bytes.len() as u64, ..FileVersion::default() },
         });
-        Ok(FileLookup { real: path.into(), file })
+        Ok(FileLookup { real_path: path.into(), file })
     }
 }

@@ -5,11 +5,11 @@ use std::fmt::Write;
 use sha1::{Digest, Sha1};
 
 /// The shortest abbreviation that git writes.
-const LEAST: usize = 7;
+const MIN_ID_LENGTH: usize = 7;
 
 /// Returns true if `name` is git's blob id of `bytes`, or a prefix of it.
 pub(crate) fn matches_blob_id(bytes: &[u8], name: &str) -> bool {
-    if name.len() < LEAST {
+    if name.len() < MIN_ID_LENGTH {
         return false;
     }
     let head = format!("blob {}\0", bytes.len());

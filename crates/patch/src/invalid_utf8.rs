@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 /// The name of this encoding.
-pub(crate) const NAME: &str = "UTF-8 with other bytes in it";
+pub(crate) const ENCODING_NAME: &str = "UTF-8 with other bytes in it";
 /// The placeholder for byte 0. Placeholders are the last 256 code points, in the last private-use plane.
-const FIRST: u32 = 0x0010_ff00;
+const FIRST_PLACEHOLDER: u32 = 0x0010_ff00;
 
 /// Counts the characters of more than one byte, and the bytes that belong to no character.
 pub(crate) fn count_non_ascii_and_invalid(bytes: &[u8]) -> (usize, usize) {
@@ -25,7 +25,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
             return None;
         }
         text.push_str(chunk.valid());
-        text.extend(chunk.invalid().iter().filter_map(|byte| char::from_u32(FIRST + u32::from(*byte))));
+        text.extend(chunk.invalid().iter().filter_map(|byte| char::from_u32(FIRST_PLACEHOLDER + u32::from(*byte))));
     }
     Some(text)
 }
@@ -35,7 +35,7 @@ pub(crate) fn encode(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut buffer = [0; 4];
     for char in text.chars() {
-        match u8::try_from(u32::from(char).wrapping_sub(FIRST)) {
+        match u8::try_from(u32::from(char).wrapping_sub(FIRST_PLACEHOLDER)) {
             Ok(byte) => bytes.push(byte),
             Err(_) => bytes.extend_from_slice(char.encode_utf8(&mut buffer).as_bytes()),
         }
@@ -45,7 +45,7 @@ pub(crate) fn encode(text: &str) -> Vec<u8> {
 
 /// Returns true if a character is a placeholder for a byte.
 pub(crate) fn is_byte_placeholder(char: char) -> bool {
-    u32::from(char) >= FIRST
+    u32::from(char) >= FIRST_PLACEHOLDER
 }
 
 /// Returns a character of `after` that satisfies `is` and occurs more often than in `before`.

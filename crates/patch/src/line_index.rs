@@ -8,17 +8,17 @@ use std::rc::Rc;
 use crate::matching::fold_line;
 
 /// The search budget of a patch: a few seconds. A step is about one line comparison.
-const ENOUGH: u64 = 250_000_000;
+const MAX_SEARCH_STEPS: u64 = 250_000_000;
 /// An optional search gets at most this fraction (one n-th) of the remaining budget.
-const PART: u64 = 4;
+const SHARE_DIVISOR: u64 = 4;
 
 /// Line numbers by folded line text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LineIndex {
     /// The lines whose folded text has this hash, in the file's order.
-    places: HashMap<u64, Vec<usize>>,
+    lines_by_hash: HashMap<u64, Vec<usize>>,
     /// The lines that are not empty.
-    said: Vec<usize>,
+    nonblank: Vec<usize>,
     state: RandomState,
 }
 
@@ -27,9 +27,9 @@ impl LineIndex {
         let mut index = Self::default();
         for (at, line) in lines.enumerate() {
             if !line.trim().is_empty() {
-                index.said.push(at);
+                index.nonblank.push(at);
             }
-            index.places.entry(index.state.hash_one(&*fold_line(line))).or_default().push(at);
+            index.lines_by_hash.entry(index.state.hash_one(&*fold_line(line))).or_default().push(at);
         }
         index
     }
@@ -41,12 +41,12 @@ impl LineIndex {
 
     /// Returns the lines whose folded text equals `line`, which is already folded.
     pub(crate) fn lines_with_fold(&self, line: &str) -> &[usize] {
-        self.places.get(&self.state.hash_one(line)).map_or(&[], Vec::as_slice)
+        self.lines_by_hash.get(&self.state.hash_one(line)).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the lines that are not empty.
     pub(crate) fn nonblank_lines(&self) -> &[usize] {
-        &self.said
+        &self.nonblank
     }
 }
 
@@ -58,10 +58,10 @@ impl SearchBudget {
     /// Runs an optional search with a share of the remaining budget. Running out there is no error.
     pub(crate) fn with_share<T>(&self, work: impl FnOnce(&Self) -> T) -> T {
         let from = self.0.get();
-        let start = from.saturating_add(ENOUGH.saturating_sub(from) / PART * (PART - 1));
+        let start = from.saturating_add(MAX_SEARCH_STEPS.saturating_sub(from) / SHARE_DIVISOR * (SHARE_DIVISOR - 1));
         let part = Self(Rc::new(Cell::new(start)));
         let done = work(&part);
-        let used = part.0.get().min(ENOUGH).saturating_sub(start);
+        let used = part.0.get().min(MAX_SEARCH_STEPS).saturating_sub(start);
         self.0.set(from.saturating_add(used));
         done
     }
@@ -74,7 +74,7 @@ impl SearchBudget {
 
     /// Returns true if the budget is exhausted.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.0.get() > ENOUGH
+        self.0.get() > MAX_SEARCH_STEPS
     }
 }
 

@@ -23,7 +23,7 @@ pub struct PatchPlan {
     /// The files that change, in the patch's order. Empty if the whole patch is already applied.
     pub changes: Vec<FileChange>,
     /// Files that already are as the patch wants them.
-    pub already: Vec<String>,
+    pub already_applied: Vec<String>,
 }
 
 /// The change of one file.
@@ -40,8 +40,8 @@ pub struct FileChange {
     /// The content after.
     pub after: Option<FileContent>,
     /// The places where hunks landed: lines of the old file, counted from 1, with the match pass that found each.
-    pub landed: Vec<(usize, MatchPass)>,
-    pub(crate) found: Option<FileVersion>,
+    pub landed_hunks: Vec<(usize, MatchPass)>,
+    pub(crate) found_version: Option<FileVersion>,
     pub(crate) name: Option<String>,
     pub(crate) link: Option<SymbolicLink>,
     pub(crate) origin: Option<ChangeOrigin>,
@@ -104,17 +104,17 @@ impl PatchPlan {
         let mut faults = Vec::new();
         let mut proofs = RepairEvidence::default();
         for (index, edit) in patch.edits.iter().enumerate() {
-            if let Err(more) = planning.edit(edit) {
+            if let Err(more) = planning.plan_edit(edit) {
                 faults.extend(more);
             }
             proofs.record_edit(index, planning.passes.drain(..));
-            if planning.effort.is_exhausted() {
+            if planning.budget.is_exhausted() {
                 break;
             }
         }
         faults.extend(proofs.unrepaired_edits(&patch.edits));
-        let stays = |file: &&PlannedFile| !file.left;
-        faults.extend(planning.files.iter().filter(stays).filter_map(|file| file.in_the_way.clone()));
+        let stays = |file: &&PlannedFile| !file.original_removed;
+        faults.extend(planning.files.iter().filter(stays).filter_map(|file| file.conflict.clone()));
         let already: Vec<String> = planning
             .files
             .iter()
@@ -125,7 +125,7 @@ impl PatchPlan {
             planning.files.into_iter().filter_map(PlannedFile::into_change).collect();
         // A missing file may be missing because the patch was applied, if the rest of the patch was.
         if !changes.is_empty() || already.is_empty() {
-            faults.extend(planning.gone);
+            faults.extend(planning.missing_files);
         }
         if !faults.is_empty() {
             return Err(PatchFailure { faults });
@@ -137,7 +137,7 @@ impl PatchPlan {
             });
         }
         tracing::debug!(changes = changes.len(), "planned the changes of a patch");
-        Ok(Self { changes, already })
+        Ok(Self { changes, already_applied: already })
     }
 
     /// Returns the steps of the commit, which are done all or none.
@@ -147,9 +147,9 @@ impl PatchPlan {
             let put = change.after.as_ref().map(|after| NewFile {
                 bytes: after.bytes.clone(),
                 executable: Some(after.executable),
-                like,
+                attributes_from: like,
             });
-            CommitStep { path: change.path.clone(), found: change.found, put }
+            CommitStep { path: change.path.clone(), found_version: change.found_version, new_file: put }
         };
         self.changes.iter().map(step).collect()
     }
@@ -158,21 +158,21 @@ impl PatchPlan {
 struct PlanBuilder<'a> {
     tree: &'a dyn FileTree,
     files: Vec<PlannedFile>,
-    by_real: HashMap<PathBuf, usize>,
+    by_real_path: HashMap<PathBuf, usize>,
     /// Indices of symlinks that are deleted themselves, by their diff name.
     by_link: HashMap<String, usize>,
     /// Errors for files that should be deleted and do not exist.
-    gone: Vec<PatchFault>,
+    missing_files: Vec<PatchFault>,
     /// The match passes of the edit that was planned last.
     passes: Vec<MatchPass>,
-    effort: SearchBudget,
+    budget: SearchBudget,
 }
 
 impl<'a> PlanBuilder<'a> {
     fn new(tree: &'a dyn FileTree) -> Self {
         let (by_real, by_link) = (HashMap::new(), HashMap::new());
         let (files, gone, passes) = (Vec::new(), Vec::new(), Vec::new());
-        Self { tree, files, by_real, by_link, gone, passes, effort: SearchBudget::default() }
+        Self { tree, files, by_real_path: by_real, by_link, missing_files: gone, passes, budget: SearchBudget::default() }
     }
 
     fn look_up(&self, edit: &FileEdit, path: &str) -> Result<FileLookup, PatchFaults> {
@@ -188,29 +188,29 @@ impl<'a> PlanBuilder<'a> {
     }
 
     /// Returns the index of the file at `path`, as the patch so far leaves it.
-    fn file(&mut self, edit: &FileEdit, path: &str) -> Result<usize, PatchFaults> {
+    fn file_index(&mut self, edit: &FileEdit, path: &str) -> Result<usize, PatchFaults> {
         let spot = self.look_up(edit, path)?;
-        let link = || self.tree.link(path);
+        let link = || self.tree.find_symlink(path);
         if !self.by_link.is_empty() && link().is_some_and(|link| self.by_link.contains_key(&link.name)) {
             let what = "is a link that the patch deletes; do the rest in another patch, or name the file that it leads to";
             return Err(vec![PatchFault::for_path(edit, path, what.to_owned())]);
         }
-        if let Some(index) = self.by_real.get(&spot.real) {
+        if let Some(index) = self.by_real_path.get(&spot.real_path) {
             return Ok(*index);
         }
-        let (real, name) = (spot.real.clone(), self.tree.name(&spot.real));
+        let (real, name) = (spot.real_path.clone(), self.tree.diff_name(&spot.real_path));
         self.files.push(PlannedFile::new(path, spot, name, link()));
-        self.by_real.insert(real, self.files.len() - 1);
+        self.by_real_path.insert(real, self.files.len() - 1);
         Ok(self.files.len() - 1)
     }
 
     /// Returns the index of the symlink at the path of `edit`, which is to be deleted. Its target stays.
-    fn link(&mut self, edit: &FileEdit, link: SymbolicLink) -> Result<usize, PatchFaults> {
+    fn symlink_index(&mut self, edit: &FileEdit, link: SymbolicLink) -> Result<usize, PatchFaults> {
         if let Some(index) = self.by_link.get(&link.name) {
             return Ok(*index);
         }
         let spot = self.look_up(edit, &edit.path)?;
-        if self.files.iter().any(|file| file.path == edit.path && !file.bystander) {
+        if self.files.iter().any(|file| file.path == edit.path && !file.only_read) {
             let what = "is deleted after another part of the patch has changed it; do one of them";
             return Err(vec![PatchFault::for_path(edit, &edit.path, what.to_owned())]);
         }
@@ -219,27 +219,27 @@ impl<'a> PlanBuilder<'a> {
         Ok(self.files.len() - 1)
     }
 
-    fn edit(&mut self, edit: &FileEdit) -> Result<(), PatchFaults> {
+    fn plan_edit(&mut self, edit: &FileEdit) -> Result<(), PatchFaults> {
         let goes = matches!(edit.action, EditAction::Delete { .. });
-        let index = match self.tree.link(&edit.path).filter(|_| goes) {
-            Some(link) => self.link(edit, link)?,
-            None => self.file(edit, &edit.path)?,
+        let index = match self.tree.find_symlink(&edit.path).filter(|_| goes) {
+            Some(link) => self.symlink_index(edit, link)?,
+            None => self.file_index(edit, &edit.path)?,
         };
         self.files[index]
             .check_conflict(&edit.action)
             .map_err(|what| vec![PatchFault::for_path(edit, &edit.path, what)])?;
         match &edit.action {
-            EditAction::Write { content, executable } => self.write(edit, index, content, *executable),
-            EditAction::Create { content, executable } => self.create(edit, index, content, *executable),
-            EditAction::Delete { hunks } => self.delete(edit, index, hunks),
-            EditAction::Replace { old, new, all } => self.replace(edit, index, (old, new), *all),
+            EditAction::Write { content, executable } => self.plan_write(edit, index, content, *executable),
+            EditAction::Create { content, executable } => self.plan_create(edit, index, content, *executable),
+            EditAction::Delete { hunks } => self.plan_delete(edit, index, hunks),
+            EditAction::Replace { old, new, all } => self.plan_replace(edit, index, (old, new), *all),
             EditAction::Update { hunks, target, executable } => {
-                self.update(edit, index, hunks, target, *executable)
+                self.plan_update(edit, index, hunks, target, *executable)
             }
         }
     }
 
-    fn write(
+    fn plan_write(
         &mut self,
         edit: &FileEdit,
         index: usize,
@@ -254,17 +254,17 @@ impl<'a> PlanBuilder<'a> {
             return Err(vec![PatchFault::for_path(edit, &edit.path, what)]);
         }
         let bytes = match &file.now {
-            Some(now) => encode_like(content, &now.bytes).map_err(|fault| vec![unwritten(edit, &fault)])?,
+            Some(now) => encode_like(content, &now.bytes).map_err(|fault| vec![encoding_fault(edit, &fault)])?,
             None => content.as_bytes().to_vec(),
         };
         let was = file.now.as_ref().is_some_and(|now| now.executable);
         file.now = Some(FileContent { bytes: bytes.into(), executable: executable.unwrap_or(was) });
-        file.bystander = false;
+        file.only_read = false;
         Ok(())
     }
 
     /// Creates a file. An existing file is an error, unless it has exactly this content.
-    fn create(
+    fn plan_create(
         &mut self,
         edit: &FileEdit,
         index: usize,
@@ -276,22 +276,22 @@ impl<'a> PlanBuilder<'a> {
             let what = "exists, and is not what the diff says it makes new; read it, and write a diff of what is there";
             return Err(vec![PatchFault::for_path(edit, &edit.path, what.to_owned())]);
         }
-        self.write(edit, index, content, executable)
+        self.plan_write(edit, index, content, executable)
     }
 
-    fn delete(&mut self, edit: &FileEdit, index: usize, hunks: &[Hunk]) -> Result<(), PatchFaults> {
+    fn plan_delete(&mut self, edit: &FileEdit, index: usize, hunks: &[Hunk]) -> Result<(), PatchFaults> {
         let Some(now) = &self.files[index].now else {
             let what = "does not exist, so it cannot be deleted".to_owned();
-            self.gone.push(PatchFault::for_path(edit, &edit.path, what));
+            self.missing_files.push(PatchFault::for_path(edit, &edit.path, what));
             return Ok(());
         };
-        let says_empty = edit.blobs.as_ref().is_some_and(|(old, _)| matches_blob_id(b"", old));
+        let says_empty = edit.blob_ids.as_ref().is_some_and(|(old, _)| matches_blob_id(b"", old));
         if hunks.is_empty() && says_empty && !now.bytes.is_empty() {
             let what = "is not empty, as the diff that deletes it says; delete it with all of its lines";
             return Err(vec![PatchFault::for_path(edit, &edit.path, what.to_owned())]);
         }
         if !hunks.is_empty() {
-            let (new, _) = apply_hunks(edit, &now.bytes, hunks, &self.effort)?;
+            let (new, _) = apply_hunks(edit, &now.bytes, hunks, &self.budget)?;
             if !new.is_empty() {
                 let what =
                     "has lines that the patch does not delete; update it, or delete it as a whole".to_owned();
@@ -299,11 +299,11 @@ impl<'a> PlanBuilder<'a> {
             }
         }
         let file = &mut self.files[index];
-        (file.now, file.bystander, file.left) = (None, false, true);
+        (file.now, file.only_read, file.original_removed) = (None, false, true);
         Ok(())
     }
 
-    fn replace(
+    fn plan_replace(
         &mut self,
         edit: &FileEdit,
         index: usize,
@@ -311,10 +311,10 @@ impl<'a> PlanBuilder<'a> {
         all: bool,
     ) -> Result<(), PatchFaults> {
         let file = &mut self.files[index];
-        file.bystander = false;
+        file.only_read = false;
         let Some(now) = &mut file.now else {
             if !old.is_empty() {
-                return Err(vec![missing(edit)]);
+                return Err(vec![missing_file_fault(edit)]);
             }
             file.now = Some(FileContent { bytes: new.as_bytes().to_vec().into(), executable: false });
             return Ok(());
@@ -328,20 +328,20 @@ impl<'a> PlanBuilder<'a> {
                 "exists, and the text to replace is empty; give the text that is to be replaced".to_owned();
             return Err(vec![PatchFault::for_path(edit, &edit.path, what)]);
         }
-        let text = decode_file(edit, &now.bytes, &self.effort)?;
+        let text = decode_file(edit, &now.bytes, &self.budget)?;
         let replaced = repair::replace_repaired(&text, old, new, all);
         // A search that was cut short proves nothing.
         let replaced =
-            if self.effort.is_exhausted() { Err(PlacementMiss::BudgetExhausted) } else { replaced };
+            if self.budget.is_exhausted() { Err(PlacementMiss::BudgetExhausted) } else { replaced };
         match replaced {
-            Ok(ReplaceOutcome::Already) => Ok(()),
-            Ok(ReplaceOutcome::New(whole, landed)) => {
+            Ok(ReplaceOutcome::AlreadyApplied) => Ok(()),
+            Ok(ReplaceOutcome::Replaced(whole, landed)) => {
                 let written = text.encode(whole);
                 let written = written
                     .map_err(|fault| vec![PatchFault::for_path(edit, &edit.path, fault.to_string())])?;
                 now.bytes = written.into();
                 self.passes.extend(landed.iter().map(|(_, pass)| *pass));
-                file.landed.extend(landed.into_iter().map(|(at, pass)| (at + 1, pass)));
+                file.landed_hunks.extend(landed.into_iter().map(|(at, pass)| (at + 1, pass)));
                 Ok(())
             }
             Err(miss) => {
@@ -351,7 +351,7 @@ impl<'a> PlanBuilder<'a> {
         }
     }
 
-    fn update(
+    fn plan_update(
         &mut self,
         edit: &FileEdit,
         index: usize,
@@ -364,19 +364,19 @@ impl<'a> PlanBuilder<'a> {
         let first = file.is_replaced() || matches!(target, UpdateTarget::Copied(_));
         let before = first.then(|| file.original_content()).flatten();
         let Some(now) = (if first { before.as_ref() } else { file.now.as_ref() }) else {
-            return self.moved_already(edit, hunks, target);
+            return self.check_already_moved(edit, hunks, target);
         };
         let (bytes, landed) = if hunks.is_empty() {
             (now.bytes.clone(), Vec::new())
         } else {
-            let (bytes, landed) = apply_hunks(edit, &now.bytes, hunks, &self.effort)?;
+            let (bytes, landed) = apply_hunks(edit, &now.bytes, hunks, &self.budget)?;
             (bytes.into(), landed)
         };
         let new = FileContent { bytes, executable: executable.unwrap_or(now.executable) };
         let to = match target {
             UpdateTarget::Same => index,
             UpdateTarget::Moved(to) | UpdateTarget::Renamed(to) | UpdateTarget::Copied(to) => {
-                self.file(edit, to)?
+                self.file_index(edit, to)?
             }
         };
         if to != index {
@@ -386,20 +386,20 @@ impl<'a> PlanBuilder<'a> {
             if other && matches!(target, UpdateTarget::Renamed(_) | UpdateTarget::Copied(_)) {
                 let what =
                     "is there already, and the diff puts another file in its place; move or delete it first";
-                file.in_the_way = Some(PatchFault::for_path(edit, &file.path, what.to_owned()));
+                file.conflict = Some(PatchFault::for_path(edit, &file.path, what.to_owned()));
             }
-            self.comes_from(index, to, !matches!(target, UpdateTarget::Copied(_)));
+            self.record_source(index, to, !matches!(target, UpdateTarget::Copied(_)));
         }
         let file = &mut self.files[to];
         file.now = Some(new);
         self.passes.extend(landed.iter().map(|(_, pass)| *pass));
-        file.landed.extend(landed);
-        file.bystander = false;
+        file.landed_hunks.extend(landed);
+        file.only_read = false;
         Ok(())
     }
 
     /// Records the source of the file at `to`. A file that only passed through `index` keeps its original source.
-    fn comes_from(&mut self, index: usize, to: usize, moves: bool) {
+    fn record_source(&mut self, index: usize, to: usize, moves: bool) {
         let source = &mut self.files[index];
         let (from, moved, origin) = match source.original_content() {
             Some(content) => {
@@ -407,39 +407,39 @@ impl<'a> PlanBuilder<'a> {
             }
             None => (source.from.clone(), source.moved, source.origin.clone()),
         };
-        source.left |= moves;
+        source.original_removed |= moves;
         if moves && !source.is_replaced() {
             source.now = None;
-            source.bystander = source.found.is_none();
+            source.only_read = source.found.is_none();
         }
         let file = &mut self.files[to];
         (file.from, file.moved, file.origin) = (from, moved, origin);
     }
 
     /// Handles a missing source file: either this patch has already moved it, or the patch is wrong.
-    fn moved_already(
+    fn check_already_moved(
         &mut self,
         edit: &FileEdit,
         hunks: &[Hunk],
         target: &UpdateTarget,
     ) -> Result<(), PatchFaults> {
         let (UpdateTarget::Moved(to) | UpdateTarget::Renamed(to)) = target else {
-            return Err(vec![missing(edit)]);
+            return Err(vec![missing_file_fault(edit)]);
         };
-        let index = self.file(edit, to)?;
+        let index = self.file_index(edit, to)?;
         let file = &mut self.files[index];
         let done = file.now.as_ref().is_some_and(|now| {
-            apply_hunks(edit, &now.bytes, hunks, &self.effort).is_ok_and(|(bytes, _)| bytes == *now.bytes)
+            apply_hunks(edit, &now.bytes, hunks, &self.budget).is_ok_and(|(bytes, _)| bytes == *now.bytes)
         });
         if !done || hunks.is_empty() {
-            return Err(vec![missing(edit)]);
+            return Err(vec![missing_file_fault(edit)]);
         }
-        file.bystander = false;
+        file.only_read = false;
         Ok(())
     }
 }
 
-fn unwritten(edit: &FileEdit, fault: &TextCodecError) -> PatchFault {
+fn encoding_fault(edit: &FileEdit, fault: &TextCodecError) -> PatchFault {
     PatchFault::for_path(
         edit,
         &edit.path,
@@ -447,7 +447,7 @@ fn unwritten(edit: &FileEdit, fault: &TextCodecError) -> PatchFault {
     )
 }
 
-fn missing(edit: &FileEdit) -> PatchFault {
+fn missing_file_fault(edit: &FileEdit) -> PatchFault {
     let what = "does not exist; check the path, or add it as a new file".to_owned();
     PatchFault::for_path(edit, &edit.path, what)
 }

@@ -9,7 +9,7 @@ use crate::plan::{FileChange, PatchPlan};
 impl FileChange {
     /// Returns true if the whole old content is replaced: by a full write, a move or a copy.
     pub fn replaces_whole_file(&self) -> bool {
-        let whole = self.from.is_some() || self.landed.is_empty();
+        let whole = self.from.is_some() || self.landed_hunks.is_empty();
         match (&self.before, &self.after) {
             (Some(before), Some(after)) => whole && before.bytes != after.bytes,
             _ => false,
@@ -27,7 +27,7 @@ impl PatchPlan {
 }
 
 /// Escapes control characters so that a path stays on one line.
-fn named(path: &str) -> String {
+fn escape_control_chars(path: &str) -> String {
     let char = |char: char| match char.is_control() {
         true => char.escape_default().to_string(),
         false => char.to_string(),
@@ -39,16 +39,16 @@ impl fmt::Display for PatchPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = Vec::new();
         for change in self.listed_changes() {
-            let FileChange { path, from, landed, .. } = change;
+            let FileChange { path, from, landed_hunks: landed, .. } = change;
             lines.push(match from.as_ref().filter(|_| change.moved) {
-                Some(from) => format!("R {} -> {}", named(from), named(path)),
-                None => format!("{} {}", change.status_letter(), named(path)),
+                Some(from) => format!("R {} -> {}", escape_control_chars(from), escape_control_chars(path)),
+                None => format!("{} {}", change.status_letter(), escape_control_chars(path)),
             });
             if change.replaces_whole_file() {
                 lines.push("  all of it was replaced".to_owned());
             }
             for (line, pass) in landed {
-                if *pass == MatchPass::Done {
+                if *pass == MatchPass::AlreadyApplied {
                     lines.push(format!("  what it makes at line {line} stood there already"));
                 }
                 if let Some(overlooked) = pass.ignored_difference() {
@@ -57,7 +57,7 @@ impl fmt::Display for PatchPlan {
             }
         }
         lines.extend(
-            self.already.iter().map(|path| format!("  {} is as the patch wants it already", named(path))),
+            self.already_applied.iter().map(|path| format!("  {} is as the patch wants it already", escape_control_chars(path))),
         );
         f.write_str(&lines.join("\n"))
     }

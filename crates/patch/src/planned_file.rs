@@ -18,13 +18,13 @@ pub(crate) struct PlannedFile {
     pub(crate) origin: Option<ChangeOrigin>,
     pub(crate) found: Option<FoundFile>,
     pub(crate) now: Option<FileContent>,
-    pub(crate) landed: Vec<(usize, MatchPass)>,
+    pub(crate) landed_hunks: Vec<(usize, MatchPass)>,
     /// True if the patch only reads the file.
-    pub(crate) bystander: bool,
+    pub(crate) only_read: bool,
     /// True if the original file is moved away or deleted.
-    pub(crate) left: bool,
+    pub(crate) original_removed: bool,
     /// The error to report if another file takes this path while the original stays.
-    pub(crate) in_the_way: Option<PatchFault>,
+    pub(crate) conflict: Option<PatchFault>,
 }
 
 impl PlannedFile {
@@ -46,18 +46,18 @@ impl PlannedFile {
             origin: None,
             now: spot.file.as_ref().map(content),
             found: spot.file,
-            landed: Vec::new(),
-            bystander: true,
-            left: false,
-            in_the_way: None,
+            landed_hunks: Vec::new(),
+            only_read: true,
+            original_removed: false,
+            conflict: None,
         }
     }
 
     pub(crate) fn is_already_applied(&self) -> bool {
-        !self.bystander && self.is_as_found()
+        !self.only_read && self.is_unchanged()
     }
 
-    fn is_as_found(&self) -> bool {
+    fn is_unchanged(&self) -> bool {
         match (&self.found, &self.now) {
             (None, None) => true,
             (Some(held), Some(now)) => held.executable == now.executable && held.bytes == now.bytes,
@@ -67,7 +67,7 @@ impl PlannedFile {
 
     /// Returns an error if `action` would discard an earlier edit of the same patch.
     pub(crate) fn check_conflict(&self, action: &EditAction) -> Result<(), String> {
-        let Some(now) = self.now.as_ref().filter(|_| !self.bystander) else { return Ok(()) };
+        let Some(now) = self.now.as_ref().filter(|_| !self.only_read) else { return Ok(()) };
         let (what, hint) = match action {
             EditAction::Write { content, .. } | EditAction::Create { content, .. }
                 if encode_like(content, &now.bytes).as_ref() != Ok(&now.bytes) =>
@@ -94,8 +94,8 @@ impl PlannedFile {
 
     /// Returns an error if replacing this file by `new` would discard an earlier edit of the same patch.
     pub(crate) fn check_replaceable(&self, edit: &FileEdit, new: &FileContent) -> Result<(), PatchFault> {
-        let said = !self.bystander && self.now.as_ref().is_some_and(|now| now != new);
-        let arrived = !self.bystander && self.now.is_some() && self.from.is_some();
+        let said = !self.only_read && self.now.as_ref().is_some_and(|now| now != new);
+        let arrived = !self.only_read && self.now.is_some() && self.from.is_some();
         if !said && !arrived {
             return Ok(());
         }
@@ -113,12 +113,12 @@ impl PlannedFile {
     }
 
     pub(crate) fn into_change(self) -> Option<FileChange> {
-        if self.is_as_found() {
+        if self.is_unchanged() {
             return None;
         }
-        let Self { path, name, link, from, moved, origin, found: held, now: after, landed, .. } = self;
-        let found = held.as_ref().map(|held| held.stamp);
+        let Self { path, name, link, from, moved, origin, found: held, now: after, landed_hunks: landed, .. } = self;
+        let found = held.as_ref().map(|held| held.version);
         let before = held.map(|held| FileContent { bytes: held.bytes, executable: held.executable });
-        Some(FileChange { path, from, moved, before, after, landed, found, name, link, origin })
+        Some(FileChange { path, from, moved, before, after, landed_hunks: landed, found_version: found, name, link, origin })
     }
 }

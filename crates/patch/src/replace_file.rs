@@ -7,13 +7,13 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use crate::decoded_text::{DecodedText, TextCodecError};
 
 /// The time limit of the line diff. After it, the rest is compared coarsely.
-const PATIENCE: Duration = Duration::from_millis(200);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Encodes `content` like the file `before`. An encoding that cannot represent it is an error, never a silent
 /// conversion.
 pub(crate) fn encode_like(content: &str, before: &[u8]) -> Result<Vec<u8>, TextCodecError> {
     match DecodedText::from_bytes(before) {
-        Ok(text) => text.encode(with_ends(text.strip_repeated_bom(content), &text)),
+        Ok(text) => text.encode(adopt_line_ends(text.strip_repeated_bom(content), &text)),
         // A binary file has no text properties to keep.
         Err(TextCodecError::Binary) => Ok(content.as_bytes().to_vec()),
         Err(fault) => Err(fault),
@@ -22,13 +22,13 @@ pub(crate) fn encode_like(content: &str, before: &[u8]) -> Result<Vec<u8>, TextC
 
 /// Gives `content` the file's line ends, unless it has `\r` itself. Unchanged lines keep their line ends; replaced
 /// lines pass theirs on.
-fn with_ends(content: &str, text: &DecodedText<'_>) -> String {
+fn adopt_line_ends(content: &str, text: &DecodedText<'_>) -> String {
     if content.contains('\r') || (0..text.len()).all(|at| matches!(text.line_end(at), "\n" | "")) {
         return content.to_owned();
     }
     let old: Vec<&str> = text.iter().collect();
     let new: Vec<&str> = content.lines().collect();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + DIFF_TIMEOUT;
     let ops = capture_diff_slices_deadline(Algorithm::Histogram, &old, &new, Some(deadline));
     let mut out = String::with_capacity(content.len() + new.len());
     for op in ops {

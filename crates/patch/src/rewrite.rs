@@ -7,14 +7,14 @@ use crate::matching::LineEdits;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LineEndPolicy {
     /// `true` if the patch says that the last line has no newline, `None` if it says nothing.
-    pub(crate) bare: Option<bool>,
+    pub(crate) without_newline: Option<bool>,
     /// New lines end like the file's first line, not like their neighbours. The envelope format means it that way.
-    pub(crate) first: bool,
+    pub(crate) like_first_line: bool,
 }
 
 /// Returns the new text. If the patch is silent about the last newline and any line stays, it stays as it was.
 pub(crate) fn rewrite_text(text: &DecodedText<'_>, landings: &[&LineEdits], manner: LineEndPolicy) -> String {
-    let LineEndPolicy { bare, first } = manner;
+    let LineEndPolicy { without_newline: bare, like_first_line: first } = manner;
     let mut drops = vec![false; text.len()];
     let mut adds: Vec<(usize, &str)> = Vec::new();
     for landing in landings {
@@ -25,7 +25,7 @@ pub(crate) fn rewrite_text(text: &DecodedText<'_>, landings: &[&LineEdits], mann
     }
     adds.sort_by_key(|(at, _)| *at);
     let mut out =
-        RewriteOutput { text, whole: String::with_capacity(text.as_str().len() + 256), new: false, first };
+        RewriteOutput { text, output: String::with_capacity(text.as_str().len() + 256), last_line_is_new: false, like_first_line: first };
     let mut stops: Vec<usize> = adds.iter().map(|(at, _)| *at).collect();
     stops.extend(drops.iter().enumerate().filter(|(_, dropped)| **dropped).map(|(at, _)| at));
     stops.sort_unstable();
@@ -43,20 +43,20 @@ pub(crate) fn rewrite_text(text: &DecodedText<'_>, landings: &[&LineEdits], mann
     out.keep(from, text.len());
     let stays = drops.iter().any(|dropped| !dropped);
     let was_bare = text.len() > 0 && text.line_end(text.len() - 1).is_empty();
-    let touches_end = out.new || drops.last().is_some_and(|dropped| *dropped);
+    let touches_end = out.last_line_is_new || drops.last().is_some_and(|dropped| *dropped);
     if touches_end && bare.unwrap_or(was_bare && stays) {
-        let end = out.whole.trim_end_matches('\n').trim_end_matches('\r').len();
-        out.whole.truncate(end);
+        let end = out.output.trim_end_matches('\n').trim_end_matches('\r').len();
+        out.output.truncate(end);
     }
-    out.whole
+    out.output
 }
 
 struct RewriteOutput<'a> {
     text: &'a DecodedText<'a>,
-    whole: String,
+    output: String,
     /// True if the last line is new.
-    new: bool,
-    first: bool,
+    last_line_is_new: bool,
+    like_first_line: bool,
 }
 
 impl RewriteOutput<'_> {
@@ -64,26 +64,26 @@ impl RewriteOutput<'_> {
     fn keep(&mut self, from: usize, until: usize) {
         if from < until {
             self.end_line();
-            self.whole.push_str(self.text.lines_with_ends(from, until));
-            self.new = false;
+            self.output.push_str(self.text.lines_with_ends(from, until));
+            self.last_line_is_new = false;
         }
     }
 
     /// Adds a new line before the line at `at`. It ends like its neighbours, or like the file's first line.
     fn add(&mut self, at: usize, line: &str) {
         self.end_line();
-        self.whole.push_str(line);
-        let near = if self.first { [None, None] } else { [at.checked_sub(1), Some(at)] };
+        self.output.push_str(line);
+        let near = if self.like_first_line { [None, None] } else { [at.checked_sub(1), Some(at)] };
         let endings = near.into_iter().flatten().map(|at| self.text.line_end(at));
         let ending = endings.into_iter().find(|ending| !ending.is_empty());
-        self.whole.push_str(ending.unwrap_or(self.text.first_line_end()));
-        self.new = true;
+        self.output.push_str(ending.unwrap_or(self.text.first_line_end()));
+        self.last_line_is_new = true;
     }
 
     /// Ends the old file's last line, if it had no newline and is no longer the last.
     fn end_line(&mut self) {
-        if !self.whole.is_empty() && !self.whole.ends_with(['\n', '\r']) {
-            self.whole.push_str(self.text.first_line_end());
+        if !self.output.is_empty() && !self.output.ends_with(['\n', '\r']) {
+            self.output.push_str(self.text.first_line_end());
         }
     }
 }

@@ -5,19 +5,19 @@ use std::collections::HashSet;
 use similar::{ChangeTag, TextDiff};
 
 use crate::applied_before::was_applied_before;
-use crate::decoded_text::{DecodedText, SEARCHED};
+use crate::decoded_text::{DecodedText, SEARCHED_BYTES_PER_STEP};
 use crate::edit::{Hunk, HunkLine};
 use crate::matching::{HunkPlacement, MatchPass, PlacementMiss, place_hunks};
 use crate::rewrite::{LineEndPolicy, rewrite_text};
 
 /// Limits the line diff of two texts: the product of their line counts. Beyond it, all old lines go and all new lines
 /// come.
-const MOST_COMPARED: usize = 4_000_000;
+const MAX_COMPARED_LINE_PAIRS: usize = 4_000_000;
 
 /// The result of a replacement: the new text with match passes, or nothing to do because it is already applied.
 pub(crate) enum ReplaceOutcome {
-    New(String, Vec<(usize, MatchPass)>),
-    Already,
+    Replaced(String, Vec<(usize, MatchPass)>),
+    AlreadyApplied,
 }
 
 /// Replaces `old` by `new` in `text`; every occurrence if `all`.
@@ -29,54 +29,54 @@ pub(crate) fn replace_text(
 ) -> Result<ReplaceOutcome, PlacementMiss> {
     let (old, new) = with_file_line_ends(text, old, new);
     let whole = text.as_str();
-    if !text.budget().spend((whole.len() + old.len()) / SEARCHED) {
+    if !text.budget().spend((whole.len() + old.len()) / SEARCHED_BYTES_PER_STEP) {
         return Err(PlacementMiss::BudgetExhausted);
     }
     // With mixed line ends, only whole lines can be compared.
     if has_mixed_line_ends(text) && old.contains('\n') {
-        return if all { everywhere(text, &old, &new) } else { by_lines(text, &old, &new) };
+        return if all { replace_everywhere(text, &old, &new) } else { replace_by_lines(text, &old, &new) };
     }
     let mut places: Vec<usize> = whole.match_indices(&old).map(|(at, _)| at).collect();
     if !all && let [at] = *places {
-        places.extend(overlapping(whole, at, &old));
+        places.extend(find_overlapping(whole, at, &old));
     }
     let line = |at: usize| text.line_at_byte(at);
     if let [at] = *places
         && !all
-        && !is_there(whole, at, &old, &new)
-        && let Some(doubt) = torn(whole, at, &old)
+        && !is_already_replaced(whole, at, &old, &new)
+        && let Some(doubt) = describe_split_word(whole, at, &old)
     {
         return Err(PlacementMiss::Doubtful(line(at), doubt));
     }
     match places.as_slice() {
-        [] if all => already(whole, &new).then_some(ReplaceOutcome::Already).ok_or(PlacementMiss::Absent),
-        [] => by_lines(text, &old, &new),
+        [] if all => occurs_certainly(whole, &new).then_some(ReplaceOutcome::AlreadyApplied).ok_or(PlacementMiss::Absent),
+        [] => replace_by_lines(text, &old, &new),
         // Another empty line beside an existing one may be meant.
-        [at] if old != new && new.trim() == old.trim() && is_there(whole, *at, &old, &new) => {
+        [at] if old != new && new.trim() == old.trim() && is_already_replaced(whole, *at, &old, &new) => {
             Err(PlacementMiss::RepeatsNeighbour(line(*at)))
         }
-        [at] if is_there(whole, *at, &old, &new) => Ok(ReplaceOutcome::Already),
+        [at] if is_already_replaced(whole, *at, &old, &new) => Ok(ReplaceOutcome::AlreadyApplied),
         // Text that is only extended stands there before and after, and the file may end without a newline.
-        [_] if new.contains(old.trim_end()) && is_done(text, &hunk_from_texts(&old, &new)) => {
-            Ok(ReplaceOutcome::Already)
+        [_] if new.contains(old.trim_end()) && is_applied(text, &hunk_from_texts(&old, &new)) => {
+            Ok(ReplaceOutcome::AlreadyApplied)
         }
         // A text of several lines does not occur by chance: the replacement may already be applied.
         [at] if old.lines().count() > 2
             && new.lines().count() > 2
-            && elsewhere(whole, *at, &old, &new).is_some() =>
+            && find_elsewhere(whole, *at, &old, &new).is_some() =>
         {
             Err(PlacementMiss::Ambiguous(
-                [*at].into_iter().chain(elsewhere(whole, *at, &old, &new)).map(line).collect(),
+                [*at].into_iter().chain(find_elsewhere(whole, *at, &old, &new)).map(line).collect(),
             ))
         }
         [at] => {
             let replaced = [&whole[..*at], &new, &whole[at + old.len()..]].concat();
-            Ok(ReplaceOutcome::New(replaced, vec![(line(*at), MatchPass::Exact)]))
+            Ok(ReplaceOutcome::Replaced(replaced, vec![(line(*at), MatchPass::Exact)]))
         }
-        some if all && some.iter().all(|at| is_there(whole, *at, &old, &new)) => Ok(ReplaceOutcome::Already),
+        some if all && some.iter().all(|at| is_already_replaced(whole, *at, &old, &new)) => Ok(ReplaceOutcome::AlreadyApplied),
         some if all => {
             let places = some.iter().map(|at| (line(*at), MatchPass::Exact)).collect();
-            Ok(ReplaceOutcome::New(whole.replace(&old, &new), places))
+            Ok(ReplaceOutcome::Replaced(whole.replace(&old, &new), places))
         }
         some => Err(PlacementMiss::Ambiguous(some.iter().map(|at| line(*at)).collect())),
     }
@@ -99,14 +99,14 @@ fn has_mixed_line_ends(text: &DecodedText<'_>) -> bool {
 }
 
 /// Replaces every occurrence of `old`, with any line ends. The replacement gets the occurrence's first line end.
-fn everywhere(text: &DecodedText<'_>, old: &str, new: &str) -> Result<ReplaceOutcome, PlacementMiss> {
+fn replace_everywhere(text: &DecodedText<'_>, old: &str, new: &str) -> Result<ReplaceOutcome, PlacementMiss> {
     let (whole, new) = (text.as_str(), new.replace("\r\n", "\n"));
     let old = old.replace("\r\n", "\n");
     let first = old.split('\n').next().unwrap_or_default();
     let (mut out, mut landed, mut from) = (String::with_capacity(whole.len()), Vec::new(), 0);
     // ends: each round begins after the last
     while let Some(at) = whole[from..].find(if first.is_empty() { "\n" } else { first }).map(|at| from + at) {
-        let found = ends(&whole[at..], &old).filter(|_| text.budget().spend(1 + old.len() / SEARCHED));
+        let found = match_any_line_ends(&whole[at..], &old).filter(|_| text.budget().spend(1 + old.len() / SEARCHED_BYTES_PER_STEP));
         let next = match found {
             Some((length, ending)) => {
                 out.push_str(&whole[from..at]);
@@ -126,12 +126,12 @@ fn everywhere(text: &DecodedText<'_>, old: &str, new: &str) -> Result<ReplaceOut
     match (landed.is_empty(), text.budget().is_exhausted()) {
         (_, true) => Err(PlacementMiss::BudgetExhausted),
         (true, false) => Err(PlacementMiss::Absent),
-        (false, false) => Ok(ReplaceOutcome::New(out, landed)),
+        (false, false) => Ok(ReplaceOutcome::Replaced(out, landed)),
     }
 }
 
 /// Matches `old` at the beginning of `rest` with any line ends. Returns its length there and its first line end.
-fn ends<'a>(rest: &'a str, old: &str) -> Option<(usize, &'a str)> {
+fn match_any_line_ends<'a>(rest: &'a str, old: &str) -> Option<(usize, &'a str)> {
     let (mut at, mut ending) = (0, None);
     for (nth, part) in old.split('\n').enumerate() {
         if nth > 0 {
@@ -145,21 +145,21 @@ fn ends<'a>(rest: &'a str, old: &str) -> Option<(usize, &'a str)> {
 }
 
 /// Returns a second occurrence of `old` that overlaps the one at `at`.
-fn overlapping(whole: &str, at: usize, old: &str) -> Option<usize> {
+fn find_overlapping(whole: &str, at: usize, old: &str) -> Option<usize> {
     let next = at + old.chars().next().map_or(1, char::len_utf8);
     let end = whole.floor_char_boundary(at + 2 * old.len());
     whole.get(next..end)?.find(old).map(|found| next + found)
 }
 
 /// Returns true if `new`, which contains `old`, stands around the occurrence of `old` at `at`.
-fn is_there(whole: &str, at: usize, old: &str, new: &str) -> bool {
+fn is_already_replaced(whole: &str, at: usize, old: &str, new: &str) -> bool {
     new.match_indices(old).any(|(inside, _)| {
         at.checked_sub(inside).is_some_and(|start| whole.get(start..start + new.len()) == Some(new))
     })
 }
 
 /// Reports an occurrence of a multi-line `old` at `at` that begins or ends within a word: that line differs there.
-fn torn(whole: &str, at: usize, old: &str) -> Option<String> {
+fn describe_split_word(whole: &str, at: usize, old: &str) -> Option<String> {
     let within = |char: char| char.is_alphanumeric() || char == '_';
     let (before, after) = (&whole[..at], &whole[at + old.len()..]);
     let begins = before.ends_with(within) && old.starts_with(within);
@@ -170,40 +170,40 @@ fn torn(whole: &str, at: usize, old: &str) -> Option<String> {
 }
 
 /// Returns an occurrence of `new` that does not overlap the occurrence of `old` at `at`.
-fn elsewhere(whole: &str, at: usize, old: &str, new: &str) -> Option<usize> {
+fn find_elsewhere(whole: &str, at: usize, old: &str, new: &str) -> Option<usize> {
     let apart = |place: &usize| place + new.len() <= at || *place >= at + old.len();
     whole.match_indices(new).map(|(place, _)| place).find(apart)
 }
 
 /// Returns true if `new` occurs and has more than two non-blank lines, which is no coincidence.
-fn already(whole: &str, new: &str) -> bool {
+fn occurs_certainly(whole: &str, new: &str) -> bool {
     new.lines().filter(|line| !line.trim().is_empty()).count() > 2 && whole.contains(new)
 }
 
 /// Returns true if `text` is the result of `hunk`.
-fn is_done(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
+fn is_applied(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
     was_applied_before(text, std::slice::from_ref(hunk), LineEndPolicy::default())
 }
 
-fn by_lines(text: &DecodedText<'_>, old: &str, new: &str) -> Result<ReplaceOutcome, PlacementMiss> {
+fn replace_by_lines(text: &DecodedText<'_>, old: &str, new: &str) -> Result<ReplaceOutcome, PlacementMiss> {
     let hunk = hunk_from_texts(old, new);
     let placed = place_hunks(text, std::slice::from_ref(&hunk));
     let is_sure =
-        matches!(placed.as_deref(), Ok([HunkPlacement::Here(pass, _)]) if *pass <= MatchPass::Trailing);
-    if !is_sure && is_done(text, &hunk) {
-        return Ok(ReplaceOutcome::Already);
+        matches!(placed.as_deref(), Ok([HunkPlacement::Placed(pass, _)]) if *pass <= MatchPass::Trailing);
+    if !is_sure && is_applied(text, &hunk) {
+        return Ok(ReplaceOutcome::AlreadyApplied);
     }
     match placed {
         Ok(placed) => match placed.into_iter().next() {
-            Some(HunkPlacement::Here(MatchPass::Trailing, _)) if moves(&hunk) => Err(PlacementMiss::Absent),
-            Some(HunkPlacement::Here(pass, landing)) => {
+            Some(HunkPlacement::Placed(MatchPass::Trailing, _)) if moves_line(&hunk) => Err(PlacementMiss::Absent),
+            Some(HunkPlacement::Placed(pass, landing)) => {
                 let at = landing.drops.first().or(landing.adds.first().map(|(at, _)| at)).copied();
-                Ok(ReplaceOutcome::New(
+                Ok(ReplaceOutcome::Replaced(
                     rewrite_text(text, &[&landing], LineEndPolicy::default()),
                     vec![(at.unwrap_or(0), pass)],
                 ))
             }
-            Some(HunkPlacement::Already(_)) => Ok(ReplaceOutcome::Already),
+            Some(HunkPlacement::AlreadyApplied(_)) => Ok(ReplaceOutcome::AlreadyApplied),
             None => Err(PlacementMiss::Absent),
         },
         Err(misses) => Err(misses.into_iter().next().map_or(PlacementMiss::Absent, |(_, miss)| miss)),
@@ -211,7 +211,7 @@ fn by_lines(text: &DecodedText<'_>, old: &str, new: &str) -> Result<ReplaceOutco
 }
 
 /// Returns true if a line is removed in one place and added in another.
-fn moves(hunk: &Hunk) -> bool {
+fn moves_line(hunk: &Hunk) -> bool {
     let added = hunk.lines.iter().filter_map(|line| match line {
         HunkLine::Add(text) => Some(text.trim()),
         HunkLine::Keep(_) | HunkLine::Drop(_) => None,
@@ -233,7 +233,7 @@ pub(crate) fn hunk_from_texts(old: &str, new: &str) -> Hunk {
     let (ours, theirs): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let head = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
     let keep = |line: &&str| HunkLine::Keep((*line).to_owned());
-    if (ours.len() - head).saturating_mul(theirs.len() - head) > MOST_COMPARED {
+    if (ours.len() - head).saturating_mul(theirs.len() - head) > MAX_COMPARED_LINE_PAIRS {
         let goes = ours[head..].iter().map(|line| HunkLine::Drop((*line).to_owned()));
         let comes = theirs[head..].iter().map(|line| HunkLine::Add((*line).to_owned()));
         let lines = ours[..head].iter().map(keep).chain(goes).chain(comes).collect();

@@ -17,9 +17,9 @@ use crate::repair;
 use crate::rewrite::{LineEndPolicy, rewrite_text};
 
 /// The maximum number of hunks in a file, since each is searched in the whole file.
-const MOST_HUNKS: usize = 5_000;
+const MAX_HUNKS: usize = 5_000;
 /// The number of characters of a line that an error shows.
-const SHOWN: usize = 60;
+const MAX_SHOWN_CHARS: usize = 60;
 
 pub(crate) type PatchFaults = Vec<PatchFault>;
 
@@ -45,10 +45,10 @@ pub(crate) fn apply_hunks(
     effort: &SearchBudget,
 ) -> Result<(Vec<u8>, LandedHunks), PatchFaults> {
     check_hunk_count(edit, hunks)?;
-    let signed = hunks.iter().all(|hunk| hunk.unsigned.is_empty());
+    let signed = hunks.iter().all(|hunk| hunk.unsigned_lines.is_empty());
     let mut twofold = false;
     if signed {
-        match by_number(edit, bytes, hunks, effort) {
+        match apply_by_number(edit, bytes, hunks, effort) {
             Some((done, true)) => return Ok(done),
             // The lines decide if the hunks may already be applied.
             fitted => twofold = fitted.is_some(),
@@ -56,43 +56,43 @@ pub(crate) fn apply_hunks(
     }
     if let Some(hunk) = hunks.iter().find(|hunk| changes_only_line_ends(hunk)) {
         let done = is_result_present(bytes, hunks).then(|| (bytes.to_vec(), Vec::new()));
-        return done.ok_or_else(|| vec![ends(edit, hunk)]);
+        return done.ok_or_else(|| vec![line_ends_fault(edit, hunk)]);
     }
     let text = decode_file(edit, bytes, effort)?;
-    let hunks = &*without_marks(edit, &text, hunks)?;
+    let hunks = &*strip_hunk_boms(edit, &text, hunks)?;
     if signed && are_all_applied(&text, hunks, twofold) {
         return Ok((bytes.to_vec(), Vec::new()));
     }
-    let endings = endings(hunks);
+    let endings = line_end_policy(hunks);
     let placed = place_hunks(&text, hunks);
-    let sure = |placed: &HunkPlacement| !matches!(placed, HunkPlacement::Here(pass, _) if *pass > MatchPass::Trailing);
+    let sure = |placed: &HunkPlacement| !matches!(placed, HunkPlacement::Placed(pass, _) if *pass > MatchPass::Trailing);
     let is_sure = placed.as_ref().is_ok_and(|placed| placed.iter().all(sure));
-    let turned = if is_sure { None } else { in_turn(&text, hunks, endings) };
+    let turned = if is_sure { None } else { apply_in_turn(&text, hunks, endings) };
     if turned.is_none() && !is_sure && !twofold && was_applied_before(&text, hunks, endings) {
         return Ok((bytes.to_vec(), Vec::new()));
     }
     if turned.is_none() && !(is_sure && signed) {
         let read = repair::repair_hunks(&text, hunks, &placed)
-            .map_err(|misses| missed(edit, &text, hunks, misses))?;
+            .map_err(|misses| faults_from_misses(edit, &text, hunks, misses))?;
         if let Some((how, read)) = read {
             let (written, places) = apply_hunks(edit, bytes, &read, effort)?;
-            return Ok((written, read_as(how, places)));
+            return Ok((written, mark_repaired(how, places)));
         }
     }
     let (whole, places) = match turned {
         Some(done) => done,
         None => {
-            let placed = if twofold { in_doubt(hunks, placed) } else { placed };
-            let placed = placed.map_err(|misses| missed(edit, &text, hunks, misses))?;
-            if placed.iter().all(|placed| matches!(placed, HunkPlacement::Already(_))) {
+            let placed = if twofold { report_doubtful(hunks, placed) } else { placed };
+            let placed = placed.map_err(|misses| faults_from_misses(edit, &text, hunks, misses))?;
+            if placed.iter().all(|placed| matches!(placed, HunkPlacement::AlreadyApplied(_))) {
                 return Ok((bytes.to_vec(), Vec::new()));
             }
             apply_placed(&text, hunks, &placed, endings)
-                .map_err(|misses| missed(edit, &text, hunks, misses))?
+                .map_err(|misses| faults_from_misses(edit, &text, hunks, misses))?
         }
     };
     if effort.is_exhausted() {
-        return Err(missed(edit, &text, hunks, vec![(0, PlacementMiss::BudgetExhausted)]));
+        return Err(faults_from_misses(edit, &text, hunks, vec![(0, PlacementMiss::BudgetExhausted)]));
     }
     let written = text
         .encode(whole)
@@ -101,19 +101,19 @@ pub(crate) fn apply_hunks(
 }
 
 fn check_hunk_count(edit: &FileEdit, hunks: &[Hunk]) -> Result<(), PatchFaults> {
-    if hunks.len() <= MOST_HUNKS {
+    if hunks.len() <= MAX_HUNKS {
         return Ok(());
     }
-    let what = format!("has {} hunks, and {MOST_HUNKS} are the most; send them in parts", hunks.len());
+    let what = format!("has {} hunks, and {MAX_HUNKS} are the most; send them in parts", hunks.len());
     Err(vec![PatchFault::for_path(edit, &edit.path, what)])
 }
 
 /// Marks places of hunks that were repaired before they matched.
-fn read_as(how: repair::RepairKind, places: LandedHunks) -> LandedHunks {
+fn mark_repaired(how: repair::RepairKind, places: LandedHunks) -> LandedHunks {
     let mut read: LandedHunks = places
         .into_iter()
         .flat_map(|(at, pass)| {
-            [Some((at, MatchPass::Read(how))), (pass == MatchPass::Header).then_some((at, pass))]
+            [Some((at, MatchPass::Repaired(how))), (pass == MatchPass::OutsideHeader).then_some((at, pass))]
         })
         .flatten()
         .collect();
@@ -122,15 +122,15 @@ fn read_as(how: repair::RepairKind, places: LandedHunks) -> LandedHunks {
 }
 
 /// Reads from `hunks` how new lines end.
-fn endings(hunks: &[Hunk]) -> LineEndPolicy {
-    let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
-    let unnumbered = hunks.iter().all(|hunk| hunk.at.is_none());
-    LineEndPolicy { bare: says.map(|hunk| hunk.new_bare), first: unnumbered }
+fn line_end_policy(hunks: &[Hunk]) -> LineEndPolicy {
+    let says = hunks.iter().find(|hunk| hunk.old_without_newline || hunk.new_without_newline);
+    let unnumbered = hunks.iter().all(|hunk| hunk.old_start.is_none());
+    LineEndPolicy { without_newline: says.map(|hunk| hunk.new_without_newline), like_first_line: unnumbered }
 }
 
 /// Removes byte order marks from the hunks, since the mark belongs to the file. An error if a hunk changes nothing
 /// else.
-fn without_marks<'h>(
+fn strip_hunk_boms<'h>(
     edit: &FileEdit,
     text: &DecodedText<'_>,
     hunks: &'h [Hunk],
@@ -168,14 +168,14 @@ fn apply_placed(
     placed: &[HunkPlacement],
     endings: LineEndPolicy,
 ) -> Result<(String, LandedHunks), Vec<(usize, PlacementMiss)>> {
-    let landings: Vec<&LineEdits> = placed.iter().filter_map(landing).map(|(_, landing)| landing).collect();
+    let landings: Vec<&LineEdits> = placed.iter().filter_map(placed_edits).map(|(_, landing)| landing).collect();
     let places = placed.iter().flat_map(|placed| match placed {
-        HunkPlacement::Here(pass, landing) => overlooked(*pass, landing),
-        HunkPlacement::Already(at) => vec![(at + 1, MatchPass::Done)],
+        HunkPlacement::Placed(pass, landing) => landed_with_passes(*pass, landing),
+        HunkPlacement::AlreadyApplied(at) => vec![(at + 1, MatchPass::AlreadyApplied)],
     });
     let whole = rewrite_text(text, &landings, endings);
     if landings.len() < hunks.len() {
-        let misses = revived(text, &text.with_content(whole.clone()), hunks, placed);
+        let misses = find_revived_hunks(text, &text.with_content(whole.clone()), hunks, placed);
         if !misses.is_empty() {
             return Err(misses);
         }
@@ -184,18 +184,18 @@ fn apply_placed(
 }
 
 /// Returns the place of a landing, once for each difference that was ignored.
-fn overlooked(pass: MatchPass, landing: &LineEdits) -> LandedHunks {
-    let passes: &[MatchPass] = match (landing.unheaded, pass) {
-        (true, MatchPass::Exact) => &[MatchPass::Header],
-        (true, pass) => &[pass, MatchPass::Header],
+fn landed_with_passes(pass: MatchPass, landing: &LineEdits) -> LandedHunks {
+    let passes: &[MatchPass] = match (landing.outside_header, pass) {
+        (true, MatchPass::Exact) => &[MatchPass::OutsideHeader],
+        (true, pass) => &[pass, MatchPass::OutsideHeader],
         (false, pass) => &[pass],
     };
-    passes.iter().map(|pass| (first(landing), *pass)).collect()
+    passes.iter().map(|pass| (first_changed_line(landing), *pass)).collect()
 }
 
 /// Creates the error for a hunk that changes only line ends: a line that is found by its text keeps the file's line
 /// end.
-fn ends(edit: &FileEdit, hunk: &Hunk) -> PatchFault {
+fn line_ends_fault(edit: &FileEdit, hunk: &Hunk) -> PatchFault {
     let what = format!(
         "is unchanged: the hunk at line {} of the patch changes line ends alone, and does not fit to the byte; change them with a command",
         hunk.line
@@ -205,7 +205,7 @@ fn ends(edit: &FileEdit, hunk: &Hunk) -> PatchFault {
 
 /// Returns hunks that seem applied in `text` but whose old lines appear in `after`. It is unclear which of the two is
 /// meant.
-fn revived(
+fn find_revived_hunks(
     text: &DecodedText<'_>,
     after: &DecodedText<'_>,
     hunks: &[Hunk],
@@ -213,7 +213,7 @@ fn revived(
 ) -> Vec<(usize, PlacementMiss)> {
     let doubt = || "its new lines stand there, and its old lines are what another hunk makes".to_owned();
     let seem_done = hunks.iter().zip(placed).enumerate().filter_map(|(index, (hunk, placed))| match placed {
-        HunkPlacement::Already(at) if !is_exactly_present(text, hunk) && is_exactly_present(after, hunk) => {
+        HunkPlacement::AlreadyApplied(at) if !is_exactly_present(text, hunk) && is_exactly_present(after, hunk) => {
             Some((index, *at))
         }
         _ => None,
@@ -221,7 +221,7 @@ fn revived(
     seem_done.map(|(index, at)| (index, PlacementMiss::Doubtful(at, doubt()))).collect()
 }
 
-fn missed(
+fn faults_from_misses(
     edit: &FileEdit,
     text: &DecodedText<'_>,
     hunks: &[Hunk],
@@ -230,8 +230,8 @@ fn missed(
     let fault = |(index, miss): (usize, PlacementMiss)| {
         let number = (hunks.len() > 1).then_some((index, hunks.len()));
         let mut fault = PatchFault::from_miss(edit, text, number, &hunks[index], &miss);
-        if let Some(HunkLine::Keep(line)) = hunks[index].unsigned.first().map(|at| &hunks[index].lines[*at]) {
-            let line: String = line.chars().take(SHOWN).collect();
+        if let Some(HunkLine::Keep(line)) = hunks[index].unsigned_lines.first().map(|at| &hunks[index].lines[*at]) {
+            let line: String = line.chars().take(MAX_SHOWN_CHARS).collect();
             fault.what += &format!("; `{line}` has no sign: begin a line that stays with a space");
         }
         fault
@@ -240,31 +240,31 @@ fn missed(
 }
 
 /// Reports hunks that fit at their line numbers and may already be applied, if the lines do not decide which.
-fn in_doubt(
+fn report_doubtful(
     hunks: &[Hunk],
     placed: Result<Vec<HunkPlacement>, Vec<(usize, PlacementMiss)>>,
 ) -> Result<Vec<HunkPlacement>, Vec<(usize, PlacementMiss)>> {
-    let number = |index: usize| hunks[index].at.unwrap_or(1) - 1;
+    let number = |index: usize| hunks[index].old_start.unwrap_or(1) - 1;
     let doubt = |index: usize| (index, PlacementMiss::FitsAndApplied(number(index)));
     let open = |(index, miss): (usize, PlacementMiss)| match miss {
         PlacementMiss::Ambiguous(_) => doubt(index),
         miss => (index, miss),
     };
     let placed = placed.map_err(|misses| misses.into_iter().map(open).collect::<Vec<_>>())?;
-    match placed.iter().position(|placed| matches!(placed, HunkPlacement::Already(_))) {
+    match placed.iter().position(|placed| matches!(placed, HunkPlacement::AlreadyApplied(_))) {
         Some(index) => Err(vec![doubt(index)]),
         None => Ok(placed),
     }
 }
 
 /// Applies `hunks` at their line numbers. The flag tells whether that is certain: they may already be applied.
-fn by_number(
+fn apply_by_number(
     edit: &FileEdit,
     bytes: &[u8],
     hunks: &[Hunk],
     effort: &SearchBudget,
 ) -> Option<((Vec<u8>, LandedHunks), bool)> {
-    let blobs = edit.blobs.as_ref();
+    let blobs = edit.blob_ids.as_ref();
     if blobs.is_some_and(|(_, new)| matches_blob_id(bytes, new)) {
         return Some(((bytes.to_vec(), Vec::new()), true));
     }
@@ -273,15 +273,15 @@ fn by_number(
     Some((done, known || !may_be_applied(bytes, hunks, effort)))
 }
 
-fn landing(placed: &HunkPlacement) -> Option<(MatchPass, &LineEdits)> {
+fn placed_edits(placed: &HunkPlacement) -> Option<(MatchPass, &LineEdits)> {
     match placed {
-        HunkPlacement::Here(pass, landing) => Some((*pass, landing)),
-        HunkPlacement::Already(_) => None,
+        HunkPlacement::Placed(pass, landing) => Some((*pass, landing)),
+        HunkPlacement::AlreadyApplied(_) => None,
     }
 }
 
 /// Returns the first line of the file that a landing changes, counted from 1.
-fn first(landing: &LineEdits) -> usize {
+fn first_changed_line(landing: &LineEdits) -> usize {
     let added = landing.adds.first().map(|(at, _)| *at);
     landing.drops.first().copied().into_iter().chain(added).min().unwrap_or(0) + 1
 }
@@ -303,16 +303,16 @@ fn builds_on_itself(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
 }
 
 /// Applies hunks one after another, if each is written against the result of the ones before it and then fits exactly.
-fn in_turn(text: &DecodedText<'_>, hunks: &[Hunk], endings: LineEndPolicy) -> Option<(String, LandedHunks)> {
-    if !builds_on_itself(text, hunks) || hunks.iter().any(|hunk| !hunk.unsigned.is_empty()) {
+fn apply_in_turn(text: &DecodedText<'_>, hunks: &[Hunk], endings: LineEndPolicy) -> Option<(String, LandedHunks)> {
+    if !builds_on_itself(text, hunks) || hunks.iter().any(|hunk| !hunk.unsigned_lines.is_empty()) {
         return None;
     }
     let (mut text, mut places) = (text.clone(), Vec::new());
     for hunk in hunks {
         let placed = place_hunks(&text, std::slice::from_ref(hunk)).ok()?;
         let (pass, landing) =
-            placed.first().and_then(landing).filter(|(pass, _)| *pass <= MatchPass::Trailing)?;
-        places.extend(overlooked(pass, landing));
+            placed.first().and_then(placed_edits).filter(|(pass, _)| *pass <= MatchPass::Trailing)?;
+        places.extend(landed_with_passes(pass, landing));
         text = text.with_content(rewrite_text(&text, &[landing], endings));
     }
     Some((text.as_str().to_owned(), places))

@@ -2,11 +2,11 @@
 
 use crate::command_analysis::{literal_text, word_text};
 use crate::programs::program_name;
-use crate::programs::{CommandRisk, LASTING, classify_command, is_persistent_path};
+use crate::programs::{CommandRisk, WRITES_PERSISTENT_PATH, classify_command, is_persistent_path};
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
 /// Maximum number of directories examined.
-const PLACES: usize = 16;
+const MAX_DIRECTORIES: usize = 16;
 
 /// Lists the directories that the commands of a line change to, each relative to the previous one.
 pub(crate) fn directories_changed_to<'a>(commands: impl Iterator<Item = &'a ScriptCommand>) -> Vec<String> {
@@ -14,7 +14,7 @@ pub(crate) fn directories_changed_to<'a>(commands: impl Iterator<Item = &'a Scri
     let goes = |command: &&ScriptCommand| {
         literal_text(&command.words[0]).is_some_and(|name| matches!(name, "cd" | "pushd"))
     };
-    for command in commands.filter(goes).take(PLACES) {
+    for command in commands.filter(goes).take(MAX_DIRECTORIES) {
         let mut operands = command.words[1..].iter().map(word_text).filter(|word| !word.starts_with('-'));
         let place = operands.next().unwrap_or("~").trim_matches('"');
         let from = places.last().map_or(".", String::as_str);
@@ -43,8 +43,8 @@ pub(crate) fn find_danger(command: &ScriptCommand, places: &[String]) -> Option<
         let argv: Vec<&str> = std::iter::once(program_name(word_text(&command.words[0])))
             .chain(words.iter().map(String::as_str))
             .collect();
-        let writes = classify_command(&argv) == CommandRisk::Dangerous(LASTING);
-        (writes || command.redirects.iter().any(lasts)).then_some(LASTING)
+        let writes = classify_command(&argv) == CommandRisk::Dangerous(WRITES_PERSISTENT_PATH);
+        (writes || command.redirects.iter().any(lasts)).then_some(WRITES_PERSISTENT_PATH)
     })
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn danger_by_variable(
         }
         ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => false,
     };
-    command.redirects.iter().any(lasts).then_some(LASTING)
+    command.redirects.iter().any(lasts).then_some(WRITES_PERSISTENT_PATH)
 }
 
 /// Joins `path` to the directory `place`.

@@ -76,11 +76,11 @@ pub enum ApprovalCase {
     /// A rule or a hook asks for approval.
     MustAsk,
     /// Needs one permission that the sandbox does not give.
-    Beyond,
+    NeedsGrant,
     /// Requests to run without the sandbox.
-    Leaves,
+    LeavesSandbox,
     /// Was tried, and the sandbox denied an operation.
-    Refused,
+    DeniedInSandbox,
     /// A rule or a hook forbids it.
     Forbidden,
 }
@@ -96,9 +96,9 @@ impl ApprovalCase {
         Self::Dangerous,
         Self::DangerousUnconfined,
         Self::MustAsk,
-        Self::Beyond,
-        Self::Leaves,
-        Self::Refused,
+        Self::NeedsGrant,
+        Self::LeavesSandbox,
+        Self::DeniedInSandbox,
         Self::Forbidden,
     ];
 
@@ -113,9 +113,9 @@ impl ApprovalCase {
             Self::Dangerous => "is dangerous or cannot be understood, confined",
             Self::DangerousUnconfined => "is dangerous or cannot be understood, not confined",
             Self::MustAsk => "a rule or a hook asks",
-            Self::Beyond => "needs a path or a host that the sandbox does not give",
-            Self::Leaves => "asks to leave the sandbox",
-            Self::Refused => "was tried, and refused something",
+            Self::NeedsGrant => "needs a path or a host that the sandbox does not give",
+            Self::LeavesSandbox => "asks to leave the sandbox",
+            Self::DeniedInSandbox => "was tried, and refused something",
             Self::Forbidden => "a rule or a hook forbids it",
         }
     }
@@ -167,23 +167,23 @@ pub fn approval_requirement(policy: ApprovalPolicy, matter: ApprovalCase) -> App
         // The sandbox contains the danger.
         (ApprovalCase::Dangerous, Auto) => Skip,
         // The call is tried in the sandbox first; a denial there may raise a question.
-        (ApprovalCase::Leaves, OnFailure | Auto) => Skip,
+        (ApprovalCase::LeavesSandbox, OnFailure | Auto) => Skip,
         (
             ApprovalCase::Dangerous
             | ApprovalCase::DangerousUnconfined
             | ApprovalCase::MustAsk
-            | ApprovalCase::Beyond
-            | ApprovalCase::Leaves
-            | ApprovalCase::Refused,
+            | ApprovalCase::NeedsGrant
+            | ApprovalCase::LeavesSandbox
+            | ApprovalCase::DeniedInSandbox,
             Never,
         ) => Forbidden,
         (
             ApprovalCase::Dangerous
             | ApprovalCase::DangerousUnconfined
             | ApprovalCase::MustAsk
-            | ApprovalCase::Beyond
-            | ApprovalCase::Leaves
-            | ApprovalCase::Refused,
+            | ApprovalCase::NeedsGrant
+            | ApprovalCase::LeavesSandbox
+            | ApprovalCase::DeniedInSandbox,
             Untrusted | OnFailure | OnRequest | Auto,
         ) => NeedsApproval,
     }
@@ -206,9 +206,9 @@ mod tests {
             (ApprovalCase::Dangerous,           ["ask"  , "ask"  , "ask"  , "forbid", "allow", "forbid"]),
             (ApprovalCase::DangerousUnconfined, ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
             (ApprovalCase::MustAsk,             ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
-            (ApprovalCase::Beyond,              ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
-            (ApprovalCase::Leaves,              ["ask"  , "allow", "ask"  , "forbid", "allow", "forbid"]),
-            (ApprovalCase::Refused,             ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
+            (ApprovalCase::NeedsGrant,              ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
+            (ApprovalCase::LeavesSandbox,              ["ask"  , "allow", "ask"  , "forbid", "allow", "forbid"]),
+            (ApprovalCase::DeniedInSandbox,             ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
             (ApprovalCase::Forbidden,           ["forbid", "forbid", "forbid", "forbid", "forbid", "forbid"]),
         ];
         assert_eq!(table.map(|(matter, _)| matter), ApprovalCase::ALL);

@@ -19,17 +19,17 @@ pub struct ApprovalQuestion {
     /// The effects of the call.
     pub intent: Intent,
     /// The analysis of its command, if it has one.
-    pub account: Option<CommandAnalysis>,
+    pub analysis: Option<CommandAnalysis>,
     /// The reasons for the question; never empty.
-    pub why: Vec<ApprovalReason>,
+    pub reasons: Vec<ApprovalReason>,
     /// The grants beyond the policy that an approval gives.
     pub grants: Grants,
     /// The confinement of the call; `None` if it is not confined.
     pub confinement: Option<Arc<Confinement>>,
     /// The agent that asks, as a path from the session's own agent, which is empty.
-    pub agents: Vec<String>,
+    pub agent_path: Vec<String>,
     /// The call was already tried, and would be run again from the start.
-    pub again: bool,
+    pub is_retry: bool,
     /// The rule that could be saved to avoid this question in future.
     pub proposal: Option<RuleProposal>,
     pub(crate) keys: Vec<ApprovalKey>,
@@ -63,9 +63,9 @@ pub struct RuleProposal {
     /// The rule.
     pub rule: NewRule,
     /// Examples of what else the rule would allow.
-    pub allows: Vec<String>,
+    pub allowed_examples: Vec<String>,
     /// The model chose the words.
-    pub of_model: bool,
+    pub chosen_by_model: bool,
 }
 
 /// An answer to a question.
@@ -138,11 +138,11 @@ pub enum ApprovalReason {
         reason: String,
     },
     /// The call needs a permission that the sandbox does not give.
-    Beyond(Denial),
+    NeedsGrant(Denial),
     /// The call requests to leave the sandbox.
-    Leaves,
+    LeavesSandbox,
     /// The call was tried and denied an operation.
-    Refused {
+    DeniedInSandbox {
         /// The denial.
         denial: Denial,
         /// The denial is only inferred from the program's output.
@@ -174,17 +174,17 @@ pub enum ApprovalReason {
 impl fmt::Display for ApprovalReason {
     /// Formats the reason for the caller.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence(ToString::to_string))
+        f.write_str(&self.describe_with(ToString::to_string))
     }
 }
 
 impl ApprovalReason {
     /// Describes the reason to the person who is asked.
     pub fn describe_for_user(&self) -> String {
-        self.sentence(Denial::describe_for_user)
+        self.describe_with(Denial::describe_for_user)
     }
 
-    fn sentence(&self, denied: impl Fn(&Denial) -> String) -> String {
+    fn describe_with(&self, denied: impl Fn(&Denial) -> String) -> String {
         match self {
             Self::Untrusted { what } => {
                 format!("{what} may change something, and the approval policy is untrusted")
@@ -202,10 +202,10 @@ impl ApprovalReason {
                 format!("{what} {is} what the rule at {place} {says}{reason}")
             }
             Self::Hook { hook, reason } => format!("the hook `{hook}` asks: {reason}"),
-            Self::Beyond(denial) => denied(denial),
-            Self::Leaves => "it asks to run without the sandbox".to_owned(),
-            Self::Refused { denial, guessed: false } => format!("it was refused: {}", denied(denial)),
-            Self::Refused { denial, guessed: true } => {
+            Self::NeedsGrant(denial) => denied(denial),
+            Self::LeavesSandbox => "it asks to run without the sandbox".to_owned(),
+            Self::DeniedInSandbox { denial, guessed: false } => format!("it was refused: {}", denied(denial)),
+            Self::DeniedInSandbox { denial, guessed: true } => {
                 format!("it failed, and its output suggests that it was refused: {}", denied(denial))
             }
             Self::Foreign { server, tool } => {

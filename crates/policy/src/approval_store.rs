@@ -26,9 +26,9 @@ pub enum ApprovalKey {
     /// Connecting to this host.
     Connect(String),
     /// Sending this input to this program.
-    Type {
+    SendInput {
         /// The command line that started the program.
-        into: String,
+        command_line: String,
         /// The input text.
         text: String,
     },
@@ -49,7 +49,7 @@ pub enum ApprovalKey {
 
 impl ApprovalKey {
     /// Returns true if `grant` belongs to this action, and not to another one of the same question.
-    fn takes(&self, grant: &Grant) -> bool {
+    fn owns_grant(&self, grant: &Grant) -> bool {
         match (self, grant) {
             (Self::Run { .. }, _) => true,
             (Self::Write(path), Grant::Write(given)) => path.starts_with(given),
@@ -105,7 +105,7 @@ impl ApprovalStore {
     pub fn approve(&self, keys: &[ApprovalKey], grants: &Grants) {
         let mut approved = self.approved.lock();
         for key in keys {
-            let own = grants.iter().filter(|grant| key.takes(grant)).cloned();
+            let own = grants.iter().filter(|grant| key.owns_grant(grant)).cloned();
             approved.entry(key.clone()).or_default().extend(own);
         }
     }
@@ -116,12 +116,12 @@ impl ApprovalStore {
     pub fn copy_for_subagent(&self) -> Self {
         let inherits = |grants: &Grants| !grants.contains(&Grant::Unconfined);
         let approved =
-            self.approved.lock().iter().filter(|(_, grants)| inherits(grants)).map(clone).collect();
+            self.approved.lock().iter().filter(|(_, grants)| inherits(grants)).map(clone_entry).collect();
         Self { approved: Mutex::new(approved) }
     }
 }
 
-fn clone((key, grants): (&ApprovalKey, &Grants)) -> (ApprovalKey, Grants) {
+fn clone_entry((key, grants): (&ApprovalKey, &Grants)) -> (ApprovalKey, Grants) {
     (key.clone(), grants.clone())
 }
 

@@ -11,7 +11,7 @@ use crate::{after_cd, dataflow, disguised_danger, embedded_code, endless_output,
 
 /// Returns, for each command of `line`, the danger that the other commands add, if there is one.
 pub(crate) fn find_dangers(line: &ScriptAnalysis) -> Vec<Option<CommandRisk>> {
-    let ScriptAnalysis { commands, defined, assigned, grows, .. } = line;
+    let ScriptAnalysis { commands, defined, assigned, growth: grows, .. } = line;
     let values = ScriptVariables::from_script(commands, defined, assigned);
     let places = after_cd::directories_changed_to(commands.iter());
     let mut written = WrittenFiles::new(commands, assigned);
@@ -26,26 +26,26 @@ pub(crate) fn find_dangers(line: &ScriptAnalysis) -> Vec<Option<CommandRisk>> {
         ];
         let mut all = vec![fills, runs];
         all.extend(by_others.map(|why| why.map(CommandRisk::Dangerous)));
-        all.extend(grows.iter().filter(|(of, _)| *of == at).map(|(_, how)| Some(grown(*how))));
+        all.extend(grows.iter().filter(|(of, _)| *of == at).map(|(_, how)| Some(growth_risk(*how))));
         all.push(embedded_code::find_danger(command));
-        all.push(by_setting(command));
+        all.push(danger_in_variable(command));
         all.push(disguised_danger::find_danger(command, &forms, &values));
-        worst(all.into_iter().flatten())
+        worst_risk(all.into_iter().flatten())
     });
     found.collect()
 }
 
 /// Variables whose value other programs run as a command.
-const RUN: &[&str] =
+const COMMAND_VARIABLES: &[&str] =
     &["BROWSER", "EDITOR", "GIT_EDITOR", "GIT_PAGER", "GIT_SEQUENCE_EDITOR", "MANPAGER", "PAGER", "VISUAL"];
 
 /// Finds a danger in the command that a variable, set for this command, makes it run.
-fn by_setting(command: &ScriptCommand) -> Option<CommandRisk> {
-    let run = command.variables.iter().filter(|(name, _)| RUN.contains(&name.as_str()));
+fn danger_in_variable(command: &ScriptCommand) -> Option<CommandRisk> {
+    let run = command.variables.iter().filter(|(name, _)| COMMAND_VARIABLES.contains(&name.as_str()));
     run.flat_map(|(_, value)| analyse_script(word_text(value)).commands).find_map(|inner| danger_of(&inner))
 }
 
-fn grown(how: UnboundedGrowth) -> CommandRisk {
+fn growth_risk(how: UnboundedGrowth) -> CommandRisk {
     match how {
         UnboundedGrowth::Processes => CommandRisk::Dangerous("starts more and more processes"),
         UnboundedGrowth::Recursion => CommandRisk::Risky("is a function that calls itself"),
@@ -54,7 +54,7 @@ fn grown(how: UnboundedGrowth) -> CommandRisk {
 }
 
 /// Returns the first danger, or else the first risk.
-fn worst(all: impl Iterator<Item = CommandRisk>) -> Option<CommandRisk> {
+fn worst_risk(all: impl Iterator<Item = CommandRisk>) -> Option<CommandRisk> {
     let all: Vec<CommandRisk> = all.collect();
     let danger = all.iter().find(|known| matches!(known, CommandRisk::Dangerous(_)));
     danger.or(all.first()).copied()

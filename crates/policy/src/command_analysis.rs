@@ -16,24 +16,24 @@ use crate::xargs_pipeline::ReadOnlyStarts;
 use crate::{ApprovalCase, CommandLine, MachineLookup, ResolvedProgram};
 
 /// A script above this size in bytes, here-document texts excluded, counts as too long to review.
-const LONG: usize = 16 << 10;
+const MAX_REVIEWABLE_BYTES: usize = 16 << 10;
 
 /// Programs that only start the command in their arguments: only that command needs judging.
-const TRANSPARENT: &[&str] = &["gtimeout", "ionice", "nice", "stdbuf", "timeout", "xargs"];
+const TRANSPARENT_WRAPPERS: &[&str] = &["gtimeout", "ionice", "nice", "stdbuf", "timeout", "xargs"];
 
 /// The analysis of one command line.
 #[derive(Debug, Clone)]
 pub struct CommandAnalysis {
     /// Every command that the line may run.
-    pub parts: Vec<ClassifiedCommand>,
+    pub commands: Vec<ClassifiedCommand>,
     /// Parts of the script that the analysis could not decide.
     pub undecided: Vec<UndecidedPart>,
     /// Variables set for later commands, each with the reason why setting it is dangerous, if it is.
-    pub sets: Vec<(String, ScriptWord, Option<&'static str>)>,
+    pub assignments: Vec<(String, ScriptWord, Option<&'static str>)>,
     /// Functions and aliases that the line defines.
-    pub defines: Vec<String>,
+    pub definitions: Vec<String>,
     /// The script is too long for a person to review.
-    pub long: bool,
+    pub too_long: bool,
 }
 
 /// One command that the line may run.
@@ -42,9 +42,9 @@ pub struct ClassifiedCommand {
     /// The command.
     pub command: ScriptCommand,
     /// The risk of the command.
-    pub known: CommandRisk,
+    pub risk: CommandRisk,
     /// The command only starts another command of the list.
-    pub wraps: bool,
+    pub is_wrapper: bool,
     /// The rules about the command, strictest first.
     pub rules: Vec<AppliedRule>,
     /// The program that the name resolves to, once it was looked up.
@@ -59,7 +59,7 @@ pub struct AppliedRule {
     /// The rule certainly matches. An unknown word can make a match only possible.
     pub certain: bool,
     /// The command gives a path, and the rule names only the last component of that path.
-    by_name: bool,
+    matched_by_name: bool,
 }
 
 /// Returns true if every command of `line` is known to only read and print.
@@ -77,11 +77,11 @@ pub struct AppliedRule {
 /// ```
 pub fn is_read_only_command(line: &CommandLine) -> bool {
     let account = CommandAnalysis::analyse(line, &RuleSet::default());
-    let certain = account.undecided.is_empty() && account.sets.is_empty() && account.defines.is_empty();
+    let certain = account.undecided.is_empty() && account.assignments.is_empty() && account.definitions.is_empty();
     certain
-        && !account.long
-        && !account.parts.is_empty()
-        && account.parts.iter().all(|part| !part.may_need_approval())
+        && !account.too_long
+        && !account.commands.is_empty()
+        && account.commands.iter().all(|part| !part.may_need_approval())
 }
 
 impl CommandAnalysis {
@@ -92,7 +92,7 @@ impl CommandAnalysis {
         let ScriptAnalysis { commands, undecided, defined, assigned, .. } = analysis;
         let wraps: Vec<bool> = (0..commands.len()).map(|at| is_wrapper(&commands, at)).collect();
         let length: usize = line.argv.iter().map(String::len).sum();
-        let long = length - texts(&commands).min(length) > LONG;
+        let long = length - heredoc_bytes(&commands).min(length) > MAX_REVIEWABLE_BYTES;
         let starts = ReadOnlyStarts::new(&commands, &wraps);
         let parts = commands.into_iter().zip(wraps).enumerate();
         let mut parts: Vec<ClassifiedCommand> = parts
@@ -101,44 +101,44 @@ impl CommandAnalysis {
             })
             .collect();
         for (part, danger) in parts.iter_mut().zip(dangers) {
-            if !matches!(part.known, CommandRisk::Dangerous(_)) {
-                part.known = danger.unwrap_or(part.known);
+            if !matches!(part.risk, CommandRisk::Dangerous(_)) {
+                part.risk = danger.unwrap_or(part.risk);
             }
         }
         // After a `cd`, `..` may be the root directory, and a relative script name may mean another file.
-        if parts.iter().any(ClassifiedCommand::moves) {
+        if parts.iter().any(ClassifiedCommand::may_change_directory) {
             parts
                 .iter_mut()
                 .filter(|part| part.name().is_some_and(is_interpreter))
-                .for_each(ClassifiedCommand::mistrust);
+                .for_each(ClassifiedCommand::make_file_rules_uncertain);
             let climbing =
-                parts.iter_mut().filter(|part| part.known == CommandRisk::ReadOnly && part.climbs());
-            climbing.for_each(|part| part.known = CommandRisk::Ordinary);
+                parts.iter_mut().filter(|part| part.risk == CommandRisk::ReadOnly && part.may_search_parent());
+            climbing.for_each(|part| part.risk = CommandRisk::Ordinary);
         }
         let sets = assigned.into_iter().map(|(name, value)| {
             let why = dangerous_variable(&name);
             (name, value, why)
         });
-        Self { parts, undecided, sets: sets.collect(), defines: defined, long }
+        Self { commands: parts, undecided, assignments: sets.collect(), definitions: defined, too_long: long }
     }
 
     /// Resolves each command name to a program. An untrusted program is never read-only.
     pub(crate) fn resolve_programs(&mut self, machine: &dyn MachineLookup, cwd: &Path) {
-        let moves = self.parts.iter().any(ClassifiedCommand::moves);
+        let moves = self.commands.iter().any(ClassifiedCommand::may_change_directory);
         // Caches lookups by name: a lookup is the expensive step.
         let mut found = HashMap::new();
         let mut look = |name: &str| {
-            let program = found.entry(name.to_owned()).or_insert_with(|| machine.program(name, cwd, moves));
+            let program = found.entry(name.to_owned()).or_insert_with(|| machine.resolve_program(name, cwd, moves));
             Option::<ResolvedProgram>::clone(program)
         };
-        for part in &mut self.parts {
-            part.bind(&mut look, moves);
+        for part in &mut self.commands {
+            part.resolve_program(&mut look, moves);
         }
     }
 
     /// Returns true if every program was looked up.
     pub(crate) fn programs_resolved(&self) -> bool {
-        self.parts.iter().all(|part| part.command.built_in || part.program.is_some())
+        self.commands.iter().all(|part| part.command.built_in || part.program.is_some())
     }
 
     /// Lists the approval cases of the line, each with the command that raises it. `confined` selects the sandboxed
@@ -149,12 +149,12 @@ impl CommandAnalysis {
             false => (ApprovalCase::ReadsUnconfined, ApprovalCase::RunsUnconfined),
         };
         let mut matters = Vec::new();
-        for part in &self.parts {
+        for part in &self.commands {
             let matter = match part.decision() {
                 Some(RuleDecision::Forbid) => ApprovalCase::Forbidden,
                 Some(RuleDecision::Ask) => ApprovalCase::MustAsk,
                 Some(RuleDecision::Allow) => ApprovalCase::Allowed,
-                None => match part.known {
+                None => match part.risk {
                     CommandRisk::Dangerous(_) => ApprovalCase::Dangerous,
                     CommandRisk::Risky(_) if !confined => ApprovalCase::Dangerous,
                     CommandRisk::ReadOnly => reads,
@@ -167,13 +167,13 @@ impl CommandAnalysis {
                 matters.push((runs, Some(part)));
             }
         }
-        if self.long || self.undecided.iter().any(|doubt| doubt.unread) {
+        if self.too_long || self.undecided.iter().any(|doubt| doubt.unread) {
             matters.push((ApprovalCase::Dangerous, None));
         }
-        if self.sets.iter().any(|(_, _, why)| why.is_some()) {
+        if self.assignments.iter().any(|(_, _, why)| why.is_some()) {
             matters.push((ApprovalCase::Dangerous, None));
         }
-        if !(self.undecided.is_empty() && self.sets.is_empty() && self.defines.is_empty()) {
+        if !(self.undecided.is_empty() && self.assignments.is_empty() && self.definitions.is_empty()) {
             matters.push((runs, None));
         }
         matters
@@ -181,7 +181,7 @@ impl CommandAnalysis {
 
     /// Returns true if the user's rules let the whole line run without the sandbox.
     pub(crate) fn may_leave_sandbox(&self) -> bool {
-        let certain = self.undecided.is_empty() && self.sets.is_empty() && self.defines.is_empty();
+        let certain = self.undecided.is_empty() && self.assignments.is_empty() && self.definitions.is_empty();
         let leaves = |part: &ClassifiedCommand| {
             // A rule about a command does not cover its output files.
             part.allowed_by().is_some_and(|said| said.rule.unsandboxed)
@@ -190,41 +190,41 @@ impl CommandAnalysis {
         // Outside the sandbox a read-only program could read secrets, so only harmless shell built-ins may go along.
         let harmless = |part: &ClassifiedCommand| {
             let says = matches!(part.name(), Some("echo" | "true" | "false" | ":" | "test" | "["));
-            let starts = part.wraps && part.command.through.is_empty();
+            let starts = part.is_wrapper && part.command.wrappers.is_empty();
             (part.command.built_in && says || starts)
-                && part.known == CommandRisk::ReadOnly
+                && part.risk == CommandRisk::ReadOnly
                 && part.rules.is_empty()
         };
-        let plain = self.parts.iter().all(|part| part.command.redirects.is_empty() && !part.command.fed);
+        let plain = self.commands.iter().all(|part| part.command.redirects.is_empty() && !part.command.has_piped_input);
         certain
             && plain
-            && !self.long
-            && self.parts.iter().any(leaves)
-            && self.parts.iter().all(|part| leaves(part) || harmless(part))
+            && !self.too_long
+            && self.commands.iter().any(leaves)
+            && self.commands.iter().all(|part| leaves(part) || harmless(part))
     }
 }
 
 impl ClassifiedCommand {
     fn classify(command: ScriptCommand, wraps: bool, starts: bool, all: &RuleSet) -> Self {
         let known = classify_in_context(&command, wraps, starts);
-        let matches = all.rules_for_command(&command.words, command.more);
+        let matches = all.rules_for_command(&command.words, command.more_args);
         let said = |certain: bool| {
             move |matched: MatchedRule<'_>| AppliedRule {
                 rule: matched.rule.clone(),
                 certain,
-                by_name: matched.by_name,
+                matched_by_name: matched.matched_by_name,
             }
         };
         let mut rules: Vec<AppliedRule> = matches.certain.into_iter().map(said(true)).collect();
         rules.extend(matches.possible.into_iter().map(said(false)));
-        rules.extend(without_options(&command, all));
-        for rule in likely(&command, all) {
+        rules.extend(rules_without_options(&command, all));
+        for rule in find_likely_rules(&command, all) {
             if !rules.iter().any(|said| said.rule == *rule) {
-                rules.push(AppliedRule { rule: rule.clone(), certain: false, by_name: false });
+                rules.push(AppliedRule { rule: rule.clone(), certain: false, matched_by_name: false });
             }
         }
         rules.sort_by_key(|said| std::cmp::Reverse((said.rule.decision, said.certain)));
-        Self { command, known, wraps, rules, program: None }
+        Self { command, risk: known, is_wrapper: wraps, rules, program: None }
     }
 
     /// Returns the command name, if it is known.
@@ -235,30 +235,30 @@ impl ClassifiedCommand {
     /// Returns all words, if every one is known.
     pub fn argv(&self) -> Option<Vec<&str>> {
         let words: Option<Vec<&str>> = self.command.words.iter().map(literal_text).collect();
-        words.filter(|_| !self.command.more)
+        words.filter(|_| !self.command.more_args)
     }
 
     /// Returns true if the command may change the working directory of other commands.
-    fn moves(&self) -> bool {
+    fn may_change_directory(&self) -> bool {
         let elsewhere = |word: &ScriptWord| {
             literal_text(word).is_none_or(|word| {
                 word.starts_with("-C") || word.starts_with("--chdir") || word.contains("execdir")
             })
         };
         matches!(self.name(), None | Some("cd" | "pushd" | "popd"))
-            || (self.wraps || self.name() == Some("find")) && self.command.words.iter().any(elsewhere)
+            || (self.is_wrapper || self.name() == Some("find")) && self.command.words.iter().any(elsewhere)
     }
 
     /// Downgrades allow-rules that name a file to uncertain matches.
-    fn mistrust(&mut self) {
+    fn make_file_rules_uncertain(&mut self) {
         let names =
-            |rule: &PolicyRule| matches!(&rule.on, RuleSubject::Command { pattern, .. } if pattern.len() > 1);
+            |rule: &PolicyRule| matches!(&rule.subject, RuleSubject::Command { pattern, .. } if pattern.len() > 1);
         let allows = |said: &&mut AppliedRule| said.rule.decision == RuleDecision::Allow && names(&said.rule);
         self.rules.iter_mut().filter(allows).for_each(|said| said.certain = false);
     }
 
     /// Returns true if the command may search a parent of its working directory.
-    fn climbs(&self) -> bool {
+    fn may_search_parent(&self) -> bool {
         let above = |word: &ScriptWord| word_text(word).split('/').any(|part| part == "..");
         matches!(self.name().map(program_name), Some("diff" | "grep" | "rg"))
             && self.command.words.iter().any(above)
@@ -266,7 +266,7 @@ impl ClassifiedCommand {
 
     /// Returns true if the command may need approval under some policy.
     pub(crate) fn may_need_approval(&self) -> bool {
-        self.known != CommandRisk::ReadOnly || self.written_files().next().is_some()
+        self.risk != CommandRisk::ReadOnly || self.written_files().next().is_some()
     }
 
     /// Lists the files that receive the command's output.
@@ -305,13 +305,13 @@ impl ClassifiedCommand {
         let mut allowing =
             self.rules.iter().filter(|said| said.certain && said.rule.decision == RuleDecision::Allow);
         allowing.find(|said| {
-            let lies_right = match (&self.program, said.by_name) {
+            let lies_right = match (&self.program, said.matched_by_name) {
                 _ if self.command.built_in => true,
                 (Some(program), _) => program.trusted,
                 (None, by_name) => !by_name,
             };
-            let harmless = !matches!(self.known, CommandRisk::Dangerous(_)) || said.names_the_danger(&argv);
-            lies_right && harmless && said.beyond(&argv).is_none()
+            let harmless = !matches!(self.risk, CommandRisk::Dangerous(_)) || said.covers_danger(&argv);
+            lies_right && harmless && said.first_uncovered_word(&argv).is_none()
         })
     }
 
@@ -319,10 +319,10 @@ impl ClassifiedCommand {
     /// the program that runs, or the output path.
     pub fn uncovered_word(&self) -> Option<(&PolicyRule, &str)> {
         let argv = self.argv()?;
-        self.rules.iter().find_map(|said| Some((&said.rule, said.beyond(&argv)?)))
+        self.rules.iter().find_map(|said| Some((&said.rule, said.first_uncovered_word(&argv)?)))
     }
 
-    fn bind(&mut self, look: &mut dyn FnMut(&str) -> Option<ResolvedProgram>, moves: bool) {
+    fn resolve_program(&mut self, look: &mut dyn FnMut(&str) -> Option<ResolvedProgram>, moves: bool) {
         if self.command.built_in {
             return;
         }
@@ -331,8 +331,8 @@ impl ClassifiedCommand {
         let name = self.name().filter(|name| !(moves && relative(name)));
         self.program = name.and_then(look);
         let trusted = self.program.as_ref().is_some_and(|program| program.trusted);
-        if self.known == CommandRisk::ReadOnly && !trusted {
-            self.known = CommandRisk::Ordinary;
+        if self.risk == CommandRisk::ReadOnly && !trusted {
+            self.risk = CommandRisk::Ordinary;
         }
         // A missing program cannot be the one that a rule means.
         self.program.get_or_insert_with(|| ResolvedProgram { path: "".into(), trusted: false });
@@ -342,8 +342,8 @@ impl ClassifiedCommand {
 impl AppliedRule {
     /// Returns the word of `argv` that the rule does not cover although it matches the first words: an option that
     /// changes the program that runs, or the output path.
-    fn beyond<'a>(&self, argv: &[&'a str]) -> Option<&'a str> {
-        match &self.rule.on {
+    fn first_uncovered_word<'a>(&self, argv: &[&'a str]) -> Option<&'a str> {
+        match &self.rule.subject {
             RuleSubject::Command { pattern, exact: false } if self.rule.decision == RuleDecision::Allow => {
                 first_altering_word(argv, pattern.len())
             }
@@ -355,8 +355,8 @@ impl AppliedRule {
     }
 
     /// Returns true if the rule's own pattern contains the words that make `argv` dangerous.
-    fn names_the_danger(&self, argv: &[&str]) -> bool {
-        let RuleSubject::Command { pattern, .. } = &self.rule.on else { return false };
+    fn covers_danger(&self, argv: &[&str]) -> bool {
+        let RuleSubject::Command { pattern, .. } = &self.rule.subject else { return false };
         let named = classify_command(&argv[..pattern.len().min(argv.len())]);
         matches!(named, CommandRisk::Dangerous(_)) && named == classify_command(argv)
     }
@@ -384,7 +384,7 @@ pub(crate) const GIT_VALUED: &[&str] = &[
 
 /// Matches ask- and forbid-rules against the command without the options before its sub-command, and `git-x` as
 /// `git x`. A rule against `git push` also means `git -C . push`. Only git's value-taking options are known.
-fn without_options(command: &ScriptCommand, rules: &RuleSet) -> Vec<AppliedRule> {
+fn rules_without_options(command: &ScriptCommand, rules: &RuleSet) -> Vec<AppliedRule> {
     let Some(name) = literal_text(&command.words[0]).map(program_name) else { return Vec::new() };
     let git = name == "git" || name.starts_with("git-");
     let mut rest = &command.words[1..];
@@ -406,17 +406,17 @@ fn without_options(command: &ScriptCommand, rules: &RuleSet) -> Vec<AppliedRule>
         .map(ScriptWord::Literal)
         .chain(rest.iter().cloned())
         .collect();
-    let found = rules.rules_for_command(&words, command.more);
+    let found = rules.rules_for_command(&words, command.more_args);
     let strict = |matched: &MatchedRule<'_>| matched.rule.decision != RuleDecision::Allow;
     let said = |certain: bool| {
-        move |matched: MatchedRule<'_>| AppliedRule { rule: matched.rule.clone(), certain, by_name: false }
+        move |matched: MatchedRule<'_>| AppliedRule { rule: matched.rule.clone(), certain, matched_by_name: false }
     };
     let certain = found.certain.into_iter().filter(strict).map(said(git));
     certain.chain(found.possible.into_iter().filter(strict).map(said(false))).collect()
 }
 
 /// Finds rules that may be about the command, or about a command that it starts.
-fn likely<'a>(command: &ScriptCommand, rules: &'a RuleSet) -> Vec<&'a PolicyRule> {
+fn find_likely_rules<'a>(command: &ScriptCommand, rules: &'a RuleSet) -> Vec<&'a PolicyRule> {
     if rules.is_empty() {
         return Vec::new();
     }
@@ -448,17 +448,17 @@ fn is_wrapper(commands: &[ScriptCommand], at: usize) -> bool {
         "ash" | "bash" | "dash" | "ksh" | "sh" | "zsh" => matches!(first, "-c" | "-lc" | "-cl"),
         // The options of these programs change the variables, the directory or the `PATH` of the started command.
         "builtin" | "command" | "env" | "exec" => !first.starts_with('-'),
-        _ => TRANSPARENT.contains(&name),
+        _ => TRANSPARENT_WRAPPERS.contains(&name),
     };
     plain
         && commands.get(at + 1).is_some_and(|inner| {
-            let by = inner.through.strip_prefix(wrapper.through.as_slice());
+            let by = inner.wrappers.strip_prefix(wrapper.wrappers.as_slice());
             matches!(by, Some([by]) if by.split(' ').next() == Some(name))
         })
 }
 
 /// Returns the total size of the here-document texts in bytes.
-fn texts(commands: &[ScriptCommand]) -> usize {
+fn heredoc_bytes(commands: &[ScriptCommand]) -> usize {
     let mut texts: Vec<&str> = Vec::new();
     for redirect in commands.iter().flat_map(|command| &command.redirects) {
         if let ScriptRedirect::Text(ScriptWord::Literal(text) | ScriptWord::Unknown(text)) = redirect

@@ -15,7 +15,7 @@ pub(crate) fn danger_of(command: &ScriptCommand) -> Option<CommandRisk> {
 /// With `starts`, words added by `xargs` or `find` do not change the result.
 pub(crate) fn classify_in_context(command: &ScriptCommand, wraps: bool, starts: bool) -> CommandRisk {
     let mut words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();
-    words.extend(command.more.then_some(None));
+    words.extend(command.more_args.then_some(None));
     let known = classify_words(&words);
     let written: Vec<&str> = command.words.iter().map(|word| word_text(word).trim_matches('"')).collect();
     let dangers = [

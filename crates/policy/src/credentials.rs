@@ -14,20 +14,20 @@ const PROVIDER_KEYS: &str = "
     LITELLM_MASTER_KEY AI_GATEWAY_API_KEY";
 
 /// Names of credentials that no pattern finds, and names used only together with credentials.
-const NAMES: &str = "
+const CREDENTIAL_NAMES: &str = "
     GPG_AGENT_INFO KRB5CCNAME KRB5_KTNAME XAUTHORITY BW_SESSION GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT";
-const PREFIXES: [&str; 3] = ["OP_SESSION_", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
+const CREDENTIAL_PREFIXES: [&str; 3] = ["OP_SESSION_", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
 
 /// Words in a credential name, also with an appended S.
-const WORDS: &str = "
+const CREDENTIAL_WORDS: &str = "
     AUTHORIZATION BEARER CONNSTR CRED DSN HEADER JWT KEYCHAIN KEYFILE KEYID KEYPAIR KEYPASS KEYRING KEYSTORE KEYTAB
     MNEMONIC PAT PHRASE PRIVATE PW WEBHOOK";
 /// Suffixes of words in a credential name, also with an appended S.
-const ENDINGS: [&str; 5] = ["AUTH", "COOKIE", "KEY", "PASS", "PWD"];
+const CREDENTIAL_SUFFIXES: [&str; 5] = ["AUTH", "COOKIE", "KEY", "PASS", "PWD"];
 /// Words with these suffixes that are harmless.
-const HARMLESS: &str = "OLDPWD BYPASS COMPASS DONKEY HOCKEY HOTKEY JOCKEY LESSKEY MONKEY TURKEY WHISKEY";
+const HARMLESS_WORDS: &str = "OLDPWD BYPASS COMPASS DONKEY HOCKEY HOTKEY JOCKEY LESSKEY MONKEY TURKEY WHISKEY";
 /// Texts that count anywhere in a name, even across words: `PASS_WORD`, `MYAPIKEYFILE`.
-const ANYWHERE: [&str; 10] = [
+const CREDENTIAL_SUBSTRINGS: [&str; 10] = [
     "ACCESSKEY",
     "APIKEY",
     "CONNECTIONSTRING",
@@ -52,21 +52,21 @@ pub fn looks_like_secret_name(name: &str) -> bool {
     if upper == "PWD" {
         return false;
     }
-    let words = words(name);
+    let words = split_name_words(name);
     let all = words.concat();
-    list_contains(NAMES, &upper)
-        || PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
-        || ANYWHERE.iter().any(|part| all.contains(part))
-        || words.iter().any(|word| word_looks_so(word))
+    list_contains(CREDENTIAL_NAMES, &upper)
+        || CREDENTIAL_PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
+        || CREDENTIAL_SUBSTRINGS.iter().any(|part| all.contains(part))
+        || words.iter().any(|word| is_credential_word(word))
 }
 
-fn word_looks_so(word: &str) -> bool {
+fn is_credential_word(word: &str) -> bool {
     let one = word.strip_suffix('S').unwrap_or(word);
     let ends =
-        |word: &str| ENDINGS.iter().any(|ending| word.ends_with(ending)) && !list_contains(HARMLESS, word);
+        |word: &str| CREDENTIAL_SUFFIXES.iter().any(|ending| word.ends_with(ending)) && !list_contains(HARMLESS_WORDS, word);
     // A tokenizer is harmless.
     let token = |after: &str| !after.starts_with("IZ") && !after.starts_with("IS");
-    [word, one].into_iter().any(|word| list_contains(WORDS, word) || ends(word))
+    [word, one].into_iter().any(|word| list_contains(CREDENTIAL_WORDS, word) || ends(word))
         || word.split("TOKEN").skip(1).any(token)
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn list_contains(list: &str, word: &str) -> bool {
 }
 
 /// Splits a name into words, in upper case and without trailing digits: `myApi_KEY2` becomes MY, API and KEY.
-fn words(name: &str) -> Vec<String> {
+fn split_name_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = ' ';
     for letter in name.chars() {
@@ -92,7 +92,7 @@ fn words(name: &str) -> Vec<String> {
 }
 
 /// Well-known token prefixes, with the minimum number of characters after them.
-const TOKENS: [(&str, usize); 41] = [
+const TOKEN_PREFIXES: [(&str, usize); 41] = [
     ("ghp_", 20),
     ("gho_", 20),
     ("ghu_", 20),
@@ -136,14 +136,14 @@ const TOKENS: [(&str, usize); 41] = [
     ("glptt-", 16),
 ];
 /// Minimum number of characters after `Bearer` in a header.
-const BEARER: usize = 16;
+const MIN_BEARER_CHARS: usize = 16;
 
 /// Returns true if `text` contains a token with a well-known prefix, or a JWT.
 fn holds_token(text: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
     let mut words = text.split(|letter: char| !is_letter(letter) && letter != '.');
     words.any(|word| {
-        let known = TOKENS.iter().any(|(begins, least)| {
+        let known = TOKEN_PREFIXES.iter().any(|(begins, least)| {
             let rest = word.strip_prefix(begins).unwrap_or_default();
             rest.len() >= *least
                 && rest.contains(|letter: char| letter.is_ascii_digit() || letter.is_ascii_uppercase())
@@ -160,7 +160,7 @@ fn holds_bearer(text: &str) -> bool {
     let mut words = text.split([' ', '\t', '\n', ':', '"', '\'']).filter(|word| !word.is_empty());
     // ends: each word is taken once
     while let Some(word) = words.next() {
-        if word.eq_ignore_ascii_case("bearer") && words.next().is_some_and(|token| token.len() >= BEARER) {
+        if word.eq_ignore_ascii_case("bearer") && words.next().is_some_and(|token| token.len() >= MIN_BEARER_CHARS) {
             return true;
         }
     }

@@ -4,18 +4,18 @@ use crate::command_analysis::{literal_text, word_text};
 use crate::interpreter_args::{SHELLS, ScriptSource};
 use crate::programs::program_name;
 use crate::programs::{
-    LASTING, REMOVES, drops_data, inner_commands, is_interpreter, is_persistent_path, normalize_path_text,
+    WRITES_PERSISTENT_PATH, REMOVES_FILES, drops_data, inner_commands, is_interpreter, is_persistent_path, normalize_path_text,
 };
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
-const RUNS: &str = "runs whatever another command writes";
+const RUNS_OUTPUT: &str = "runs whatever another command writes";
 /// Interpreters that work on a database.
 const DATABASES: &[&str] = &["mariadb", "mongo", "mongosh", "mysql", "psql", "redis-cli", "sqlite3"];
 /// Output destinations that store no data.
 pub(crate) const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
 
 /// Programs, and the options that are followed by a script or file to run.
-const NAMED: &[(&str, &[&str])] = &[
+const SCRIPT_FILE_OPTIONS: &[(&str, &[&str])] = &[
     ("make", &["-f", "--file", "--makefile"]),
     ("gmake", &["-f", "--file", "--makefile"]),
     ("sed", &["-f", "--file"]),
@@ -32,31 +32,31 @@ const STARTERS: &[&str] = &[
 
 /// Returns the danger in the sources and destinations of a command's data.
 pub(crate) fn find_danger(command: &ScriptCommand) -> Option<&'static str> {
-    by_name(command)
-        .or_else(|| by_added(command))
-        .or_else(|| by_input(command))
-        .or_else(|| by_redirects(command))
+    danger_of_printed_name(command)
+        .or_else(|| danger_of_added_args(command))
+        .or_else(|| danger_of_input(command))
+        .or_else(|| danger_of_redirects(command))
 }
 
 /// Returns the danger of a command name that another command prints.
-fn by_name(command: &ScriptCommand) -> Option<&'static str> {
+fn danger_of_printed_name(command: &ScriptCommand) -> Option<&'static str> {
     let name = word_text(&command.words[0]).trim_matches('"');
     let inside = name.trim_start_matches(['$', '(', '`']);
     let asks = ["which ", "command -v ", "type -p ", "type -P "].iter().any(|asks| inside.starts_with(asks));
     let whole = name.starts_with("$(") && name.ends_with(')') || name.starts_with('`') && name.ends_with('`');
-    let added = command.through.last().is_some_and(|by| by == "xargs");
-    (literal_text(&command.words[0]).is_none() && (whole && !asks || added)).then_some(RUNS)
+    let added = command.wrappers.last().is_some_and(|by| by == "xargs");
+    (literal_text(&command.words[0]).is_none() && (whole && !asks || added)).then_some(RUNS_OUTPUT)
 }
 
 /// Returns the danger of arguments that `xargs` or `find` adds.
-fn by_added(command: &ScriptCommand) -> Option<&'static str> {
+fn danger_of_added_args(command: &ScriptCommand) -> Option<&'static str> {
     let each = |by: &String| by == "xargs" || by.starts_with("find -");
     let (name, rest) = command.words.split_first()?;
     let name = program_name(literal_text(name)?);
-    if command.through.iter().any(each) && matches!(name, "rm" | "unlink" | "rmdir") {
-        return Some(REMOVES);
+    if command.wrappers.iter().any(each) && matches!(name, "rm" | "unlink" | "rmdir") {
+        return Some(REMOVES_FILES);
     }
-    let fed = command.through.last().is_some_and(|by| by == "xargs");
+    let fed = command.wrappers.last().is_some_and(|by| by == "xargs");
     let no_command =
         rest.iter().all(|word| word_text(word).starts_with(|c: char| c == '-' || c.is_ascii_digit()));
     let program = match ScriptSource::from_args(name, rest) {
@@ -65,30 +65,30 @@ fn by_added(command: &ScriptCommand) -> Option<&'static str> {
             let written = word_text(script);
             let added = !written.starts_with(|c: char| c.is_ascii_alphabetic()) || !written.contains(' ');
             let passed = written.trim_start_matches('"').starts_with(['$', '@']);
-            if literal_text(script).is_none() { added } else { command.more && passed }
+            if literal_text(script).is_none() { added } else { command.more_args && passed }
         }
-        ScriptSource::Input => command.more,
+        ScriptSource::Input => command.more_args,
         ScriptSource::File(_) => false,
     };
     let first = rest.iter().find(|word| !word_text(word).starts_with('-'));
     let named = name != "find" && first.is_some_and(|word| literal_text(word).is_none());
-    let starts = STARTERS.contains(&name) && (command.more && no_command || named);
+    let starts = STARTERS.contains(&name) && (command.more_args && no_command || named);
     let runs = starts || is_interpreter(name) && program;
-    (fed && runs).then_some(RUNS)
+    (fed && runs).then_some(RUNS_OUTPUT)
 }
 
-fn by_input(command: &ScriptCommand) -> Option<&'static str> {
+fn danger_of_input(command: &ScriptCommand) -> Option<&'static str> {
     let (name, rest) = command.words.split_first()?;
     let name = program_name(literal_text(name)?);
     let given = command.redirects.iter().any(|redirect| matches!(redirect, ScriptRedirect::Text(_)));
-    if (command.fed || given) && names_input(name, rest) || names_output(name, rest) {
-        return Some(RUNS);
+    if (command.has_piped_input || given) && args_run_input(name, rest) || args_run_output(name, rest) {
+        return Some(RUNS_OUTPUT);
     }
-    if matches!(name, "declare" | "export" | "readonly" | "typeset") && rest.iter().any(begins_as_output) {
+    if matches!(name, "declare" | "export" | "readonly" | "typeset") && rest.iter().any(begins_with_substitution) {
         return Some("sets variables that another command names");
     }
-    if command.fed && feeds_inside(command) {
-        return Some(RUNS);
+    if command.has_piped_input && inner_command_runs_input(command) {
+        return Some(RUNS_OUTPUT);
     }
     if !is_interpreter(name) {
         return None;
@@ -99,19 +99,19 @@ fn by_input(command: &ScriptCommand) -> Option<&'static str> {
         return Some("removes the data of a database");
     }
     let printed =
-        |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Text(text) if begins_as_output(text));
+        |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Text(text) if begins_with_substitution(text));
     match ScriptSource::from_args(name, rest) {
-        ScriptSource::Input if command.redirects.iter().any(printed) => Some(RUNS),
-        ScriptSource::Input if command.fed => Some(RUNS),
+        ScriptSource::Input if command.redirects.iter().any(printed) => Some(RUNS_OUTPUT),
+        ScriptSource::Input if command.has_piped_input => Some(RUNS_OUTPUT),
         ScriptSource::Input if is_shell && given => Some("runs a text that was not looked into"),
-        ScriptSource::File(file) if is_input(word_text(file)) && (command.fed || given) => Some(RUNS),
-        ScriptSource::File(file) if word_text(file).starts_with("<(") || is_descriptor(word_text(file)) => {
-            Some(RUNS)
+        ScriptSource::File(file) if is_stdin_path(word_text(file)) && (command.has_piped_input || given) => Some(RUNS_OUTPUT),
+        ScriptSource::File(file) if word_text(file).starts_with("<(") || is_descriptor_path(word_text(file)) => {
+            Some(RUNS_OUTPUT)
         }
         // An awk program may safely contain a search term printed by a command.
-        ScriptSource::Text(script) if name.ends_with("awk") => begins_as_output(script).then_some(RUNS),
-        ScriptSource::Text(script) if literal_text(script).is_none() && is_output(word_text(script)) => {
-            Some(RUNS)
+        ScriptSource::Text(script) if name.ends_with("awk") => begins_with_substitution(script).then_some(RUNS_OUTPUT),
+        ScriptSource::Text(script) if literal_text(script).is_none() && contains_substitution(word_text(script)) => {
+            Some(RUNS_OUTPUT)
         }
         ScriptSource::Input | ScriptSource::File(_) | ScriptSource::Text(_) => None,
     }
@@ -119,7 +119,7 @@ fn by_input(command: &ScriptCommand) -> Option<&'static str> {
 
 /// Returns true if a command started by this one runs its standard input. `xargs` and similar programs consume their
 /// input themselves.
-fn feeds_inside(command: &ScriptCommand) -> bool {
+fn inner_command_runs_input(command: &ScriptCommand) -> bool {
     let words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();
     if matches!(words[0].map(program_name), Some("xargs" | "gxargs" | "parallel" | "find" | "fd" | "entr")) {
         return false;
@@ -133,8 +133,8 @@ fn feeds_inside(command: &ScriptCommand) -> bool {
 }
 
 /// Returns true if the arguments tell the program `name` to run its standard input, or if it does so without arguments.
-fn names_input(name: &str, rest: &[ScriptWord]) -> bool {
-    let is_read = |word: &str| word == "-" || is_input(word);
+fn args_run_input(name: &str, rest: &[ScriptWord]) -> bool {
+    let is_read = |word: &str| word == "-" || is_stdin_path(word);
     let words: Vec<&str> = rest.iter().map(word_text).collect();
     let behind = |lead: &&str| {
         let attached = words.iter().filter_map(|word| word.strip_prefix(lead));
@@ -145,14 +145,14 @@ fn names_input(name: &str, rest: &[ScriptWord]) -> bool {
         "parallel" => words
             .iter()
             .all(|word| word.starts_with(|c: char| c == '-' || c.is_ascii_digit()) || SHELLS.contains(word)),
-        _ => NAMED.iter().any(|(program, leads)| *program == name && leads.iter().any(behind)),
+        _ => SCRIPT_FILE_OPTIONS.iter().any(|(program, leads)| *program == name && leads.iter().any(behind)),
     }
 }
 
 /// Returns true if the arguments tell the program `name` to run another command's output, other than by standard input.
-fn names_output(name: &str, rest: &[ScriptWord]) -> bool {
-    let leads = || NAMED.iter().filter(|(program, _)| *program == name).flat_map(|(_, leads)| *leads);
-    let prints = |file: &str| file.starts_with("<(") || is_descriptor(file);
+fn args_run_output(name: &str, rest: &[ScriptWord]) -> bool {
+    let leads = || SCRIPT_FILE_OPTIONS.iter().filter(|(program, _)| *program == name).flat_map(|(_, leads)| *leads);
+    let prints = |file: &str| file.starts_with("<(") || is_descriptor_path(file);
     let behind = rest
         .windows(2)
         .any(|pair| leads().any(|lead| *lead == word_text(&pair[0])) && prints(word_text(&pair[1])));
@@ -161,10 +161,10 @@ fn names_output(name: &str, rest: &[ScriptWord]) -> bool {
             word_text(word).strip_prefix(lead).is_some_and(|file| prints(file.trim_start_matches('=')))
         })
     };
-    let evaluates = |word: &ScriptWord| word_text(word).starts_with("--eval=") && is_output(word_text(word));
+    let evaluates = |word: &ScriptWord| word_text(word).starts_with("--eval=") && contains_substitution(word_text(word));
     match name {
         "make" | "gmake" => behind || rest.iter().any(attached) || rest.iter().any(evaluates),
-        "sed" => behind || rest.iter().any(attached) || rest.first().is_some_and(begins_as_output),
+        "sed" => behind || rest.iter().any(attached) || rest.first().is_some_and(begins_with_substitution),
         _ => behind || rest.iter().any(attached),
     }
 }
@@ -180,7 +180,7 @@ pub(crate) fn danger_by_variable(
         let variable = raw.trim_matches('"').trim_start_matches('$').trim_matches(['{', '}']);
         let read = |value: &ScriptWord| matches!(word_text(value), "read" | "mapfile" | "readarray");
         let named = assigned.iter().any(|(set, value)| set == variable && read(value));
-        return (command.fed && named).then_some(RUNS);
+        return (command.has_piped_input && named).then_some(RUNS_OUTPUT);
     }
     let name = program_name(literal_text(name)?);
     let filled = |word: &ScriptWord| {
@@ -188,7 +188,7 @@ pub(crate) fn danger_by_variable(
         let variable = variable.trim_matches(['{', '}']);
         let by_read = |value: &ScriptWord| literal_text(value).is_none() && word_text(value) == "read";
         let mut values = assigned.iter().filter(|(name, _)| name == variable).map(|(_, value)| value);
-        literal_text(word).is_none() && values.any(|value| by_read(value) || begins_as_output(value))
+        literal_text(word).is_none() && values.any(|value| by_read(value) || begins_with_substitution(value))
     };
     let text_is = matches!(ScriptSource::from_args(name, rest), ScriptSource::Text(script) if filled(script));
     let given = matches!(ScriptSource::from_args(name, rest), ScriptSource::Input)
@@ -196,37 +196,37 @@ pub(crate) fn danger_by_variable(
             .redirects
             .iter()
             .any(|redirect| matches!(redirect, ScriptRedirect::Text(text) if filled(text)));
-    (is_interpreter(name) && (text_is || given)).then_some(RUNS)
+    (is_interpreter(name) && (text_is || given)).then_some(RUNS_OUTPUT)
 }
 
 /// Returns true if a word begins with a command substitution.
-fn begins_as_output(word: &ScriptWord) -> bool {
+fn begins_with_substitution(word: &ScriptWord) -> bool {
     let written = word_text(word).trim_start_matches(|c: char| c == '"' || c.is_whitespace());
     literal_text(word).is_none()
         && (written.starts_with("$(") && !written.starts_with("$((") || written.starts_with('`'))
 }
 
 /// Returns true if a text contains a command substitution.
-fn is_output(text: &str) -> bool {
+fn contains_substitution(text: &str) -> bool {
     text.contains("$(") || text.contains('`')
 }
 
 /// Returns true if a path means standard input.
-fn is_input(path: &str) -> bool {
-    let path = from_above(path);
+fn is_stdin_path(path: &str) -> bool {
+    let path = normalize_from_root(path);
     path == "/dev/stdin" || path == "/dev/fd/0" || (path.starts_with("/proc/") && path.ends_with("/fd/0"))
 }
 
 /// Returns true if a path means an open file descriptor other than 0.
-fn is_descriptor(path: &str) -> bool {
-    let path = from_above(path);
+fn is_descriptor_path(path: &str) -> bool {
+    let path = normalize_from_root(path);
     let of_process =
         path.strip_prefix("/proc/").and_then(|rest| rest.split_once("/fd/")).map(|(_, number)| number);
     path.strip_prefix("/dev/fd/").or(of_process).is_some_and(|number| number != "0")
 }
 
 /// Normalizes a path. A path that starts with `..` is treated as one from the root.
-fn from_above(path: &str) -> String {
+fn normalize_from_root(path: &str) -> String {
     let path = normalize_path_text(path);
     match path.strip_prefix("../") {
         Some(rest) => format!("/{}", rest.trim_start_matches("../")),
@@ -235,7 +235,7 @@ fn from_above(path: &str) -> String {
 }
 
 /// Returns the danger of a command's redirections.
-fn by_redirects(command: &ScriptCommand) -> Option<&'static str> {
+fn danger_of_redirects(command: &ScriptCommand) -> Option<&'static str> {
     let bare = literal_text(&command.words[0]) == Some(":");
     command.redirects.iter().find_map(|redirect| {
         let (word, writes) = match redirect {
@@ -259,7 +259,7 @@ fn by_redirects(command: &ScriptCommand) -> Option<&'static str> {
             return Some("changes the running system");
         }
         if writes && is_persistent_path(word_text(word)) {
-            return Some(LASTING);
+            return Some(WRITES_PERSISTENT_PATH);
         }
         (bare && matches!(redirect, ScriptRedirect::Write(_)) && !harmless).then_some("empties a file")
     })

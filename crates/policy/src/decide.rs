@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Maximum number of times that one call may ask for more after a denial.
-pub const MAX_CLIMBS: usize = 3;
+pub const MAX_WIDENINGS: usize = 3;
 
 /// The decision of the policy about an intent.
 #[derive(Debug, Clone)]
@@ -49,18 +49,18 @@ pub enum ReviewOutcome {
 /// Decides about intents. Only a gate creates permits.
 #[derive(Clone)]
 pub struct Gate {
-    pub(crate) reach: Arc<ReadScope>,
+    pub(crate) read_scope: Arc<ReadScope>,
     pub(crate) sandbox: SandboxPolicy,
     pub(crate) confinement: Arc<Confinement>,
     pub(crate) approval: ApprovalPolicy,
     pub(crate) machine: Arc<dyn MachineLookup>,
     rules: Arc<RwLock<Arc<RuleSet>>>,
-    store: Arc<ApprovalStore>,
+    approvals: Arc<ApprovalStore>,
 }
 
 impl fmt::Debug for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reach, sandbox, confinement, approval, .. } = self;
+        let Self { read_scope: reach, sandbox, confinement, approval, .. } = self;
         write!(f, "Gate({sandbox:?}, {approval}, {reach:?}, {confinement:?})")
     }
 }
@@ -69,13 +69,13 @@ impl Gate {
     /// Creates a gate that lets calls read within `reach` and otherwise do what `sandbox` allows.
     pub fn new(reach: ReadScope, sandbox: SandboxPolicy) -> Self {
         Self {
-            reach: Arc::new(reach),
+            read_scope: Arc::new(reach),
             sandbox,
             confinement: Arc::default(),
             approval: ApprovalPolicy::default(),
             machine: Arc::new(UnknownMachine),
             rules: Arc::default(),
-            store: Arc::default(),
+            approvals: Arc::default(),
         }
     }
 
@@ -109,7 +109,7 @@ impl Gate {
 
     /// Returns the readable part of the file system.
     pub fn read_scope(&self) -> &ReadScope {
-        &self.reach
+        &self.read_scope
     }
 
     /// Creates a gate that lets calls read within `reach` and write nothing.
@@ -125,7 +125,7 @@ impl Gate {
         let inherited = Self {
             sandbox,
             approval: self.approval.for_subagent(approval),
-            store: Arc::new(self.store.copy_for_subagent()),
+            approvals: Arc::new(self.approvals.copy_for_subagent()),
             ..self.clone()
         };
         if sandbox != SandboxPolicy::ReadOnly || self.sandbox == sandbox {
@@ -142,7 +142,7 @@ impl Gate {
     /// itself.
     #[must_use]
     pub fn for_internal_commands(&self) -> Self {
-        Self { store: Arc::default(), ..self.clone() }
+        Self { approvals: Arc::default(), ..self.clone() }
             .with_approval(ApprovalPolicy::OnRequest)
             .with_rules(RuleSet::default())
     }
@@ -190,7 +190,7 @@ impl Gate {
 
     /// Returns true if any approval for the session is stored.
     pub(crate) fn has_approvals(&self) -> bool {
-        !self.store.is_empty()
+        !self.approvals.is_empty()
     }
 
     /// Decides like `decide`; `hook` is the reason of a hook that asks for approval.
@@ -199,13 +199,13 @@ impl Gate {
         if let Some(why) = hook {
             judgement.apply_requirement(approval_requirement(self.approval, ApprovalCase::MustAsk), why);
         }
-        self.conclude(tool, intent, judgement)
+        self.verdict_from(tool, intent, judgement)
     }
 
     /// Decides like `decide`, and returns the analysis of the intent's command, with its programs resolved.
     pub fn explain(&self, tool: &str, intent: &Intent) -> (Verdict, Option<CommandAnalysis>) {
         let judgement = IntentEvaluation::evaluate(self, tool, intent, false);
-        let mut account = judgement.account.clone();
+        let mut account = judgement.analysis.clone();
         for effect in &intent.effects {
             if let (Effect::Exec(line), Some(account)) = (effect, &mut account)
                 && !account.programs_resolved()
@@ -213,30 +213,30 @@ impl Gate {
                 account.resolve_programs(&*self.machine, &line.cwd);
             }
         }
-        (self.conclude(tool, intent, judgement), account)
+        (self.verdict_from(tool, intent, judgement), account)
     }
 
-    fn conclude(&self, tool: &str, intent: &Intent, judgement: IntentEvaluation) -> Verdict {
+    fn verdict_from(&self, tool: &str, intent: &Intent, judgement: IntentEvaluation) -> Verdict {
         if let Some(denial) = judgement.forbidden {
             return Verdict::Forbid(denial);
         }
-        let IntentEvaluation { why, mut grants, account, keys, proposal, hooked, .. } = judgement;
+        let IntentEvaluation { reasons: why, mut grants, analysis: account, keys, proposal, hook_asks: hooked, .. } = judgement;
         // A hook asks each time, whatever was approved before.
-        let approved = !hooked && self.store.covers(&keys, &grants);
+        let approved = !hooked && self.approvals.covers(&keys, &grants);
         if why.is_empty() || approved {
-            grants.extend(self.store.grants_with(&keys));
-            return Verdict::Allow(self.permit(intent, grants, 0));
+            grants.extend(self.approvals.grants_with(&keys));
+            return Verdict::Allow(self.create_permit(intent, grants, 0));
         }
-        let permit = self.permit(intent, grants.clone(), 0);
+        let permit = self.create_permit(intent, grants.clone(), 0);
         Verdict::Ask(Box::new(ApprovalQuestion {
             tool: tool.to_owned(),
             intent: intent.clone(),
-            account,
-            why,
+            analysis: account,
+            reasons: why,
             confinement: permit.confinement().cloned(),
             grants,
-            agents: Vec::new(),
-            again: false,
+            agent_path: Vec::new(),
+            is_retry: false,
             proposal,
             keys,
             permit,
@@ -245,8 +245,8 @@ impl Gate {
 
     /// Returns the permit of a waiting `question` if a session approval given meanwhile covers it.
     pub fn approved_while_waiting(&self, question: &ApprovalQuestion) -> Option<Permit> {
-        let hooked = question.why.iter().any(|why| matches!(why, ApprovalReason::Hook { .. }));
-        (!hooked && self.store.covers(&question.keys, &question.grants)).then(|| question.permit.clone())
+        let hooked = question.reasons.iter().any(|why| matches!(why, ApprovalReason::Hook { .. }));
+        (!hooked && self.approvals.covers(&question.keys, &question.grants)).then(|| question.permit.clone())
     }
 
     /// Applies the answer to a question, and stores an approval for the session.
@@ -254,7 +254,7 @@ impl Gate {
         match decision {
             ReviewDecision::Approved => {}
             ReviewDecision::ApprovedForSession | ReviewDecision::ApprovedWithRule(_) => {
-                self.store.approve(&question.keys, &question.grants);
+                self.approvals.approve(&question.keys, &question.grants);
             }
             ReviewDecision::Denied { note } => return ReviewOutcome::Denied { note: note.clone() },
             ReviewDecision::Abort => return ReviewOutcome::Stop,
@@ -273,44 +273,44 @@ impl Gate {
         guessed: Option<&Denial>,
     ) -> Option<Box<ApprovalQuestion>> {
         let asks =
-            approval_requirement(self.approval, ApprovalCase::Refused) == ApprovalRequirement::NeedsApproval;
-        if !asks || permit.confinement().is_none() || permit.climbs() >= MAX_CLIMBS {
+            approval_requirement(self.approval, ApprovalCase::DeniedInSandbox) == ApprovalRequirement::NeedsApproval;
+        if !asks || permit.confinement().is_none() || permit.widenings() >= MAX_WIDENINGS {
             return None;
         }
         let refused = told.iter().map(|denial| (denial, false)).chain(guessed.map(|denial| (denial, true)));
         let (mut more, mut why, mut ungrantable) = (Grants::new(), Vec::new(), false);
         for (denial, guessed) in refused {
-            let grant = self.smallest_grant(denial).filter(|grant| !(guessed && is_of_the_system(grant)));
+            let grant = self.smallest_grant(denial).filter(|grant| !(guessed && is_system_grant(grant)));
             ungrantable |= grant.is_none() && !guessed;
             if let Some(grant) = grant.filter(|grant| !permit.grants().contains(grant)) {
                 more.insert(grant);
-                why.push(ApprovalReason::Refused { denial: denial.clone(), guessed });
+                why.push(ApprovalReason::DeniedInSandbox { denial: denial.clone(), guessed });
             }
         }
         let pleads = intent.escalation == Escalation::Required;
-        if more.is_empty() && (pleads || ungrantable && self.may_leave(told)) {
+        if more.is_empty() && (pleads || ungrantable && self.may_leave_sandbox(told)) {
             more.insert(Grant::Unconfined);
             why.extend(
-                told.iter().map(|denial| ApprovalReason::Refused { denial: denial.clone(), guessed: false }),
+                told.iter().map(|denial| ApprovalReason::DeniedInSandbox { denial: denial.clone(), guessed: false }),
             );
-            why.extend(pleads.then_some(ApprovalReason::Leaves));
+            why.extend(pleads.then_some(ApprovalReason::LeavesSandbox));
         }
         if more.is_empty() {
             return None;
         }
         let grants: Grants = permit.grants() | &more;
-        let IntentEvaluation { account, keys, .. } = IntentEvaluation::evaluate(self, tool, intent, true);
-        let permit = self.permit(intent, grants.clone(), permit.climbs() + 1);
+        let IntentEvaluation { analysis: account, keys, .. } = IntentEvaluation::evaluate(self, tool, intent, true);
+        let permit = self.create_permit(intent, grants.clone(), permit.widenings() + 1);
         Some(Box::new(ApprovalQuestion {
             tool: tool.to_owned(),
             intent: intent.clone(),
-            account,
-            why,
+            analysis: account,
+            reasons: why,
             confinement: permit.confinement().cloned(),
             proposal: crate::propose_rule::propose_grant_rule(&more),
             grants,
-            agents: Vec::new(),
-            again: true,
+            agent_path: Vec::new(),
+            is_retry: true,
             keys,
             permit,
         }))
@@ -318,14 +318,14 @@ impl Gate {
 
     /// Returns the effect that `path` has on the user's machine, by its name or because git's configuration names it.
     pub fn host_file(&self, path: &Path) -> Option<HostFile> {
-        let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.reach.roots());
+        let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.read_scope.roots());
         host_file_on(&*self.machine, path, roots, self.confinement.user_homes())
     }
 
     /// Returns the configuration that `path` belongs to: `path` itself if it exists, otherwise its outermost
     /// configuration directory, which a sandbox can open.
     fn configuration_at(&self, path: &Path) -> PathBuf {
-        if self.machine.standing(path) == path {
+        if self.machine.nearest_existing(path) == path {
             return path.to_owned();
         }
         let is_part = |above: &&Path| {
@@ -339,19 +339,19 @@ impl Gate {
         let rules = self.rules();
         match denial {
             Denial::HostConfiguration { path, .. } => {
-                let denied = self.reach.deny_read().denying_pattern(path).is_some() || self.is_closed(path);
+                let denied = self.read_scope.deny_read().denying_pattern(path).is_some() || self.is_closed(path);
                 let forbidden = forbids_writing(&rules, path, self.confinement.home.as_deref());
                 (!denied && !forbidden).then(|| Grant::Write(self.configuration_at(path)))
             }
             Denial::MayNotWrite { path, .. } | Denial::ClosedByRule { path, .. } => {
-                let standing = self.machine.standing(path);
+                let standing = self.machine.nearest_existing(path);
                 // Only a denial by the sandbox can be lifted.
                 let helps = self.machine.may_write(&standing);
                 // A path that is denied for reading must not become writable.
                 let given = helps
-                    && self.reach.deny_read().denying_pattern(&standing).is_none()
-                    && self.reach.deny_read().denying_pattern(path).is_none()
-                    && !self.is_too_much(&standing)
+                    && self.read_scope.deny_read().denying_pattern(&standing).is_none()
+                    && self.read_scope.deny_read().denying_pattern(path).is_none()
+                    && !self.is_too_broad(&standing)
                     && !self.is_closed(&standing)
                     && !forbids_writing(&rules, path, self.confinement.home.as_deref());
                 given.then_some(Grant::Write(standing))
@@ -366,7 +366,7 @@ impl Gate {
     }
 
     /// Returns true if `path` is too broad to grant: it contains a writable root or the home, or belongs to the system.
-    fn is_too_much(&self, path: &Path) -> bool {
+    fn is_too_broad(&self, path: &Path) -> bool {
         let holds = |inner: &Path| inner.starts_with(path);
         let shallow = path.components().count() <= 2;
         shallow
@@ -386,7 +386,7 @@ impl Gate {
     }
 
     /// Returns true if leaving the sandbox would lift every denial in `told` and no rule forbids it.
-    fn may_leave(&self, told: &[Denial]) -> bool {
+    fn may_leave_sandbox(&self, told: &[Denial]) -> bool {
         let rules = self.rules();
         told.iter().all(|denial| match denial {
             Denial::MayNotWrite { path, .. } | Denial::ClosedByRule { path, .. } => {
@@ -402,14 +402,14 @@ impl Gate {
     }
 
     /// Creates the permit for the whole of `intent`, which was already evaluated, with `grants`.
-    fn permit(&self, intent: &Intent, grants: Grants, climbs: usize) -> Permit {
+    fn create_permit(&self, intent: &Intent, grants: Grants, climbs: usize) -> Permit {
         let (mut reads, mut writes, mut runs) = (Vec::new(), Vec::new(), Vec::new());
         for effect in &intent.effects {
             match effect {
                 Effect::Read(path) => reads.push(path.clone()),
                 Effect::Write(path) => writes.push(path.clone()),
                 Effect::Exec(line) => runs.push(line.argv.clone()),
-                Effect::Network(_) | Effect::Type(_) | Effect::Foreign(_) | Effect::Remember(_) => {}
+                Effect::Network(_) | Effect::SendInput(_) | Effect::Foreign(_) | Effect::Remember(_) => {}
             }
         }
         let leaves = grants.contains(&Grant::Unconfined);
@@ -418,7 +418,7 @@ impl Gate {
             true => Arc::clone(&self.confinement),
             false => Arc::new(crate::grant::widen_confinement(&self.confinement, &grants)),
         };
-        let permit = Permit::new(reads, writes, runs, Arc::clone(&self.reach), sandbox, confinement);
+        let permit = Permit::new(reads, writes, runs, Arc::clone(&self.read_scope), sandbox, confinement);
         permit.with_machine(Arc::clone(&self.machine)).with_grants(grants, climbs)
     }
 
@@ -429,19 +429,19 @@ impl Gate {
             Effect::Write(path) => Some(path.clone()),
             _ => None,
         });
-        let (reach, confinement) = (Arc::clone(&self.reach), Arc::clone(&self.confinement));
+        let (reach, confinement) = (Arc::clone(&self.read_scope), Arc::clone(&self.confinement));
         Permit::new(changed.collect(), Vec::new(), Vec::new(), reach, self.sandbox, confinement)
     }
 
     /// Returns the denial for a question that cannot be asked.
     pub fn not_asked_denial(question: &ApprovalQuestion, unasked: NotAskedReason) -> Denial {
-        let why: Vec<String> = question.why.iter().map(ToString::to_string).collect();
+        let why: Vec<String> = question.reasons.iter().map(ToString::to_string).collect();
         Denial::Unasked { why: why.join("; "), unasked }
     }
 }
 
 /// Returns true for a grant of a system directory, which program output alone must never suggest.
-fn is_of_the_system(grant: &Grant) -> bool {
+fn is_system_grant(grant: &Grant) -> bool {
     let Grant::Write(path) = grant else { return false };
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/boot"]
         .iter()

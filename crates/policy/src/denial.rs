@@ -8,7 +8,7 @@ use crate::{NetworkPolicy, ReadRoot};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
     /// The path is outside all readable roots.
-    #[error("`{}` is outside the readable roots ({}); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`", path.display(), spell(roots))]
+    #[error("`{}` is outside the readable roots ({}); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`", path.display(), format_roots(roots))]
     Outside {
         /// The requested path.
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum Denial {
         path: PathBuf,
     },
     /// The tool did not state this command in its intent.
-    #[error("`{}` is not what this call was permitted to run", command(argv))]
+    #[error("`{}` is not what this call was permitted to run", excerpt_argv(argv))]
     NotStatedRun {
         /// The command that the tool tried to start.
         argv: Vec<String>,
@@ -44,7 +44,7 @@ pub enum Denial {
     /// The path is outside all writable roots, or protected inside one.
     #[error(
         "{}; only the user can change that, with `confinement.writable` in their own configuration or `--writable`",
-        unwritable(path, roots)
+        describe_unwritable(path, roots)
     )]
     MayNotWrite {
         /// The path to be written.
@@ -53,7 +53,7 @@ pub enum Denial {
         roots: Vec<PathBuf>,
     },
     /// A rule closes the path, which is inside a writable root.
-    #[error("{}; only the user can change that, by another rule", ruled_out(path, rule))]
+    #[error("{}; only the user can change that, by another rule", describe_closed_by_rule(path, rule))]
     ClosedByRule {
         /// The path to be written.
         path: PathBuf,
@@ -61,7 +61,7 @@ pub enum Denial {
         rule: String,
     },
     /// The network policy does not allow a connection to this host.
-    #[error("{}; only the user can change that, with `confinement.network` in their own configuration or `--network on`, or for this host alone with `confinement.hosts` or `--host {target}`", unconnected(target, *network))]
+    #[error("{}; only the user can change that, with `confinement.network` in their own configuration or `--network on`, or for this host alone with `confinement.hosts` or `--host {target}`", describe_blocked_connection(target, *network))]
     MayNotConnect {
         /// An address or a name, with an optional port.
         target: String,
@@ -71,7 +71,7 @@ pub enum Denial {
     /// A program of the user obeys this file, so a change needs the user's approval.
     #[error(
         "{}; only the user can allow it: ask them, or have them add a rule that allows the path",
-        obeyed(path, when)
+        describe_host_configuration(path, when)
     )]
     HostConfiguration {
         /// The file.
@@ -82,14 +82,14 @@ pub enum Denial {
     /// The unix socket of another program is not on the allow-list.
     #[error(
         "{}; only the user can change that, with `confinement.unix_sockets` in their own configuration or `--unix-socket`",
-        unreached(name)
+        describe_blocked_socket(name)
     )]
     MayNotReach {
         /// The path of the socket, or `@` and its abstract name.
         name: String,
     },
     /// The command exceeded a resource limit and was killed.
-    #[error("the command was ended: {}", excess.sentence())]
+    #[error("the command was ended: {}", excess.describe())]
     Ended {
         /// The exceeded resource.
         excess: ResourceExcess,
@@ -118,7 +118,7 @@ pub enum Denial {
     )]
     Disabled,
     /// The operation needs approval, and no question can be asked.
-    #[error("this needs approval: {why}; {}", unasked.sentence())]
+    #[error("this needs approval: {why}; {}", unasked.describe())]
     Unasked {
         /// The reasons why it needs approval.
         why: String,
@@ -145,7 +145,7 @@ pub enum ResourceExcess {
 }
 
 impl ResourceExcess {
-    fn sentence(self) -> String {
+    fn describe(self) -> String {
         match self {
             Self::Scratch { most } => format!(
                 "there were more than {} MB in the session's `/tmp`, `/var/tmp` and package caches; remove what is not needed, or have the user allow more with `confinement.tmp_mb`",
@@ -166,16 +166,16 @@ pub enum NotAskedReason {
     /// The approval policy never asks.
     Never,
     /// No person or client is connected that could answer.
-    Nobody,
+    NoReviewer,
 }
 
 impl NotAskedReason {
-    fn sentence(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Self::Never => {
                 "the approval policy is never, so it was refused: try a way that needs no approval"
             }
-            Self::Nobody => {
+            Self::NoReviewer => {
                 "nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule"
             }
         }
@@ -198,11 +198,11 @@ impl Denial {
     /// can.
     pub fn describe_for_user(&self) -> String {
         match self {
-            Self::MayNotWrite { path, roots } => unwritable(path, roots),
-            Self::ClosedByRule { path, rule } => ruled_out(path, rule),
-            Self::MayNotConnect { target, network } => unconnected(target, *network),
-            Self::MayNotReach { name } => unreached(name),
-            Self::HostConfiguration { path, when } => obeyed(path, when),
+            Self::MayNotWrite { path, roots } => describe_unwritable(path, roots),
+            Self::ClosedByRule { path, rule } => describe_closed_by_rule(path, rule),
+            Self::MayNotConnect { target, network } => describe_blocked_connection(target, *network),
+            Self::MayNotReach { name } => describe_blocked_socket(name),
+            Self::HostConfiguration { path, when } => describe_host_configuration(path, when),
             Self::Outside { .. }
             | Self::LeadsOutside { .. }
             | Self::DenyRead { .. }
@@ -218,36 +218,36 @@ impl Denial {
 }
 
 /// Formats the beginning of a command, with its words joined by spaces.
-fn command(argv: &[String]) -> String {
-    const SHOWN: usize = 100;
+fn excerpt_argv(argv: &[String]) -> String {
+    const MAX_SHOWN_CHARS: usize = 100;
     let mut letters = argv.iter().enumerate().flat_map(|(at, word)| {
         let blank = (at > 0).then_some(' ');
         blank.into_iter().chain(word.chars())
     });
-    let shown: String = letters.by_ref().take(SHOWN).collect();
+    let shown: String = letters.by_ref().take(MAX_SHOWN_CHARS).collect();
     if letters.next().is_some() { shown + "…" } else { shown }
 }
 
-fn unwritable(path: &Path, roots: &[PathBuf]) -> String {
+fn describe_unwritable(path: &Path, roots: &[PathBuf]) -> String {
     let why = match roots {
         [] => "this session may change no files (the sandbox is read-only)".to_owned(),
         roots if roots.iter().any(|root| path.starts_with(root)) => {
-            format!("it is protected, though it lies in a writable root ({})", spell(roots))
+            format!("it is protected, though it lies in a writable root ({})", format_roots(roots))
         }
-        roots => format!("it lies outside the writable roots ({})", spell(roots)),
+        roots => format!("it lies outside the writable roots ({})", format_roots(roots)),
     };
     format!("`{}` may not be changed: {why}", path.display())
 }
 
-fn ruled_out(path: &Path, rule: &str) -> String {
+fn describe_closed_by_rule(path: &Path, rule: &str) -> String {
     format!("`{}` may not be changed without approval: {rule}", path.display())
 }
 
-fn obeyed(path: &Path, when: &str) -> String {
+fn describe_host_configuration(path: &Path, when: &str) -> String {
     format!("`{}` is configuration that takes effect on this machine next time you {when}", path.display())
 }
 
-fn unconnected(target: &str, network: NetworkPolicy) -> String {
+fn describe_blocked_connection(target: &str, network: NetworkPolicy) -> String {
     let only = match network {
         NetworkPolicy::Off => "no host can be reached",
         NetworkPolicy::Loopback => "only programs that run in the same sandbox can be reached",
@@ -256,19 +256,19 @@ fn unconnected(target: &str, network: NetworkPolicy) -> String {
     format!("connecting to `{target}` is not allowed: {only} (the network is {})", network.as_str())
 }
 
-fn unreached(name: &str) -> String {
+fn describe_blocked_socket(name: &str) -> String {
     format!("connecting to the socket `{name}` is not allowed")
 }
 
-fn spell(roots: &[PathBuf]) -> String {
-    const SHOWN: usize = 4;
+fn format_roots(roots: &[PathBuf]) -> String {
+    const MAX_SHOWN_ROOTS: usize = 4;
     if roots.is_empty() {
         return "none".to_owned();
     }
     let mut names: Vec<String> =
-        roots.iter().take(SHOWN).map(|root| format!("`{}`", root.display())).collect();
-    if roots.len() > SHOWN {
-        names.push(format!("{} more", roots.len() - SHOWN));
+        roots.iter().take(MAX_SHOWN_ROOTS).map(|root| format!("`{}`", root.display())).collect();
+    if roots.len() > MAX_SHOWN_ROOTS {
+        names.push(format!("{} more", roots.len() - MAX_SHOWN_ROOTS));
     }
     names.join(", ")
 }

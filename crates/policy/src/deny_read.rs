@@ -177,7 +177,7 @@ pub const DEFAULT_DENY_READ: &[&str] = &[
 ];
 
 /// Maximum number of characters of a pattern in a fault.
-const SHOWN: usize = 100;
+const MAX_SHOWN_CHARS: usize = 100;
 
 /// A deny-read pattern that is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -194,7 +194,7 @@ pub struct DenyReadFault {
 pub struct DenyRead {
     globs: GlobSet,
     patterns: Vec<String>,
-    paths: Vec<PathBuf>,
+    literal_paths: Vec<PathBuf>,
 }
 
 impl DenyRead {
@@ -208,13 +208,13 @@ impl DenyRead {
         let (mut kept, mut paths) = (Vec::new(), Vec::new());
         for pattern in patterns {
             let pattern = pattern.as_ref();
-            let shown = || pattern.chars().take(SHOWN).collect();
+            let shown = || pattern.chars().take(MAX_SHOWN_CHARS).collect();
             let fault = |why: String| DenyReadFault { pattern: shown(), why };
-            if let Some(why) = denies_nothing(pattern).or_else(|| crate::glob_fault(pattern)) {
+            if let Some(why) = ineffective_reason(pattern).or_else(|| crate::glob_fault(pattern)) {
                 return Err(fault(why.to_owned()));
             }
-            let Some(anchored) = anchor(pattern, home) else { continue };
-            paths.extend(plain_path(pattern, home));
+            let Some(anchored) = anchor_pattern(pattern, home) else { continue };
+            paths.extend(literal_path(pattern, home));
             let glob = GlobBuilder::new(anchored.trim_end_matches('/'))
                 .literal_separator(true)
                 // A backslash in a name is literal, so that a pattern needs no escaping to deny the name.
@@ -227,7 +227,7 @@ impl DenyRead {
         let globs = builder
             .build()
             .map_err(|error| DenyReadFault { pattern: kept.join(", "), why: error.to_string() })?;
-        Ok(Self { globs, patterns: kept, paths })
+        Ok(Self { globs, patterns: kept, literal_paths: paths })
     }
 
     /// Returns the pattern for the real location of `pattern`, as `resolve` finds it by following symlinks. Returns
@@ -259,7 +259,7 @@ impl DenyRead {
 
     /// Returns the patterns that are one literal path.
     pub fn literal_paths(&self) -> &[PathBuf] {
-        &self.paths
+        &self.literal_paths
     }
 
     /// Returns the pattern that denies `path` or a directory above it. The outermost match wins, so the answer does not
@@ -276,7 +276,7 @@ impl DenyRead {
 }
 
 /// Returns the reason why a pattern would silently deny nothing.
-fn denies_nothing(pattern: &str) -> Option<&'static str> {
+fn ineffective_reason(pattern: &str) -> Option<&'static str> {
     let has = |part: &str| pattern.split('/').any(|name| name == part);
     match pattern {
         _ if pattern.trim_end_matches('/').is_empty() => Some("it is empty"),
@@ -296,7 +296,7 @@ fn denies_nothing(pattern: &str) -> Option<&'static str> {
 }
 
 /// Returns the path of a pattern without wildcards.
-fn plain_path(pattern: &str, home: Option<&Path>) -> Option<PathBuf> {
+fn literal_path(pattern: &str, home: Option<&Path>) -> Option<PathBuf> {
     let path = match pattern.strip_prefix("~/") {
         Some(rest) => home?.join(rest),
         None => PathBuf::from(pattern),
@@ -307,7 +307,7 @@ fn plain_path(pattern: &str, home: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// Anchors a pattern to an absolute path. Returns `None` for a pattern below the home if there is no home.
-fn anchor(pattern: &str, home: Option<&Path>) -> Option<String> {
+fn anchor_pattern(pattern: &str, home: Option<&Path>) -> Option<String> {
     if let Some(rest) = pattern.strip_prefix("~/") {
         let home = globset::escape(&home?.to_string_lossy());
         return Some(format!("{}/{rest}", home.trim_end_matches('/')));

@@ -9,7 +9,7 @@ use crate::programs::{CommandRisk, programs_matching};
 use crate::shell::{ScriptCommand, ScriptWord, analyse_argv};
 
 /// Maximum number of programs tried for one glob pattern.
-const PROGRAMS: usize = 64;
+const MAX_GLOB_PROGRAMS: usize = 64;
 /// Programs that remove the files in their arguments.
 const REMOVERS: &[&str] = &["rm", "unlink", "gio", "trash", "trash-put"];
 
@@ -19,37 +19,37 @@ pub(crate) fn find_danger(
     forms: &[ScriptCommand],
     values: &ScriptVariables,
 ) -> Option<CommandRisk> {
-    let found = forms.iter().find_map(|form| of_form(command, form));
-    found.or_else(|| by_pattern(command)).or_else(|| by_open_word(command, values))
+    let found = forms.iter().find_map(|form| danger_of_form(command, form));
+    found.or_else(|| danger_of_name_glob(command)).or_else(|| risk_of_unquoted_word(command, values))
 }
 
 /// Returns the danger of one expanded form of `command`, or of a command that it starts.
-fn of_form(command: &ScriptCommand, form: &ScriptCommand) -> Option<CommandRisk> {
+fn danger_of_form(command: &ScriptCommand, form: &ScriptCommand) -> Option<CommandRisk> {
     let argv: Vec<String> = form.words.iter().map(|word| word_text(word).to_owned()).collect();
     analyse_argv(&argv).commands.into_iter().find_map(|inner| {
-        let outermost = inner.through.is_empty();
+        let outermost = inner.wrappers.is_empty();
         let redirects = if outermost { form.redirects.clone() } else { inner.redirects };
-        danger_of(&ScriptCommand { fed: inner.fed || command.fed && outermost, redirects, ..inner })
+        danger_of(&ScriptCommand { has_piped_input: inner.has_piped_input || command.has_piped_input && outermost, redirects, ..inner })
     })
 }
 
 /// Returns the danger of a program that a glob pattern as the command name may mean: `/bin/r?`.
-fn by_pattern(command: &ScriptCommand) -> Option<CommandRisk> {
+fn danger_of_name_glob(command: &ScriptCommand) -> Option<CommandRisk> {
     let ScriptWord::Unknown(name) = &command.words[0] else { return None };
     let name = name.replace(['"', '\''], "");
     if name.contains(['$', '`']) || !name.contains(['*', '?', '[']) {
         return None;
     }
     let pattern = program_name(&name);
-    programs_matching(|program| fits_glob(pattern, program), PROGRAMS).into_iter().find_map(|program| {
+    programs_matching(|program| fits_glob(pattern, program), MAX_GLOB_PROGRAMS).into_iter().find_map(|program| {
         let first = std::iter::once(ScriptWord::Literal(program.to_owned()));
         let words: Vec<ScriptWord> = first.chain(command.words[1..].iter().cloned()).collect();
-        of_form(command, &ScriptCommand { words, ..command.clone() })
+        danger_of_form(command, &ScriptCommand { words, ..command.clone() })
     })
 }
 
 /// Returns the risk of an unquoted unknown word as an argument of a removing program.
-fn by_open_word(command: &ScriptCommand, values: &ScriptVariables) -> Option<CommandRisk> {
+fn risk_of_unquoted_word(command: &ScriptCommand, values: &ScriptVariables) -> Option<CommandRisk> {
     let name = program_name(literal_text(&command.words[0])?);
     let open = |word: &ScriptWord| match word {
         ScriptWord::Unknown(raw) if !raw.starts_with('"') && raw.contains(['$', '`']) => {

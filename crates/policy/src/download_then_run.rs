@@ -9,21 +9,21 @@ use crate::programs::program_name;
 use crate::programs::{CommandRisk, is_interpreter, normalize_path_text};
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, analyse_script};
 
-const RUNS: &str = "runs what another command of the line downloads or unpacks";
+const RUNS_DOWNLOAD: &str = "runs what another command of the line downloads or unpacks";
 
 /// Programs that download data.
-const DOWNLOADS: &[&str] = &[
+const DOWNLOADERS: &[&str] = &[
     "aria2c", "axel", "curl", "fetch", "ftp", "gsutil", "http", "https", "httpie", "lftp", "links", "lynx",
     "nc", "ncat", "netcat", "rclone", "rsync", "scp", "sftp", "socat", "ssh", "telnet", "w3m", "wget",
     "wget2", "xh",
 ];
 /// Programs that decode or encode data.
-const UNPACKS: &[&str] = &[
+const DECODERS: &[&str] = &[
     "base32", "base64", "basenc", "bunzip2", "bzcat", "gunzip", "gzip", "openssl", "rev", "uudecode", "unxz",
     "xxd", "xzcat", "zcat", "zstdcat",
 ];
 /// Programs that run or install a file in their arguments.
-const RUNS_FILES: &[&str] = &[
+const FILE_RUNNERS: &[&str] = &[
     "apt",
     "apt-get",
     "dnf",
@@ -40,7 +40,7 @@ const RUNS_FILES: &[&str] = &[
     "yum",
 ];
 /// Programs, and the files that they run by default.
-const DEFAULTS: &[(&[&str], &[&str])] = &[
+const DEFAULT_FILES: &[(&[&str], &[&str])] = &[
     (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
     (&["npm", "pnpm", "yarn", "bun"], &["package.json"]),
     (&["pytest"], &["conftest.py"]),
@@ -52,7 +52,7 @@ const DEFAULTS: &[(&[&str], &[&str])] = &[
     (&["gradle", "mvn"], &["build.gradle", "pom.xml"]),
 ];
 /// Options followed by a file to run: `bash --rcfile x`, `node --require x`, `awk -f x`.
-const LEADS: &[&str] = &[
+const SCRIPT_FILE_OPTIONS: &[&str] = &[
     "-f",
     "--file",
     "--rcfile",
@@ -66,24 +66,24 @@ const LEADS: &[&str] = &[
     "--makefile",
 ];
 /// Options followed by an output file.
-const OUTPUTS: &[&str] =
+const OUTPUT_OPTIONS: &[&str] =
     &["-o", "-O", "-qO", "-sSLo", "-Lo", "-so", "-sLo", "-fsSLo", "--output", "--output-document"];
 
 /// The files that a line has written so far.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenFiles {
     /// Files with downloaded or decoded content.
-    foreign: Vec<String>,
+    downloaded: Vec<String>,
     /// Files with a text of the line itself.
-    own: Vec<(String, String)>,
+    literal_files: Vec<(String, String)>,
     /// Variables with downloaded content.
-    variables: Vec<String>,
+    downloaded_variables: Vec<String>,
     /// The output of the previous command is downloaded or decoded.
-    flows: bool,
+    output_is_download: bool,
     /// The output of the previous command, if it is a text of the line itself.
-    said: Option<String>,
+    literal_output: Option<String>,
     /// The line changes the directory.
-    moves: bool,
+    changes_directory: bool,
 }
 
 impl WrittenFiles {
@@ -91,10 +91,10 @@ impl WrittenFiles {
     pub(crate) fn new(commands: &[ScriptCommand], assigned: &[(String, ScriptWord)]) -> Self {
         let goes = |command: &ScriptCommand| matches!(literal_text(&command.words[0]), Some("cd" | "pushd"));
         let filled =
-            |(name, value): &(String, ScriptWord)| takes_from_afar(word_text(value)).then(|| name.clone());
+            |(name, value): &(String, ScriptWord)| substitutes_download(word_text(value)).then(|| name.clone());
         Self {
-            variables: assigned.iter().filter_map(filled).collect(),
-            moves: commands.iter().any(goes),
+            downloaded_variables: assigned.iter().filter_map(filled).collect(),
+            changes_directory: commands.iter().any(goes),
             ..Self::default()
         }
     }
@@ -105,46 +105,46 @@ impl WrittenFiles {
         command: &ScriptCommand,
         forms: &[ScriptCommand],
     ) -> Option<CommandRisk> {
-        let danger = std::iter::once(command).chain(forms).find_map(|form| self.danger(form));
+        let danger = std::iter::once(command).chain(forms).find_map(|form| self.check_danger(form));
         let name = literal_text(&command.words[0]).map(program_name);
         let from = |names: &[&str]| name.is_some_and(|name| names.contains(&name));
         let given = |word: &ScriptWord| {
-            takes_from_afar(word_text(word)) || self.variables.iter().any(|name| uses(word_text(word), name))
+            substitutes_download(word_text(word)) || self.downloaded_variables.iter().any(|name| uses_variable(word_text(word), name))
         };
         let read = command.redirects.iter().any(|redirect| match redirect {
-            ScriptRedirect::Read(from) => self.is_foreign(word_text(from)),
+            ScriptRedirect::Read(from) => self.is_downloaded(word_text(from)),
             ScriptRedirect::Text(given) => {
-                takes_from_afar(word_text(given))
-                    || self.variables.iter().any(|name| uses(word_text(given), name))
+                substitutes_download(word_text(given))
+                    || self.downloaded_variables.iter().any(|name| uses_variable(word_text(given), name))
             }
             ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => false,
         });
         let operands = &command.words[1..];
-        let copies = operands.iter().any(|word| self.is_foreign(word_text(word)));
-        let foreign = from(DOWNLOADS)
-            || from(UNPACKS)
-            || self.flows && command.fed
+        let copies = operands.iter().any(|word| self.is_downloaded(word_text(word)));
+        let foreign = from(DOWNLOADERS)
+            || from(DECODERS)
+            || self.output_is_download && command.has_piped_input
             || read
             || copies
             || operands.iter().any(given);
-        self.flows = foreign;
+        self.output_is_download = foreign;
         if foreign {
             for form in std::iter::once(command).chain(forms) {
-                self.foreign.extend(outputs(form, name.unwrap_or_default()));
+                self.downloaded.extend(files_written(form, name.unwrap_or_default()));
             }
         }
-        self.keep_own(command);
+        self.record_literal_output(command);
         danger
     }
 
-    fn danger(&self, command: &ScriptCommand) -> Option<CommandRisk> {
-        let run = runs(command);
-        if run.iter().any(|file| self.is_foreign(file)) {
-            return Some(CommandRisk::Dangerous(RUNS));
+    fn check_danger(&self, command: &ScriptCommand) -> Option<CommandRisk> {
+        let run = files_run(command);
+        if run.iter().any(|file| self.is_downloaded(file)) {
+            return Some(CommandRisk::Dangerous(RUNS_DOWNLOAD));
         }
         let name = literal_text(&command.words[0]).map(program_name);
         let is_foreign_language = name.is_some_and(|name| is_interpreter(name) && !SHELLS.contains(&name));
-        let mut own = self.own.iter().filter(|(file, _)| run.iter().any(|run| path(run) == *file));
+        let mut own = self.literal_files.iter().filter(|(file, _)| run.iter().any(|run| normalize_file(run) == *file));
         own.find_map(|(_, text)| {
             if is_foreign_language {
                 return embedded_code::danger_of_text(text);
@@ -153,15 +153,15 @@ impl WrittenFiles {
         })
     }
 
-    fn is_foreign(&self, file: &str) -> bool {
-        let file = path(file);
+    fn is_downloaded(&self, file: &str) -> bool {
+        let file = normalize_file(file);
         // In another directory the same file has another path.
-        self.foreign.contains(&file)
-            || self.moves && self.foreign.iter().any(|foreign| program_name(foreign) == program_name(&file))
+        self.downloaded.contains(&file)
+            || self.changes_directory && self.downloaded.iter().any(|foreign| program_name(foreign) == program_name(&file))
     }
 
     /// Records the text that `echo`, `printf` or `cat` writes to a file.
-    fn keep_own(&mut self, command: &ScriptCommand) {
+    fn record_literal_output(&mut self, command: &ScriptCommand) {
         let name = literal_text(&command.words[0]).map(program_name);
         let given = command.redirects.iter().find_map(|redirect| match redirect {
             ScriptRedirect::Text(given) => Some(word_text(given).to_owned()),
@@ -176,23 +176,23 @@ impl WrittenFiles {
                     command.words[1..].iter().map(word_text).filter(|word| !word.starts_with("-")).collect();
                 Some(words.join("\n").replace("%s\n", "").replace("\\n", "\n"))
             }
-            _ if command.fed => self.said.take(),
+            _ if command.has_piped_input => self.literal_output.take(),
             _ => given,
         };
-        self.said.clone_from(&said);
+        self.literal_output.clone_from(&said);
         if let Some(said) = said {
-            let files = outputs(command, name.unwrap_or_default());
-            self.own.extend(files.into_iter().map(|file| (file, said.clone())));
+            let files = files_written(command, name.unwrap_or_default());
+            self.literal_files.extend(files.into_iter().map(|file| (file, said.clone())));
         }
     }
 }
 
 /// Returns the files that a command runs, as they are written.
-fn runs(command: &ScriptCommand) -> Vec<String> {
+fn files_run(command: &ScriptCommand) -> Vec<String> {
     let (first, rest) = (word_text(&command.words[0]), &command.words[1..]);
     let name = program_name(first.trim_matches('"'));
     let mut files = vec![first.to_owned()];
-    let by_default = DEFAULTS.iter().filter(|(names, _)| names.contains(&name));
+    let by_default = DEFAULT_FILES.iter().filter(|(names, _)| names.contains(&name));
     files.extend(by_default.flat_map(|(_, files)| *files).map(|file| (*file).to_owned()));
     let reads = command.redirects.iter().filter_map(|redirect| match redirect {
         ScriptRedirect::Read(from) => Some(word_text(from).to_owned()),
@@ -216,12 +216,12 @@ fn runs(command: &ScriptCommand) -> Vec<String> {
             ScriptSource::Input => files.extend(reads),
             ScriptSource::Text(_) => {}
         }
-        files.extend(behind(rest));
+        files.extend(files_after_options(rest));
     } else if matches!(name, "make" | "gmake" | "sed") {
-        files.extend(behind(rest));
-    } else if RUNS_FILES.contains(&name)
+        files.extend(files_after_options(rest));
+    } else if FILE_RUNNERS.contains(&name)
         || matches!(name, "source" | ".")
-        || name == "chmod" && rest.iter().any(|mode| gives_execution(word_text(mode)))
+        || name == "chmod" && rest.iter().any(|mode| makes_executable(word_text(mode)))
     {
         files.extend(operands());
     }
@@ -229,13 +229,13 @@ fn runs(command: &ScriptCommand) -> Vec<String> {
 }
 
 /// Returns the files after options that name a file to run.
-fn behind(words: &[ScriptWord]) -> impl Iterator<Item = String> {
-    let named = words.windows(2).filter(|pair| LEADS.contains(&word_text(&pair[0])));
+fn files_after_options(words: &[ScriptWord]) -> impl Iterator<Item = String> {
+    let named = words.windows(2).filter(|pair| SCRIPT_FILE_OPTIONS.contains(&word_text(&pair[0])));
     named.map(|pair| word_text(&pair[1]).to_owned())
 }
 
 /// Returns true if a mode makes a file executable.
-fn gives_execution(mode: &str) -> bool {
+fn makes_executable(mode: &str) -> bool {
     let digits = mode.len() >= 3 && mode.bytes().all(|byte| byte.is_ascii_digit());
     digits && mode.contains(['1', '3', '5', '7'])
         || mode.contains('+') && mode.contains('x')
@@ -243,34 +243,34 @@ fn gives_execution(mode: &str) -> bool {
 }
 
 /// Returns the files that a command writes, by redirections or by its arguments.
-fn outputs(command: &ScriptCommand, name: &str) -> Vec<String> {
+fn files_written(command: &ScriptCommand, name: &str) -> Vec<String> {
     let mut files: Vec<String> = command
         .redirects
         .iter()
         .filter_map(|redirect| match redirect {
             ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => {
-                Some(path(word_text(to)))
+                Some(normalize_file(word_text(to)))
             }
             ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => None,
         })
         .collect();
     let words: Vec<&str> = command.words[1..].iter().map(word_text).collect();
     let operands = || words.iter().copied().filter(|word| !word.starts_with('-'));
-    files.extend(words.windows(2).filter(|pair| is_output(pair[0])).map(|pair| path(pair[1])));
+    files.extend(words.windows(2).filter(|pair| is_output_option(pair[0])).map(|pair| normalize_file(pair[1])));
     let attached = |word: &&str| {
-        word.strip_prefix("--output=").or_else(|| word.strip_prefix("--output-document=")).map(path)
+        word.strip_prefix("--output=").or_else(|| word.strip_prefix("--output-document=")).map(normalize_file)
     };
     files.extend(words.iter().filter_map(attached));
     match name {
-        "tee" | "sponge" => files.extend(operands().map(path)),
-        "dd" => files.extend(words.iter().filter_map(|word| word.strip_prefix("of=")).map(path)),
-        "cp" | "mv" | "install" | "ln" | "rsync" | "scp" => files.extend(operands().next_back().map(path)),
+        "tee" | "sponge" => files.extend(operands().map(normalize_file)),
+        "dd" => files.extend(words.iter().filter_map(|word| word.strip_prefix("of=")).map(normalize_file)),
+        "cp" | "mv" | "install" | "ln" | "rsync" | "scp" => files.extend(operands().next_back().map(normalize_file)),
         "gunzip" | "unxz" | "bunzip2" | "gzip" => {
-            let bare = |word: &str| word.rsplit_once('.').map(|(bare, _)| path(bare));
+            let bare = |word: &str| word.rsplit_once('.').map(|(bare, _)| normalize_file(bare));
             files.extend(operands().filter_map(bare));
         }
         "curl" | "wget" | "wget2" | "aria2c" | "axel" | "fetch" => {
-            files.extend(operands().filter_map(last_of_address));
+            files.extend(operands().filter_map(download_file_name));
         }
         _ => {}
     }
@@ -279,31 +279,31 @@ fn outputs(command: &ScriptCommand, name: &str) -> Vec<String> {
 }
 
 /// Returns true if the next word is an output file: `-o`, or option letters that end in `o`.
-fn is_output(word: &str) -> bool {
+fn is_output_option(word: &str) -> bool {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    OUTPUTS.contains(&word) || letters.is_some_and(|letters| letters.ends_with(['o', 'O']))
+    OUTPUT_OPTIONS.contains(&word) || letters.is_some_and(|letters| letters.ends_with(['o', 'O']))
 }
 
 /// Returns the default file name of a download.
-fn last_of_address(address: &str) -> Option<String> {
+fn download_file_name(address: &str) -> Option<String> {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let (_, last) = rest.split(['?', '#']).next()?.rsplit_once('/')?;
-    (!last.is_empty()).then(|| path(last))
+    (!last.is_empty()).then(|| normalize_file(last))
 }
 
 /// Normalizes a path.
-fn path(written: &str) -> String {
+fn normalize_file(written: &str) -> String {
     let path = normalize_path_text(written);
     let here = ["./", "$PWD/", "${PWD}/", "$(pwd)/"].iter().find_map(|here| path.strip_prefix(here));
     here.unwrap_or(&path).to_owned()
 }
 
 /// Returns true if a source word contains a substitution of a downloading command.
-fn takes_from_afar(raw: &str) -> bool {
+fn substitutes_download(raw: &str) -> bool {
     let begins = |at: usize| {
         let inside = raw[at..].trim_start_matches(['(', '`', ' ', '$', '<']);
         let name = inside.split(|c: char| c.is_whitespace() || c == ')').next().unwrap_or_default();
-        DOWNLOADS.contains(&program_name(name))
+        DOWNLOADERS.contains(&program_name(name))
     };
     raw.match_indices("$(")
         .chain(raw.match_indices('`'))
@@ -312,7 +312,7 @@ fn takes_from_afar(raw: &str) -> bool {
 }
 
 /// Returns true if a source word uses the variable `name`.
-fn uses(raw: &str, name: &str) -> bool {
+fn uses_variable(raw: &str, name: &str) -> bool {
     raw.match_indices('$').any(|(at, _)| {
         let rest = raw[at + 1..].trim_start_matches('{');
         rest.strip_prefix(name)

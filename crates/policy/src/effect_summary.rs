@@ -13,7 +13,7 @@ use crate::shell::{PatchCommand, ScriptRedirect, ScriptWord};
 use crate::{ApprovalQuestion, ClassifiedCommand, CommandAnalysis, CommandRisk, Effect, resolve_path};
 
 /// Sources and destinations of data that are not files.
-const SINKS: &[&str] = &[
+const NON_FILE_PATHS: &[&str] = &[
     "/dev/null",
     "/dev/stdin",
     "/dev/stdout",
@@ -32,9 +32,9 @@ pub struct EffectSummary {
     /// Files and directories that the call would create, change or remove.
     pub writes: Vec<String>,
     /// Programs that the call would start.
-    pub starts: Vec<String>,
+    pub programs: Vec<String>,
     /// Hosts that the call would connect to.
-    pub reaches: Vec<String>,
+    pub hosts: Vec<String>,
 }
 
 impl EffectSummary {
@@ -54,21 +54,21 @@ impl EffectSummary {
     /// ```
     pub fn of_command(account: &CommandAnalysis, cwd: &Path) -> Self {
         let mut out = Self::default();
-        let moves = account.parts.iter().any(|part| matches!(part.name(), Some("cd" | "pushd" | "popd")));
+        let moves = account.commands.iter().any(|part| matches!(part.name(), Some("cd" | "pushd" | "popd")));
         // After a `cd` the target of a path is unknown, so it is shown as written.
         let place = PathBase { cwd: (!moves).then_some(cwd) };
-        for part in &account.parts {
-            out.add(part, &place);
+        for part in &account.commands {
+            out.add_command(part, &place);
         }
-        for (_, value, _) in &account.sets {
-            out.reaches.extend(remote_hosts::host_in_word(value));
+        for (_, value, _) in &account.assignments {
+            out.hosts.extend(remote_hosts::host_in_word(value));
         }
-        out.once()
+        out.without_duplicates()
     }
 
-    fn add(&mut self, part: &ClassifiedCommand, place: &PathBase<'_>) {
+    fn add_command(&mut self, part: &ClassifiedCommand, place: &PathBase<'_>) {
         if !part.command.built_in {
-            self.starts.push(program(part));
+            self.programs.push(format_program(part));
         }
         for redirect in &part.command.redirects {
             match redirect {
@@ -82,26 +82,26 @@ impl EffectSummary {
                 }
                 ScriptRedirect::Text(_) => {}
             }
-            self.reaches.extend(remote_hosts::host_in_redirect(redirect));
+            self.hosts.extend(remote_hosts::host_in_redirect(redirect));
         }
         // The arguments of a wrapper belong to the command that it starts.
-        let Some(name) = part.name().filter(|_| !part.wraps) else { return };
+        let Some(name) = part.name().filter(|_| !part.is_wrapper) else { return };
         let words = &part.command.words[1..];
         let used = file_operands::files_used_by(program_name(name), words);
         self.reads.extend(used.reads.into_iter().filter_map(|word| place.display_path(&word)));
         self.writes.extend(used.writes.into_iter().filter_map(|word| place.display_path(&word)));
         // A read-only command may print a URL without connecting to it.
-        if part.known == CommandRisk::ReadOnly {
+        if part.risk == CommandRisk::ReadOnly {
             return;
         }
-        self.reaches.extend(remote_hosts::hosts_named_by(program_name(name), words));
+        self.hosts.extend(remote_hosts::hosts_named_by(program_name(name), words));
         let variables = part.command.variables.iter().map(|(_, value)| value);
-        self.reaches.extend(variables.filter_map(remote_hosts::host_in_word));
+        self.hosts.extend(variables.filter_map(remote_hosts::host_in_word));
     }
 
     /// Removes duplicates.
-    fn once(mut self) -> Self {
-        for list in [&mut self.reads, &mut self.writes, &mut self.starts, &mut self.reaches] {
+    fn without_duplicates(mut self) -> Self {
+        for list in [&mut self.reads, &mut self.writes, &mut self.programs, &mut self.hosts] {
             let mut seen = std::collections::HashSet::new();
             list.retain(|thing| seen.insert(thing.clone()));
         }
@@ -118,7 +118,7 @@ impl ApprovalQuestion {
             Effect::Exec(line) => Some(line.cwd.as_path()),
             _ => None,
         });
-        if let (Some(account), Some(cwd)) = (&self.account, cwd) {
+        if let (Some(account), Some(cwd)) = (&self.analysis, cwd) {
             out = EffectSummary::of_command(account, cwd);
         }
         for effect in effects {
@@ -127,22 +127,22 @@ impl ApprovalQuestion {
                 Effect::Read(path) if Some(path.as_path()) == cwd => {}
                 Effect::Read(path) => out.reads.push(path.display().to_string()),
                 Effect::Write(path) => out.writes.push(path.display().to_string()),
-                Effect::Network(target) => out.reaches.push(target.clone()),
+                Effect::Network(target) => out.hosts.push(target.clone()),
                 Effect::Exec(line) => {
-                    out.writes.extend(crate::shell::find_patch(&line.argv).iter().flat_map(patched));
+                    out.writes.extend(crate::shell::find_patch(&line.argv).iter().flat_map(patched_files));
                 }
-                Effect::Type(_) | Effect::Foreign(_) | Effect::Remember(_) => {}
+                Effect::SendInput(_) | Effect::Foreign(_) | Effect::Remember(_) => {}
             }
         }
-        out.once()
+        out.without_duplicates()
     }
 }
 
 /// Returns the files that a patch says it changes.
-fn patched(patch: &PatchCommand) -> Vec<String> {
-    const NAMES: &[&str] = &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+fn patched_files(patch: &PatchCommand) -> Vec<String> {
+    const FILE_HEADERS: &[&str] = &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     let named =
-        |line: &str| NAMES.iter().find_map(|name| line.strip_prefix(name)).map(|name| name.trim().to_owned());
+        |line: &str| FILE_HEADERS.iter().find_map(|name| line.strip_prefix(name)).map(|name| name.trim().to_owned());
     patch.text.lines().filter_map(named).map(|name| ScriptWord::Literal(name).to_string()).collect()
 }
 
@@ -157,7 +157,7 @@ impl PathBase<'_> {
         let ScriptWord::Literal(text) = word else { return Some(word.to_string()) };
         if text.is_empty()
             || text == "-"
-            || SINKS.iter().any(|sink| text.starts_with(sink))
+            || NON_FILE_PATHS.iter().any(|sink| text.starts_with(sink))
             || text.contains("://")
         {
             return None;
@@ -176,7 +176,7 @@ impl PathBase<'_> {
 }
 
 /// Returns the program that a command starts: its path if it was looked up, otherwise its name.
-fn program(part: &ClassifiedCommand) -> String {
+fn format_program(part: &ClassifiedCommand) -> String {
     let name = part.command.words[0].to_string();
     match &part.program {
         Some(program) if program.path.as_os_str().is_empty() => format!("{name} (not found)"),

@@ -5,16 +5,16 @@ use crate::command_analysis::{literal_text, word_text};
 use crate::command_risk::danger_of;
 use crate::interpreter_args::{SHELLS, ScriptSource};
 use crate::programs::program_name;
-use crate::programs::{CommandRisk, REMOVES, is_interpreter};
+use crate::programs::{CommandRisk, REMOVES_FILES, is_interpreter};
 use crate::shell::{ScriptCommand, ScriptRedirect, analyse_argv, analyse_script};
 
 /// Maximum length of the examined code.
-const LONGEST: usize = 16 << 10;
+const MAX_CODE_BYTES: usize = 16 << 10;
 /// Maximum number of examined string literals.
-const QUOTED: usize = 48;
+const MAX_LITERALS: usize = 48;
 
 /// Calls that start a program.
-const STARTS: &[&str] = &[
+const START_CALLS: &[&str] = &[
     "system",
     "popen",
     "subprocess",
@@ -38,7 +38,7 @@ const STARTS: &[&str] = &[
     "Bun.$",
 ];
 /// Calls that remove a directory tree or many files.
-const REMOVING: &[&str] = &[
+const REMOVE_TREE_CALLS: &[&str] = &[
     "rmtree(",
     "rm_rf",
     "rm_r(",
@@ -55,13 +55,13 @@ const REMOVING: &[&str] = &[
     "Deno.remove(",
 ];
 /// Calls that remove one file, and the names that make them remove many.
-const UNLINKS: &[&str] =
+const UNLINK_CALLS: &[&str] =
     &["unlink", "os.remove", "File.delete", "rmSync", "fs.rm(", "rmdirSync", "unlinkSync", "rmdir("];
-const MANY: &[&str] = &["glob", "walk", "listdir", "readdir", "recursive", "<*", "scandir", "Dir["];
+const BULK_WORDS: &[&str] = &["glob", "walk", "listdir", "readdir", "recursive", "<*", "scandir", "Dir["];
 /// Calls that run a text, and the sources of such a text.
-const RUNS_TEXT: &[&str] =
+const EVAL_CALLS: &[&str] =
     &["exec(", "eval(", "eval ", "exec ", "compile(", "Function(", "instance_eval", "loadstring", "load("];
-const FETCHES: &[&str] = &[
+const DOWNLOAD_WORDS: &[&str] = &[
     "urlopen",
     "requests.get",
     "http://",
@@ -77,7 +77,7 @@ const FETCHES: &[&str] = &[
     "Net::HTTP",
     "curl_exec",
 ];
-const HIDES: &[&str] = &[
+const DECODE_WORDS: &[&str] = &[
     "b64decode",
     "base64",
     "fromhex",
@@ -120,7 +120,7 @@ pub(crate) fn find_danger(command: &ScriptCommand) -> Option<CommandRisk> {
             rest.iter().map(word_text).filter(|word| word.contains(' ') || word.contains('!')).collect()
         }
     };
-    texts.into_iter().filter(|text| text.len() <= LONGEST).find_map(danger_of_text)
+    texts.into_iter().filter(|text| text.len() <= MAX_CODE_BYTES).find_map(danger_of_text)
 }
 
 /// Returns the danger of code in another language.
@@ -130,25 +130,25 @@ pub(crate) fn danger_of_text(text: &str) -> Option<CommandRisk> {
         .fold(text.to_owned(), |text, plus| text.replace(plus, ""));
     let text = joined.as_str();
     let has = |list: &[&str]| list.iter().any(|part| text.contains(part));
-    if has(FORKS) && has(LOOPS) && (text.contains("fork") || is_endless(text)) {
+    if has(FORKS) && has(LOOPS) && (text.contains("fork") || has_endless_loop(text)) {
         return Some(CommandRisk::Dangerous("starts more and more processes"));
     }
     let beside = ["&\"", "& \"", "&'", "& '", "fork(__filename"].iter().any(|beside| text.contains(beside));
-    if has(STARTS) && beside && (is_endless(text) || text.contains("fork(__filename")) {
+    if has(START_CALLS) && beside && (has_endless_loop(text) || text.contains("fork(__filename")) {
         return Some(CommandRisk::Dangerous("starts more and more processes"));
     }
-    if has(REMOVING) || has(UNLINKS) && has(MANY) {
-        return Some(CommandRisk::Dangerous(REMOVES));
+    if has(REMOVE_TREE_CALLS) || has(UNLINK_CALLS) && has(BULK_WORDS) {
+        return Some(CommandRisk::Dangerous(REMOVES_FILES));
     }
-    if has(RUNS_TEXT) && has(FETCHES) {
+    if has(EVAL_CALLS) && has(DOWNLOAD_WORDS) {
         return Some(CommandRisk::Dangerous("runs what it downloads"));
     }
-    if has(RUNS_TEXT) && has(HIDES) {
+    if has(EVAL_CALLS) && has(DECODE_WORDS) {
         return Some(CommandRisk::Dangerous("runs a text that it hides"));
     }
-    let scripts = escapes(text);
-    let mut literals = if has(STARTS) { quoted(text) } else { Vec::new() };
-    literals.extend(bracketed(text));
+    let scripts = shell_escapes(text);
+    let mut literals = if has(START_CALLS) { string_literals(text) } else { Vec::new() };
+    literals.extend(bracketed_commands(text));
     let mut commands: Vec<ScriptCommand> = scripts
         .iter()
         .copied()
@@ -163,7 +163,7 @@ pub(crate) fn danger_of_text(text: &str) -> Option<CommandRisk> {
 }
 
 /// Returns true if `text` contains an endless loop.
-fn is_endless(text: &str) -> bool {
+fn has_endless_loop(text: &str) -> bool {
     let plain: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
     [
         "while1",
@@ -182,7 +182,7 @@ fn is_endless(text: &str) -> bool {
 }
 
 /// Returns the shell commands that an editor, a debugger or a database prompt runs: `!rm -rf x`, `.shell rm`.
-fn escapes(text: &str) -> Vec<&str> {
+fn shell_escapes(text: &str) -> Vec<&str> {
     let text = text.trim();
     let begins = ["!", ":!", "+!", "+:!", ".shell ", ".system ", "\\! ", "shell ", "sh ", "exec "];
     text.split(['\n', ';'])
@@ -191,7 +191,7 @@ fn escapes(text: &str) -> Vec<&str> {
 }
 
 /// Returns the text inside `%x(…)` and `qx{…}`.
-fn bracketed(text: &str) -> Vec<String> {
+fn bracketed_commands(text: &str) -> Vec<String> {
     let inside = |rest: &str| {
         let open = rest.chars().next()?;
         let close = match open {
@@ -207,11 +207,11 @@ fn bracketed(text: &str) -> Vec<String> {
     let behind = |lead: &'static str| {
         text.match_indices(lead).filter_map(move |(at, _)| inside(&text[at + lead.len()..]))
     };
-    behind("%x").chain(behind("qx")).take(QUOTED).collect()
+    behind("%x").chain(behind("qx")).take(MAX_LITERALS).collect()
 }
 
 /// Returns the string literals, in any kind of quotes.
-fn quoted(text: &str) -> Vec<String> {
+fn string_literals(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let (mut quote, mut inside, mut escaped) = (None, String::new(), false);
     for letter in text.chars() {
@@ -229,7 +229,7 @@ fn quoted(text: &str) -> Vec<String> {
             (None, '\'' | '"' | '`') => quote = Some(letter),
             (None, _) => {}
         }
-        if found.len() == QUOTED {
+        if found.len() == MAX_LITERALS {
             break;
         }
     }

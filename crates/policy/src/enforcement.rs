@@ -26,7 +26,7 @@ pub enum UnenforcedReason {
     /// The policy says that an external sandbox confines commands.
     External,
     /// The system cannot confine commands, and the policy accepts that.
-    Unable,
+    Unsupported,
 }
 
 impl fmt::Display for UnenforcedReason {
@@ -34,7 +34,7 @@ impl fmt::Display for UnenforcedReason {
         f.write_str(match self {
             Self::FullAccess => "the policy is danger-full-access",
             Self::External => "the policy says that something outside confines it",
-            Self::Unable => "this system can enforce nothing, and the policy makes do with that",
+            Self::Unsupported => "this system can enforce nothing, and the policy makes do with that",
         })
     }
 }
@@ -44,15 +44,15 @@ impl fmt::Display for UnenforcedReason {
 #[non_exhaustive]
 pub enum EnforcementGap {
     /// Without Landlock: writes outside the roots.
-    Writes,
+    OutsideWrites,
     /// Without mounts: files in a root that control agents and git.
-    Protected,
+    ProtectedFiles,
     /// Without mounts: unreadable paths.
     DenyRead,
     /// Without mounts: owner, mode and times of files.
     Metadata,
     /// Without a PID namespace: other processes are visible.
-    Processes,
+    VisibleProcesses,
     /// Without a PID namespace: limits are per process or absent.
     ProcessLimit,
     /// Without mounts: a private `/tmp`.
@@ -68,23 +68,23 @@ pub enum EnforcementGap {
     /// Without an overlay: git can only read.
     GitReadOnly,
     /// Without an overlay: package caches are read-only.
-    Caches,
+    PackageCaches,
     /// `/proc` shows the outer processes.
-    Proc,
+    OuterProc,
     /// Too many files to scan.
-    Globs,
+    UnscannedFiles,
     /// The kernel's Landlock version lacks some operations.
     OldLandlock,
     /// Mounts without Landlock: named pipes outside the roots are writable.
-    Pipes,
+    NamedPipes,
     /// Without Landlock: other processes can be signalled.
-    OtherProcesses,
+    ProcessSignals,
     /// Without a control group: the memory limit is per process.
     MemoryLimit,
     /// Without a network namespace or a relay: allowed hosts are unreachable.
-    Hosts,
+    AllowedHosts,
     /// The network is on: forbidden hosts are reachable.
-    Forbidden,
+    ForbiddenHosts,
     /// The kernel does not list sockets, so the owner of a bound socket is unknown.
     BoundSockets,
 }
@@ -92,11 +92,11 @@ pub enum EnforcementGap {
 impl EnforcementGap {
     /// Every gap.
     pub const ALL: [Self; 22] = [
-        Self::Writes,
-        Self::Protected,
+        Self::OutsideWrites,
+        Self::ProtectedFiles,
         Self::DenyRead,
         Self::Metadata,
-        Self::Processes,
+        Self::VisibleProcesses,
         Self::ProcessLimit,
         Self::PrivateTmp,
         Self::SharedMemory,
@@ -104,30 +104,30 @@ impl EnforcementGap {
         Self::Terminals,
         Self::UnixSockets,
         Self::GitReadOnly,
-        Self::Caches,
-        Self::Proc,
-        Self::Globs,
+        Self::PackageCaches,
+        Self::OuterProc,
+        Self::UnscannedFiles,
         Self::OldLandlock,
-        Self::Pipes,
-        Self::OtherProcesses,
+        Self::NamedPipes,
+        Self::ProcessSignals,
         Self::MemoryLimit,
-        Self::Hosts,
-        Self::Forbidden,
+        Self::AllowedHosts,
+        Self::ForbiddenHosts,
         Self::BoundSockets,
     ];
 
     /// Describes the gap in one sentence without a capital or a full stop.
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::Writes => "files outside the writable roots can be changed",
-            Self::Protected => {
+            Self::OutsideWrites => "files outside the writable roots can be changed",
+            Self::ProtectedFiles => {
                 "git hooks and configuration, `.toolgate`, `.claude` and their like, and read-only paths inside a writable root can be changed"
             }
             Self::DenyRead => "secrets (`~/.ssh`, `.env` …) can be read by commands",
             Self::Metadata => {
                 "mode, owner, times and attributes of files outside the roots can be changed if the user owns them"
             }
-            Self::Processes => "the names and arguments of other processes can be seen",
+            Self::VisibleProcesses => "the names and arguments of other processes can be seen",
             Self::ProcessLimit => "the number of processes is not limited",
             Self::PrivateTmp => "`/tmp` cannot be written; TMPDIR is a private directory",
             Self::SharedMemory => "what other programs of the user share in `/dev/shm` can be changed",
@@ -135,48 +135,48 @@ impl EnforcementGap {
             Self::Terminals => "programs cannot make terminals",
             Self::UnixSockets => "unix sockets cannot be made: there is another sandbox around this one",
             Self::GitReadOnly => "git can read but not commit",
-            Self::Caches => "package caches cannot be written",
-            Self::Proc => "`/proc` shows the processes outside",
-            Self::Globs => {
+            Self::PackageCaches => "package caches cannot be written",
+            Self::OuterProc => "`/proc` shows the processes outside",
+            Self::UnscannedFiles => {
                 "deny-read globs, nested git repositories or files that git obeys are not all covered: there are too many files \
                  to look at, or git's configuration cannot be read as a whole"
             }
             Self::OldLandlock => {
                 "some operations on files and sockets are not known to this kernel's Landlock"
             }
-            Self::OtherProcesses => {
+            Self::ProcessSignals => {
                 "other processes of the user can be signalled, and their memory and environment be read"
             }
             Self::MemoryLimit => "memory is limited for each process, and not for all of them together",
-            Self::Hosts => "hosts that are allowed one by one cannot be reached",
-            Self::Forbidden => "hosts that are forbidden can be reached: the network is on",
+            Self::AllowedHosts => "hosts that are allowed one by one cannot be reached",
+            Self::ForbiddenHosts => "hosts that are forbidden can be reached: the network is on",
             Self::BoundSockets => {
                 "unix sockets outside `/tmp` cannot be connected to: this kernel does not say who has bound them"
             }
-            Self::Pipes => "named pipes outside the roots can be written to",
+            Self::NamedPipes => "named pipes outside the roots can be written to",
         }
     }
 }
 
 /// The gaps that let a command do more than its policy allows, worst first.
 const WEAKENING: [EnforcementGap; 14] = [
-    EnforcementGap::Writes,
+    EnforcementGap::OutsideWrites,
     EnforcementGap::DenyRead,
-    EnforcementGap::Protected,
-    EnforcementGap::Globs,
-    EnforcementGap::OtherProcesses,
-    EnforcementGap::Forbidden,
+    EnforcementGap::ProtectedFiles,
+    EnforcementGap::UnscannedFiles,
+    EnforcementGap::ProcessSignals,
+    EnforcementGap::ForbiddenHosts,
     EnforcementGap::Metadata,
     EnforcementGap::SharedMemory,
-    EnforcementGap::Pipes,
+    EnforcementGap::NamedPipes,
     EnforcementGap::OldLandlock,
-    EnforcementGap::Proc,
-    EnforcementGap::Processes,
+    EnforcementGap::OuterProc,
+    EnforcementGap::VisibleProcesses,
     EnforcementGap::ProcessLimit,
     EnforcementGap::MemoryLimit,
 ];
 /// Maximum number of gaps in a warning.
-const NAMED: usize = 3;
+const MAX_NAMED_GAPS: usize = 3;
 
 impl Enforcement {
     /// Returns the warning for a person, before the first command runs, if commands are confined less than the policy
@@ -190,25 +190,25 @@ impl Enforcement {
     /// assert!(Enforcement::Partial(vec![EnforcementGap::DenyRead]).warning().unwrap().contains("secrets"));
     /// ```
     pub fn warning(&self) -> Option<String> {
-        const MENDS: &str = "`toolgate doctor` says what mends it";
+        const REMEDY_HINT: &str = "`toolgate doctor` says what mends it";
         match self {
             Self::Full | Self::None { why: UnenforcedReason::FullAccess | UnenforcedReason::External } => {
                 None
             }
-            Self::None { why: UnenforcedReason::Unable } => Some(format!(
-                "commands are NOT confined: this system can enforce nothing of what the policy says; {MENDS}"
+            Self::None { why: UnenforcedReason::Unsupported } => Some(format!(
+                "commands are NOT confined: this system can enforce nothing of what the policy says; {REMEDY_HINT}"
             )),
             Self::Partial(gaps) => {
                 let weaker: Vec<&EnforcementGap> =
                     WEAKENING.iter().filter(|gap| gaps.contains(gap)).collect();
-                let named: Vec<&str> = weaker.iter().take(NAMED).map(|gap| gap.sentence()).collect();
-                let more = match weaker.len().saturating_sub(NAMED) {
+                let named: Vec<&str> = weaker.iter().take(MAX_NAMED_GAPS).map(|gap| gap.sentence()).collect();
+                let more = match weaker.len().saturating_sub(MAX_NAMED_GAPS) {
                     0 => String::new(),
                     more => format!("; and {more} more"),
                 };
                 let all = named.join("; ");
                 (!weaker.is_empty())
-                    .then(|| format!("commands are confined LESS than the policy says: {all}{more}; {MENDS}"))
+                    .then(|| format!("commands are confined LESS than the policy says: {all}{more}; {REMEDY_HINT}"))
             }
         }
     }

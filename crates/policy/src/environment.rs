@@ -26,14 +26,14 @@ const CORE: &str = "
 const CORE_PREFIX: &str = "LC_";
 
 /// Variables that make every program, or every shell, run code that the command does not name.
-const LOADERS: &str = "
+const CODE_LOADING_VARIABLES: &str = "
     LD_PRELOAD LD_AUDIT LD_DEBUG LD_PROFILE GCONV_PATH DYLD_INSERT_LIBRARIES
     BASH_ENV ENV PROMPT_COMMAND PS4 SHELLOPTS BASHOPTS";
 /// Prefixes of exported shell functions and of toolgate's own variables.
 const WITHHELD_PREFIXES: [&str; 2] = ["BASH_FUNC_", "TOOLGATE_"];
 
 /// Maximum number of characters of a name in a fault.
-const SHOWN: usize = 100;
+const MAX_SHOWN_CHARS: usize = 100;
 
 /// The part of the host's environment that a command inherits by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -101,18 +101,18 @@ pub enum EnvironmentFault {
 impl EnvironmentPolicy {
     /// Returns a fault for the first entry that [`build`](Self::build) would ignore.
     pub fn check(&self) -> Result<(), EnvironmentFault> {
-        let shown = |text: &str| text.chars().take(SHOWN).collect();
+        let shown = |text: &str| text.chars().take(MAX_SHOWN_CHARS).collect();
         let odd = |letter: char| letter.is_whitespace() || "?[]{}$".contains(letter);
         for pattern in &self.pass {
-            if !is_name(pattern) || pattern.contains(odd) {
+            if !is_valid_name(pattern) || pattern.contains(odd) {
                 return Err(EnvironmentFault::NoPattern { pattern: shown(pattern) });
             }
         }
         for (name, value) in &self.set {
-            if !is_name(name) || name.contains('*') || name.contains(odd) {
+            if !is_valid_name(name) || name.contains('*') || name.contains(odd) {
                 return Err(EnvironmentFault::NoName { name: shown(name) });
             }
-            if !is_value(value.as_ref()) {
+            if !is_valid_value(value.as_ref()) {
                 return Err(EnvironmentFault::NoValue { name: shown(name) });
             }
         }
@@ -129,7 +129,7 @@ impl EnvironmentPolicy {
         host: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> BTreeMap<OsString, OsString> {
         let inherited = host.into_iter().filter(|(name, value)| self.inherits(name, value));
-        let set = self.set.iter().filter(|(name, value)| may_be_set(name) && is_value(value.as_ref()));
+        let set = self.set.iter().filter(|(name, value)| may_be_set(name) && is_valid_value(value.as_ref()));
         inherited.chain(set.map(|(name, value)| (name.into(), value.into()))).collect()
     }
 
@@ -141,8 +141,8 @@ impl EnvironmentPolicy {
     ) -> BTreeMap<OsString, OsString> {
         let admits = |(name, value): &(OsString, OsString)| {
             name.to_str().is_some_and(|name| {
-                let known = self.names(name) || !looks_like_secret_value(value);
-                known && is_value(value) && self.admits_from_profile(name)
+                let known = self.is_named_in_full(name) || !looks_like_secret_value(value);
+                known && is_valid_value(value) && self.admits_from_profile(name)
             })
         };
         exported.into_iter().filter(admits).collect()
@@ -150,7 +150,7 @@ impl EnvironmentPolicy {
 
     /// Returns true if a command may get the variable `name` from a profile, which exports every variable not withheld.
     pub fn admits_from_profile(&self, name: &str) -> bool {
-        may_be_set(name) && (self.names(name) || !is_withheld(name))
+        may_be_set(name) && (self.is_named_in_full(name) || !is_withheld(name))
     }
 
     fn inherits(&self, name: &OsStr, value: &OsStr) -> bool {
@@ -160,37 +160,37 @@ impl EnvironmentPolicy {
             InheritScope::Core => list_contains(CORE, name) || name.starts_with(CORE_PREFIX),
             InheritScope::None => false,
         };
-        let asked = asked || self.pass.iter().any(|pattern| fits(pattern, name));
-        is_value(value)
-            && (self.names(name) || asked && !is_withheld(name) && !looks_like_secret_value(value))
+        let asked = asked || self.pass.iter().any(|pattern| matches_wildcards(pattern, name));
+        is_valid_value(value)
+            && (self.is_named_in_full(name) || asked && !is_withheld(name) && !looks_like_secret_value(value))
     }
 
     /// Returns true if `pass` names the variable in full.
-    fn names(&self, name: &str) -> bool {
+    fn is_named_in_full(&self, name: &str) -> bool {
         !name.contains('*') && self.pass.iter().any(|passed| passed == name)
     }
 }
 
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
 }
 
-fn is_value(value: &OsStr) -> bool {
+fn is_valid_value(value: &OsStr) -> bool {
     !value.as_encoded_bytes().contains(&0)
 }
 
 fn may_be_set(name: &str) -> bool {
-    is_name(name) && !is_provider_key(name)
+    is_valid_name(name) && !is_provider_key(name)
 }
 
 /// Returns true if a variable is inherited only when named in full.
 fn is_withheld(name: &str) -> bool {
     let begins = WITHHELD_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    begins || list_contains(LOADERS, name) || looks_like_secret_name(name)
+    begins || list_contains(CODE_LOADING_VARIABLES, name) || looks_like_secret_name(name)
 }
 
 /// Returns true if `name` matches `pattern`, in which each `*` matches any characters or none.
-fn fits(pattern: &str, name: &str) -> bool {
+fn matches_wildcards(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(first) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();
@@ -222,7 +222,7 @@ pub fn imposed_variables(terminal: bool) -> &'static [(&'static str, &'static st
         ("npm_config_update_notifier", "false"),
         ("TERM", "xterm-256color"),
     ];
-    const WITHOUT: &[(&str, &str)] = &[
+    const WITHOUT_TERMINAL: &[(&str, &str)] = &[
         ("PAGER", "cat"),
         ("GIT_PAGER", "cat"),
         ("GH_PAGER", "cat"),
@@ -241,7 +241,7 @@ pub fn imposed_variables(terminal: bool) -> &'static [(&'static str, &'static st
         ("GIT_SEQUENCE_EDITOR", "true"),
         ("DEBIAN_FRONTEND", "noninteractive"),
     ];
-    if terminal { WITH_TERMINAL } else { WITHOUT }
+    if terminal { WITH_TERMINAL } else { WITHOUT_TERMINAL }
 }
 
 #[cfg(test)]

@@ -19,14 +19,14 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct IntentEvaluation {
     pub(crate) forbidden: Option<Denial>,
-    pub(crate) why: Vec<ApprovalReason>,
+    pub(crate) reasons: Vec<ApprovalReason>,
     /// Grants beyond the policy that an approval must give.
     pub(crate) grants: Grants,
-    pub(crate) account: Option<CommandAnalysis>,
+    pub(crate) analysis: Option<CommandAnalysis>,
     pub(crate) keys: Vec<ApprovalKey>,
     pub(crate) proposal: Option<RuleProposal>,
     /// A hook asks, so no earlier approval counts.
-    pub(crate) hooked: bool,
+    pub(crate) hook_asks: bool,
 }
 
 /// The inputs for evaluating one effect.
@@ -34,9 +34,9 @@ struct EffectEvaluator<'a> {
     gate: &'a Gate,
     rules: &'a RuleSet,
     /// A rule allows every call of the tool.
-    allowed: bool,
+    tool_allowed: bool,
     /// Programs are looked up in any case.
-    bound: bool,
+    resolve_programs: bool,
 }
 
 impl IntentEvaluation {
@@ -49,28 +49,28 @@ impl IntentEvaluation {
             out.forbid(Some(Denial::Disabled));
             return out;
         }
-        let mut judging = EffectEvaluator { gate, rules: &rules, allowed: false, bound };
-        let about = rules.rules_for_tool(tool).into_iter().chain(by_path(&rules, intent));
-        if let Some(rule) = strictest(about) {
+        let mut judging = EffectEvaluator { gate, rules: &rules, tool_allowed: false, resolve_programs: bound };
+        let about = rules.rules_for_tool(tool).into_iter().chain(rules_for_server_tools(&rules, intent));
+        if let Some(rule) = strictest_rule(about) {
             let what = format!("the tool `{tool}`");
             match rule.decision {
-                RuleDecision::Allow => judging.allowed = true,
-                RuleDecision::Ask => out.by_rule(gate, ApprovalCase::MustAsk, what, rule, true),
-                RuleDecision::Forbid => out.by_rule(gate, ApprovalCase::Forbidden, what, rule, true),
+                RuleDecision::Allow => judging.tool_allowed = true,
+                RuleDecision::Ask => out.apply_rule(gate, ApprovalCase::MustAsk, what, rule, true),
+                RuleDecision::Forbid => out.apply_rule(gate, ApprovalCase::Forbidden, what, rule, true),
             }
         }
         for effect in &intent.effects {
             match effect {
                 Effect::Read(path) => {
                     out.keys.push(ApprovalKey::Read(path.clone()));
-                    out.forbid(gate.reach.check_read(path).err());
+                    out.forbid(gate.read_scope.check_read(path).err());
                 }
-                Effect::Write(path) => judging.write(path, &mut out),
-                Effect::Exec(line) => judging.exec(line, intent, &mut out),
-                Effect::Type(typing) => judging.typing(typing, &mut out),
-                Effect::Network(target) => judging.network(target, &mut out),
-                Effect::Foreign(foreign) => judging.foreign(foreign, &mut out),
-                Effect::Remember(remembering) => judging.remember(remembering, &mut out),
+                Effect::Write(path) => judging.evaluate_write(path, &mut out),
+                Effect::Exec(line) => judging.evaluate_exec(line, intent, &mut out),
+                Effect::SendInput(typing) => judging.evaluate_input(typing, &mut out),
+                Effect::Network(target) => judging.evaluate_network(target, &mut out),
+                Effect::Foreign(foreign) => judging.evaluate_foreign_call(foreign, &mut out),
+                Effect::Remember(remembering) => judging.evaluate_memory(remembering, &mut out),
             }
         }
         if out.keys.is_empty() {
@@ -85,12 +85,12 @@ impl IntentEvaluation {
 
     /// Applies one requirement of the approval table, with its reason.
     pub(crate) fn apply_requirement(&mut self, requirement: ApprovalRequirement, why: ApprovalReason) {
-        self.hooked |= matches!(why, ApprovalReason::Hook { .. });
+        self.hook_asks |= matches!(why, ApprovalReason::Hook { .. });
         match requirement {
             ApprovalRequirement::Skip => {}
             ApprovalRequirement::NeedsApproval => {
-                if !self.why.contains(&why) {
-                    self.why.push(why);
+                if !self.reasons.contains(&why) {
+                    self.reasons.push(why);
                 }
             }
             ApprovalRequirement::Forbidden => {
@@ -99,7 +99,7 @@ impl IntentEvaluation {
         }
     }
 
-    fn by_rule(&mut self, gate: &Gate, matter: ApprovalCase, what: String, rule: &PolicyRule, certain: bool) {
+    fn apply_rule(&mut self, gate: &Gate, matter: ApprovalCase, what: String, rule: &PolicyRule, certain: bool) {
         if matter == ApprovalCase::Forbidden {
             let place = format!("{}:{}", rule.file.display(), rule.line);
             self.forbid(Some(Denial::ByRule { what, rule: place, reason: rule.reason.clone() }));
@@ -111,7 +111,7 @@ impl IntentEvaluation {
 }
 
 /// Returns the rules that name a server's tool as `server/tool`.
-fn by_path<'a>(rules: &'a RuleSet, intent: &Intent) -> Vec<&'a PolicyRule> {
+fn rules_for_server_tools<'a>(rules: &'a RuleSet, intent: &Intent) -> Vec<&'a PolicyRule> {
     // Only a tool has a definition; reading a server's resource is not a tool call.
     let paths = intent.effects.iter().filter_map(|effect| match effect {
         Effect::Foreign(ForeignToolCall { server, tool, definition, .. }) if !definition.is_empty() => {
@@ -122,12 +122,12 @@ fn by_path<'a>(rules: &'a RuleSet, intent: &Intent) -> Vec<&'a PolicyRule> {
     paths.flat_map(|path| rules.rules_for_tool(&path)).collect()
 }
 
-fn strictest<'a>(rules: impl IntoIterator<Item = &'a PolicyRule>) -> Option<&'a PolicyRule> {
+fn strictest_rule<'a>(rules: impl IntoIterator<Item = &'a PolicyRule>) -> Option<&'a PolicyRule> {
     rules.into_iter().max_by_key(|rule| rule.decision)
 }
 
 impl EffectEvaluator<'_> {
-    fn asks(&self, matter: ApprovalCase) -> ApprovalRequirement {
+    fn requirement_for(&self, matter: ApprovalCase) -> ApprovalRequirement {
         // An allow-rule for a tool covers everything inside the sandbox, but no permission beyond it.
         let inside = matches!(
             matter,
@@ -137,7 +137,7 @@ impl EffectEvaluator<'_> {
                 | ApprovalCase::Dangerous
                 | ApprovalCase::DangerousUnconfined
         );
-        let matter = if self.allowed && inside { ApprovalCase::Allowed } else { matter };
+        let matter = if self.tool_allowed && inside { ApprovalCase::Allowed } else { matter };
         approval_requirement(self.gate.approval, matter)
     }
 
@@ -145,19 +145,19 @@ impl EffectEvaluator<'_> {
         self.gate.sandbox.confines()
     }
 
-    fn dangerous(&self) -> ApprovalCase {
+    fn dangerous_case(&self) -> ApprovalCase {
         if self.confines() { ApprovalCase::Dangerous } else { ApprovalCase::DangerousUnconfined }
     }
 
-    fn runs(&self) -> ApprovalCase {
+    fn run_case(&self) -> ApprovalCase {
         if self.confines() { ApprovalCase::Runs } else { ApprovalCase::RunsUnconfined }
     }
 
-    fn write(&self, path: &Path, out: &mut IntentEvaluation) {
+    fn evaluate_write(&self, path: &Path, out: &mut IntentEvaluation) {
         let what = format!("changing `{}`", path.display());
         out.keys.push(ApprovalKey::Write(path.to_owned()));
         let mut asked = false;
-        if let Some(rule) = strictest(rules_for_path(
+        if let Some(rule) = strictest_rule(rules_for_path(
             self.rules,
             path,
             PathAccess::Write,
@@ -165,11 +165,11 @@ impl EffectEvaluator<'_> {
         )) {
             match rule.decision {
                 RuleDecision::Forbid => {
-                    return out.by_rule(self.gate, ApprovalCase::Forbidden, what, rule, true);
+                    return out.apply_rule(self.gate, ApprovalCase::Forbidden, what, rule, true);
                 }
                 RuleDecision::Ask => {
                     asked = true;
-                    out.by_rule(self.gate, ApprovalCase::MustAsk, what.clone(), rule, true);
+                    out.apply_rule(self.gate, ApprovalCase::MustAsk, what.clone(), rule, true);
                 }
                 RuleDecision::Allow => {
                     out.grants.insert(Grant::Write(path.to_owned()));
@@ -177,13 +177,13 @@ impl EffectEvaluator<'_> {
                 }
             }
         }
-        if self.is_configuration(path, out) {
+        if self.handle_configuration(path, out) {
             return;
         }
         // The path `/tmp` may mean the session's own directory.
         let may = |path: &Path| self.gate.confinement.may_write(path);
-        if !self.confines() || may(path) || may(&self.gate.reach.real_path(path)) {
-            return out.apply_requirement(self.asks(self.runs()), ApprovalReason::Untrusted { what });
+        if !self.confines() || may(path) || may(&self.gate.read_scope.real_path(path)) {
+            return out.apply_requirement(self.requirement_for(self.run_case()), ApprovalReason::Untrusted { what });
         }
         match self.gate.confinement.closed_path_denial(path.to_owned()) {
             // The rule has asked already: the approval must open the path, and needs no second reason.
@@ -193,13 +193,13 @@ impl EffectEvaluator<'_> {
                 }
                 None => out.forbid(Some(denial)),
             },
-            denial => self.beyond(denial, out),
+            denial => self.ask_for_grant(denial, out),
         }
     }
 
     /// Handles `path` if it is configuration that takes effect on the user's machine. Every policy asks about that.
-    fn is_configuration(&self, path: &Path, out: &mut IntentEvaluation) -> bool {
-        let real = self.gate.machine.standing(path);
+    fn handle_configuration(&self, path: &Path, out: &mut IntentEvaluation) -> bool {
+        let real = self.gate.machine.nearest_existing(path);
         let files = [path, real.as_path()].map(|path| (path, self.gate.host_file(path)));
         let Some((path, when)) = files.into_iter().find_map(|(path, file)| match file {
             Some(HostFile { role: HostFileRole::Configuration, when }) => Some((path.to_owned(), when)),
@@ -214,31 +214,31 @@ impl EffectEvaluator<'_> {
         ) {
             (ApprovalRequirement::NeedsApproval, Some(grant)) => {
                 out.grants.insert(grant);
-                out.apply_requirement(ApprovalRequirement::NeedsApproval, ApprovalReason::Beyond(denial));
+                out.apply_requirement(ApprovalRequirement::NeedsApproval, ApprovalReason::NeedsGrant(denial));
             }
             _ => out.forbid(Some(denial)),
         }
         true
     }
 
-    fn network(&self, target: &str, out: &mut IntentEvaluation) {
+    fn evaluate_network(&self, target: &str, out: &mut IntentEvaluation) {
         let what = format!("connecting to `{target}`");
         let Ok(host) = target.parse::<HostPattern>() else {
             let network = self.gate.confinement.network;
             return out.forbid(Some(Denial::MayNotConnect { target: target.to_owned(), network }));
         };
         out.keys.push(ApprovalKey::from(&host));
-        if let Some(rule) = strictest(rules_for_host(self.rules, &host)) {
+        if let Some(rule) = strictest_rule(rules_for_host(self.rules, &host)) {
             match rule.decision {
                 RuleDecision::Forbid => {
-                    return out.by_rule(self.gate, ApprovalCase::Forbidden, what, rule, true);
+                    return out.apply_rule(self.gate, ApprovalCase::Forbidden, what, rule, true);
                 }
-                RuleDecision::Ask => out.by_rule(self.gate, ApprovalCase::MustAsk, what.clone(), rule, true),
+                RuleDecision::Ask => out.apply_rule(self.gate, ApprovalCase::MustAsk, what.clone(), rule, true),
                 RuleDecision::Allow => return,
             }
         }
         // Unlike a command, a built-in tool connects only to the stated host, so an allow-rule for the tool covers it.
-        if self.allowed {
+        if self.tool_allowed {
             return;
         }
         let network = self.gate.confinement.network;
@@ -247,25 +247,25 @@ impl EffectEvaluator<'_> {
             self.gate.confinement.hosts.may_reach(&name, port)
         };
         if !self.confines() || network == NetworkPolicy::On || reached {
-            return out.apply_requirement(self.asks(self.runs()), ApprovalReason::Untrusted { what });
+            return out.apply_requirement(self.requirement_for(self.run_case()), ApprovalReason::Untrusted { what });
         }
-        self.beyond(Denial::MayNotConnect { target: target.to_owned(), network }, out);
+        self.ask_for_grant(Denial::MayNotConnect { target: target.to_owned(), network }, out);
     }
 
     /// Asks for the grant that lifts `denial`, or forbids the effect if there is none.
-    fn beyond(&self, denial: Denial, out: &mut IntentEvaluation) {
-        match (self.asks(ApprovalCase::Beyond), self.gate.smallest_grant(&denial)) {
+    fn ask_for_grant(&self, denial: Denial, out: &mut IntentEvaluation) {
+        match (self.requirement_for(ApprovalCase::NeedsGrant), self.gate.smallest_grant(&denial)) {
             (ApprovalRequirement::NeedsApproval, Some(grant)) => {
                 out.grants.insert(grant);
-                out.apply_requirement(ApprovalRequirement::NeedsApproval, ApprovalReason::Beyond(denial));
+                out.apply_requirement(ApprovalRequirement::NeedsApproval, ApprovalReason::NeedsGrant(denial));
             }
             _ => out.forbid(Some(denial)),
         }
     }
 
-    fn typing(&self, typing: &ProgramInput, out: &mut IntentEvaluation) {
-        let ProgramInput { into, text, confined } = typing;
-        out.keys.push(ApprovalKey::Type { into: into.clone(), text: text.clone() });
+    fn evaluate_input(&self, typing: &ProgramInput, out: &mut IntentEvaluation) {
+        let ProgramInput { command_line: into, text, confined } = typing;
+        out.keys.push(ApprovalKey::SendInput { command_line: into.clone(), text: text.clone() });
         if *confined {
             return;
         }
@@ -273,14 +273,14 @@ impl EffectEvaluator<'_> {
         if self.confines() {
             let why = "reaches a program that runs without the sandbox".to_owned();
             return out.apply_requirement(
-                self.asks(ApprovalCase::DangerousUnconfined),
+                self.requirement_for(ApprovalCase::DangerousUnconfined),
                 ApprovalReason::Dangerous { what, why },
             );
         }
-        out.apply_requirement(self.asks(ApprovalCase::RunsUnconfined), ApprovalReason::Untrusted { what });
+        out.apply_requirement(self.requirement_for(ApprovalCase::RunsUnconfined), ApprovalReason::Untrusted { what });
     }
 
-    fn foreign(&self, foreign: &ForeignToolCall, out: &mut IntentEvaluation) {
+    fn evaluate_foreign_call(&self, foreign: &ForeignToolCall, out: &mut IntentEvaluation) {
         out.keys.push(ApprovalKey::from(foreign));
         let ForeignToolCall { server, tool, trust, .. } = foreign.clone();
         match trust {
@@ -289,9 +289,9 @@ impl EffectEvaluator<'_> {
                 let why = ApprovalReason::Redefined { server, tool };
                 out.apply_requirement(approval_requirement(self.gate.approval, ApprovalCase::MustAsk), why);
             }
-            ToolTrust::Unknown if !self.allowed => {
+            ToolTrust::Unknown if !self.tool_allowed => {
                 out.apply_requirement(
-                    self.asks(ApprovalCase::MustAsk),
+                    self.requirement_for(ApprovalCase::MustAsk),
                     ApprovalReason::Foreign { server, tool },
                 );
             }
@@ -300,26 +300,26 @@ impl EffectEvaluator<'_> {
     }
 
     /// Evaluates a note for later sessions. It steers those sessions, so a person must approve it.
-    fn remember(&self, remembering: &MemoryNote, out: &mut IntentEvaluation) {
+    fn evaluate_memory(&self, remembering: &MemoryNote, out: &mut IntentEvaluation) {
         out.keys.push(ApprovalKey::Remember(remembering.clone()));
         let MemoryNote { name, scope, .. } = remembering.clone();
-        if !self.allowed {
+        if !self.tool_allowed {
             out.apply_requirement(
-                self.asks(ApprovalCase::MustAsk),
+                self.requirement_for(ApprovalCase::MustAsk),
                 ApprovalReason::Remembers { name, scope },
             );
         }
     }
 
-    fn exec(&self, line: &CommandLine, intent: &Intent, out: &mut IntentEvaluation) {
+    fn evaluate_exec(&self, line: &CommandLine, intent: &Intent, out: &mut IntentEvaluation) {
         let mut account = CommandAnalysis::analyse(line, self.rules);
         // Program paths matter only if a rule or a stored approval depends on the program's identity.
         let allows = |part: &ClassifiedCommand| {
             part.rules.iter().any(|said| said.rule.decision == RuleDecision::Allow)
         };
-        let bound = self.bound
+        let bound = self.resolve_programs
             || self.gate.approval == ApprovalPolicy::Untrusted
-            || account.parts.iter().any(allows)
+            || account.commands.iter().any(allows)
             || self.gate.has_approvals();
         if bound {
             account.resolve_programs(&*self.gate.machine, &line.cwd);
@@ -328,19 +328,19 @@ impl EffectEvaluator<'_> {
         if leaves {
             out.grants.insert(Grant::Unconfined);
         }
-        let dangerous = if leaves { ApprovalCase::DangerousUnconfined } else { self.dangerous() };
-        self.about(&account, (leaves, dangerous), out);
+        let dangerous = if leaves { ApprovalCase::DangerousUnconfined } else { self.dangerous_case() };
+        self.evaluate_commands(&account, (leaves, dangerous), out);
         if self.confines() && !leaves && intent.escalation == Escalation::Required {
-            let asks = self.asks(ApprovalCase::Leaves);
+            let asks = self.requirement_for(ApprovalCase::LeavesSandbox);
             if asks == ApprovalRequirement::NeedsApproval {
                 out.grants.insert(Grant::Unconfined);
             }
-            out.apply_requirement(asks, ApprovalReason::Leaves);
+            out.apply_requirement(asks, ApprovalReason::LeavesSandbox);
         }
-        if !bound && !out.why.is_empty() {
+        if !bound && !out.reasons.is_empty() {
             account.resolve_programs(&*self.gate.machine, &line.cwd);
         }
-        let programs = account.parts.iter().map(|part| {
+        let programs = account.commands.iter().map(|part| {
             let path = part.program.as_ref().map(|program| program.path.clone());
             path.filter(|path| !path.as_os_str().is_empty())
         });
@@ -348,15 +348,15 @@ impl EffectEvaluator<'_> {
         out.keys.push(ApprovalKey::Run { line: line.clone(), programs, sandbox: self.gate.sandbox.as_str() });
         out.proposal = propose_rule::propose_command_rule(
             &account,
-            &out.why,
+            &out.reasons,
             &out.grants,
             intent.prefix_rule.as_deref(),
         );
-        out.account = Some(account);
+        out.analysis = Some(account);
     }
 
     /// Adds the questions about the commands of a line.
-    fn about(
+    fn evaluate_commands(
         &self,
         account: &CommandAnalysis,
         (leaves, dangerous): (bool, ApprovalCase),
@@ -376,39 +376,39 @@ impl EffectEvaluator<'_> {
                 (ApprovalCase::MustAsk | ApprovalCase::Forbidden, Some(part)) => {
                     if let Some(said) = part.rules.first() {
                         let what = format!("`{}`", part.command.command_text());
-                        out.by_rule(self.gate, matter, what, &said.rule, said.certain);
+                        out.apply_rule(self.gate, matter, what, &said.rule, said.certain);
                     }
                 }
                 (ApprovalCase::Dangerous, Some(part)) => {
-                    let (CommandRisk::Dangerous(why) | CommandRisk::Risky(why)) = part.known else {
+                    let (CommandRisk::Dangerous(why) | CommandRisk::Risky(why)) = part.risk else {
                         continue;
                     };
                     let what = format!("`{}`", part.command.command_text());
                     out.apply_requirement(
-                        self.asks(dangerous),
+                        self.requirement_for(dangerous),
                         ApprovalReason::Dangerous { what, why: why.to_owned() },
                     );
                 }
-                (ApprovalCase::Dangerous, None) => self.not_understood(account, dangerous, out),
+                (ApprovalCase::Dangerous, None) => self.ask_about_undecided(account, dangerous, out),
                 (_, Some(part)) => {
                     let what = format!("`{}`", part.command.command_text());
-                    out.apply_requirement(self.asks(matter), ApprovalReason::Untrusted { what });
+                    out.apply_requirement(self.requirement_for(matter), ApprovalReason::Untrusted { what });
                 }
                 (_, None) => {
                     let what = "what is not known of the script".to_owned();
-                    out.apply_requirement(self.asks(matter), ApprovalReason::Untrusted { what });
+                    out.apply_requirement(self.requirement_for(matter), ApprovalReason::Untrusted { what });
                 }
             }
         }
     }
 
-    fn not_understood(&self, account: &CommandAnalysis, dangerous: ApprovalCase, out: &mut IntentEvaluation) {
-        let asks = self.asks(dangerous);
+    fn ask_about_undecided(&self, account: &CommandAnalysis, dangerous: ApprovalCase, out: &mut IntentEvaluation) {
+        let asks = self.requirement_for(dangerous);
         for doubt in account.undecided.iter().filter(|doubt| doubt.unread) {
             let (what, why) = (format!("`{}`", doubt.text), doubt.why.to_owned());
             out.apply_requirement(asks, ApprovalReason::NotUnderstood { what, why });
         }
-        for (name, value, why) in &account.sets {
+        for (name, value, why) in &account.assignments {
             if let Some(why) = why {
                 out.apply_requirement(
                     asks,
@@ -416,7 +416,7 @@ impl EffectEvaluator<'_> {
                 );
             }
         }
-        if account.long {
+        if account.too_long {
             let (what, why) = ("the script".to_owned(), "it is longer than anybody reads".to_owned());
             out.apply_requirement(asks, ApprovalReason::NotUnderstood { what, why });
         }

@@ -1,7 +1,7 @@
 //! Limits the size of globs: the glob compiler recurses into braces, and its time and memory grow with the length.
 
 /// Maximum length of a glob in bytes.
-const MAX_BYTES: usize = 1024;
+const MAX_GLOB_BYTES: usize = 1024;
 /// Maximum number of braces in a glob.
 const MAX_BRACES: usize = 32;
 /// Maximum number of wildcards in a glob; each takes about a kilobyte when compiled.
@@ -20,7 +20,7 @@ pub fn count_wildcards(pattern: &str) -> usize {
 /// ```
 pub fn glob_fault(pattern: &str) -> Option<&'static str> {
     match pattern {
-        _ if pattern.len() > MAX_BYTES => Some("it is longer than 1,024 bytes"),
+        _ if pattern.len() > MAX_GLOB_BYTES => Some("it is longer than 1,024 bytes"),
         _ if pattern.matches('{').count() > MAX_BRACES => Some("it has more than 32 braces"),
         _ if count_wildcards(pattern) > MAX_WILDCARDS => Some("it has more than 64 wildcards"),
         _ => None,

@@ -39,7 +39,7 @@ pub enum HostFileRole {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingConfigAction {
     /// An empty directory occupies the path for the duration of the session.
-    Held,
+    Occupied,
     /// The path stays free for the user. A file that a command creates there is renamed and reported.
     SetAside,
 }
@@ -49,7 +49,7 @@ static CONFIGURATION_BY_NAME: LazyLock<HashMap<&str, &str>> =
     LazyLock::new(|| HOST_CONFIGURATION.iter().map(|(name, _, when)| (*name, *when)).collect());
 static CODE_BY_NAME: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| HOST_CODE.iter().copied().collect());
 
-const AT_HOME: &str = "log in, open a shell or use a program that obeys it";
+const HOME_TRIGGER: &str = "log in, open a shell or use a program that obeys it";
 
 impl HostFile {
     /// Configuration that takes effect when the user does `when`.
@@ -76,22 +76,22 @@ impl HostFile {
 /// Classifies a path `below` a writable root by its name alone.
 pub fn host_file_by_name(below: &Path) -> Option<HostFile> {
     let names: Vec<&OsStr> = below.components().map(|part| part.as_os_str()).collect();
-    let configuration = (0..names.len()).find_map(|at| configuration(&names[at..]));
+    let configuration = (0..names.len()).find_map(|at| configuration_trigger(&names[at..]));
     if let Some(when) = configuration {
         return Some(HostFile::configuration(when));
     }
-    let nested = (0..names.len()).find_map(|at| begins_with(&names[at..], NESTED_CODE.iter()));
+    let nested = (0..names.len()).find_map(|at| trigger_of_prefix(&names[at..], NESTED_CODE.iter()));
     let last = names.last()?;
     let named = || CODE_BY_NAME.get(last.to_str()?).copied();
     nested.or_else(named).map(HostFile::code)
 }
 
 /// Returns the action that makes configuration take effect, if `names` begin with a configuration path.
-fn configuration(names: &[&OsStr]) -> Option<&'static str> {
+fn configuration_trigger(names: &[&OsStr]) -> Option<&'static str> {
     let name = names.first()?;
     let ends = |ending: &str| name.to_str().is_some_and(|name| name.ends_with(ending));
     let plain = name.to_str().and_then(|name| CONFIGURATION_BY_NAME.get(name).copied());
-    let nested = || begins_with(names, NESTED_CONFIGURATION.iter().chain(GIT_CONFIGURATION));
+    let nested = || trigger_of_prefix(names, NESTED_CONFIGURATION.iter().chain(GIT_CONFIGURATION));
     let ending = || CONFIGURATION_ENDINGS.iter().find(|(ending, _)| ends(ending)).map(|(_, when)| *when);
     let form = || {
         let name = name.to_str()?;
@@ -106,7 +106,7 @@ fn configuration(names: &[&OsStr]) -> Option<&'static str> {
 }
 
 /// Returns the action of the first `known` path that is a prefix of `names`.
-fn begins_with(
+fn trigger_of_prefix(
     names: &[&OsStr],
     mut known: impl Iterator<Item = &'static (&'static str, &'static str)>,
 ) -> Option<&'static str> {
@@ -135,7 +135,7 @@ fn is_python_startup(below: &Path) -> bool {
 
 /// Classifies `path` by its name, for a user with these `homes`. Names are relative to the innermost root of `roots`. A
 /// root inside configuration was given explicitly, so its files are not classified by the directories above it.
-fn host_file<'a>(
+fn classify_by_name<'a>(
     path: &Path,
     roots: impl Iterator<Item = &'a Path>,
     homes: impl Iterator<Item = &'a Path>,
@@ -152,7 +152,7 @@ fn host_file<'a>(
                 && path.strip_prefix(home).is_ok_and(is_dot_entry)
     });
     if at_home {
-        return Some(HostFile::configuration(AT_HOME));
+        return Some(HostFile::configuration(HOME_TRIGGER));
     }
     host_file_by_name(root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path))
 }
@@ -165,7 +165,7 @@ pub(crate) fn host_file_on<'a>(
     roots: impl Iterator<Item = &'a Path>,
     homes: impl Iterator<Item = &'a Path>,
 ) -> Option<HostFile> {
-    let by_name = host_file(path, roots, homes);
+    let by_name = classify_by_name(path, roots, homes);
     if by_name.as_ref().is_some_and(|file| file.role == HostFileRole::Configuration) {
         return by_name;
     }
@@ -188,7 +188,7 @@ impl Confinement {
 
     /// Classifies `path` by its name in its writable root.
     pub fn host_file(&self, path: &Path) -> Option<HostFile> {
-        host_file(path, self.writable.iter().map(PathBuf::as_path), self.user_homes())
+        classify_by_name(path, self.writable.iter().map(PathBuf::as_path), self.user_homes())
     }
 }
 

@@ -62,7 +62,7 @@ impl HostLocality {
     pub fn of_address(address: IpAddr) -> Self {
         match AddressClass::of(address) {
             AddressClass::Loopback if address != address.to_canonical() => Self::MappedLoopback,
-            AddressClass::Loopback if [V4, V6].contains(&address) => Self::Localhost,
+            AddressClass::Loopback if [LOOPBACK_V4, LOOPBACK_V6].contains(&address) => Self::Localhost,
             AddressClass::Loopback => Self::LoopbackAddress,
             AddressClass::Unspecified => Self::Ambiguous,
             // A gateway on this machine may translate the address back to loopback.
@@ -93,8 +93,8 @@ impl HostLocality {
     }
 }
 
-const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+const LOOPBACK_V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const LOOPBACK_V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
 /// Names of this machine in the hosts files of some systems.
 const OTHER_NAMES: &[&str] = &[

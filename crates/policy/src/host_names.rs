@@ -1,20 +1,20 @@
 //! Names of workspace files that take effect on the user's machine. `host_files` classifies paths by them.
 
-use crate::host_files::MissingConfigAction::{self, Held, SetAside};
+use crate::host_files::MissingConfigAction::{self, Occupied, SetAside};
 
 /// Names of configuration at any depth of a workspace, with the action that makes them take effect.
 pub const HOST_CONFIGURATION: &[(&str, MissingConfigAction, &str)] = &[
-    (".toolgate", Held, "start Toolgate here"),
-    (".codex", Held, "start Codex here"),
-    (".claude", Held, "start Claude Code here"),
-    (".agents", Held, "start an agent here"),
-    (".cursor", Held, "open this folder in Cursor"),
-    (".gemini", Held, "start Gemini CLI here"),
-    (".vscode", Held, "open this folder in VS Code"),
-    (".zed", Held, "open this folder in Zed"),
-    (".idea", Held, "open this folder in a JetBrains IDE"),
-    (".devcontainer", Held, "open this folder in a dev container"),
-    (".husky", Held, "use git here"),
+    (".toolgate", Occupied, "start Toolgate here"),
+    (".codex", Occupied, "start Codex here"),
+    (".claude", Occupied, "start Claude Code here"),
+    (".agents", Occupied, "start an agent here"),
+    (".cursor", Occupied, "open this folder in Cursor"),
+    (".gemini", Occupied, "start Gemini CLI here"),
+    (".vscode", Occupied, "open this folder in VS Code"),
+    (".zed", Occupied, "open this folder in Zed"),
+    (".idea", Occupied, "open this folder in a JetBrains IDE"),
+    (".devcontainer", Occupied, "open this folder in a dev container"),
+    (".husky", Occupied, "use git here"),
     (".windsurf", SetAside, "open this folder in Windsurf"),
     (".roo", SetAside, "start Roo Code here"),
     (".clinerules", SetAside, "start Cline here"),

@@ -18,7 +18,7 @@ use crate::host_locality::{HostLocality, is_numeric};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostPattern {
-    whom: HostTarget,
+    target: HostTarget,
     /// `None` means any port.
     port: Option<u16>,
 }
@@ -28,7 +28,7 @@ enum HostTarget {
     /// A name in lower case, without a trailing dot.
     Name(String),
     /// All names below this domain, but not the domain itself.
-    Below(String),
+    Subdomains(String),
     Address(IpAddr),
 }
 
@@ -52,41 +52,41 @@ impl HostPattern {
         if self.port.is_some_and(|only| only != port) {
             return false;
         }
-        self.means(name)
+        self.matches_any_port(name)
     }
 
     /// Returns true if the pattern matches `name` on some port.
-    fn means(&self, name: &str) -> bool {
+    fn matches_any_port(&self, name: &str) -> bool {
         let name = name.strip_suffix('.').unwrap_or(name);
-        match (&self.whom, address(name)) {
+        match (&self.target, parse_address(name)) {
             (HostTarget::Address(ours), Some(theirs)) => *ours == theirs,
             (HostTarget::Name(ours), None) => ours.eq_ignore_ascii_case(name),
-            (HostTarget::Below(above), None) => is_below(name, above),
-            (HostTarget::Address(_), None) | (HostTarget::Name(_) | HostTarget::Below(_), Some(_)) => false,
+            (HostTarget::Subdomains(above), None) => is_subdomain(name, above),
+            (HostTarget::Address(_), None) | (HostTarget::Name(_) | HostTarget::Subdomains(_), Some(_)) => false,
         }
     }
 
     /// Returns true if the pattern is an address.
     fn is_address(&self) -> bool {
-        matches!(self.whom, HostTarget::Address(_))
+        matches!(self.target, HostTarget::Address(_))
     }
 
     /// Returns true if the pattern means this machine: `localhost` or a name below it.
     fn is_local(&self) -> bool {
-        matches!(&self.whom, HostTarget::Name(name) if HostLocality::of(name).is_loopback())
+        matches!(&self.target, HostTarget::Name(name) if HostLocality::of(name).is_loopback())
     }
 }
 
-fn is_below(name: &str, above: &str) -> bool {
+fn is_subdomain(name: &str, above: &str) -> bool {
     let Some(at) = name.len().checked_sub(above.len()) else { return false };
     // Compares bytes: a name from the network may be cut inside a character.
     let (below, end) = name.as_bytes().split_at(at);
     let is_name = std::str::from_utf8(below).ok().and_then(|below| below.strip_suffix('.'));
-    end.eq_ignore_ascii_case(above.as_bytes()) && is_name.is_some_and(is_labels) && name.len() <= MAX_NAME
+    end.eq_ignore_ascii_case(above.as_bytes()) && is_name.is_some_and(is_valid_name) && name.len() <= MAX_NAME
 }
 
 /// Parses an address, with or without brackets. An IPv4-mapped IPv6 address becomes an IPv4 address.
-fn address(text: &str) -> Option<IpAddr> {
+fn parse_address(text: &str) -> Option<IpAddr> {
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     let address = match bare {
         Some(bare) => IpAddr::V6(bare.parse().ok()?),
@@ -96,7 +96,7 @@ fn address(text: &str) -> Option<IpAddr> {
 }
 
 /// Returns true if `name` consists of letters, digits and hyphens between dots. Other characters could imitate a name.
-fn is_labels(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     let is_label = |label: &str| {
         (1..=MAX_LABEL).contains(&label.len())
@@ -116,20 +116,20 @@ impl FromStr for HostPattern {
 }
 
 fn parse(text: &str) -> Result<HostPattern, &'static str> {
-    if let Some(address) = address(text) {
-        return Ok(HostPattern { whom: HostTarget::Address(address), port: None });
+    if let Some(address) = parse_address(text) {
+        return Ok(HostPattern { target: HostTarget::Address(address), port: None });
     }
     let (name, port) = match text.rsplit_once(':') {
         Some((name, port)) => (name, Some(parse_port(port)?)),
         None => (text, None),
     };
-    if let Some(address) = address(name) {
+    if let Some(address) = parse_address(name) {
         // `::1:80` as a whole is an address.
         let is_plain = address.is_ipv4() || name.starts_with('[');
         return if is_plain {
-            Ok(HostPattern { whom: HostTarget::Address(address), port })
+            Ok(HostPattern { target: HostTarget::Address(address), port })
         } else {
-            Err(NO_NAME)
+            Err(INVALID_NAME)
         };
     }
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
@@ -138,17 +138,17 @@ fn parse(text: &str) -> Result<HostPattern, &'static str> {
     if bare.contains('*') {
         return Err("`*` stands only before a whole name, and for hosts below it");
     }
-    if !is_labels(bare) {
-        return Err(NO_NAME);
+    if !is_valid_name(bare) {
+        return Err(INVALID_NAME);
     }
     if is_numeric(bare) {
         return Err("it ends like an address and is none");
     }
-    let whom = if below.is_some() { HostTarget::Below(bare.to_owned()) } else { HostTarget::Name(name) };
-    Ok(HostPattern { whom, port })
+    let whom = if below.is_some() { HostTarget::Subdomains(bare.to_owned()) } else { HostTarget::Name(name) };
+    Ok(HostPattern { target: whom, port })
 }
 
-const NO_NAME: &str = "a name is letters, digits and hyphens between dots, in its ASCII spelling";
+const INVALID_NAME: &str = "a name is letters, digits and hyphens between dots, in its ASCII spelling";
 
 fn parse_port(text: &str) -> Result<u16, &'static str> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -158,9 +158,9 @@ fn parse_port(text: &str) -> Result<u16, &'static str> {
 
 impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.whom, self.port) {
+        match (&self.target, self.port) {
             (HostTarget::Name(name), _) => f.write_str(name)?,
-            (HostTarget::Below(name), _) => write!(f, "*.{name}")?,
+            (HostTarget::Subdomains(name), _) => write!(f, "*.{name}")?,
             (HostTarget::Address(IpAddr::V6(address)), Some(_)) => write!(f, "[{address}]")?,
             (HostTarget::Address(address), _) => write!(f, "{address}")?,
         }
@@ -186,8 +186,8 @@ impl HostRules {
 
     /// Returns true if `name` may be reached on some port. DNS lookups are checked this way, since they have no port.
     pub fn may_reach_some_port(&self, name: &str) -> bool {
-        let closed = |host: &HostPattern| host.port.is_none() && host.means(name);
-        self.allow.iter().any(|host| host.means(name)) && !self.forbid.iter().any(closed)
+        let closed = |host: &HostPattern| host.port.is_none() && host.matches_any_port(name);
+        self.allow.iter().any(|host| host.matches_any_port(name)) && !self.forbid.iter().any(closed)
     }
 
     /// Returns true if `name` may be reached at the resolved address `at`.

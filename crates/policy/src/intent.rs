@@ -14,7 +14,7 @@ pub enum Effect {
     /// Starts this program with these arguments.
     Exec(CommandLine),
     /// Sends input to a running program.
-    Type(ProgramInput),
+    SendInput(ProgramInput),
     /// Connects to this host, e.g. `example.org:443`.
     Network(String),
     /// Calls a tool of another program.
@@ -38,7 +38,7 @@ pub struct CommandLine {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProgramInput {
     /// The command line that started the program.
-    pub into: String,
+    pub command_line: String,
     /// The input text.
     pub text: String,
     /// The program runs confined under the policy, so its input needs no further check.

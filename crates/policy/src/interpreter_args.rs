@@ -7,11 +7,11 @@ use crate::shell::ScriptWord;
 pub(crate) const SHELLS: &[&str] =
     &["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "yash", "zsh"];
 /// Options of other interpreters whose value, the next word, is not a program.
-const VALUED: &[&str] = &["-C", "-I", "-O", "-W", "-X", "-r", "--import", "--require"];
+const VALUE_OPTIONS: &[&str] = &["-C", "-I", "-O", "-W", "-X", "-r", "--import", "--require"];
 /// Options of other interpreters that take a program text; one-letter options may be combined with others.
-const TEXTS: &[&str] = &["-c", "-e", "-E", "--eval", "--print", "-Command", "--command", "eval"];
+const PROGRAM_TEXT_OPTIONS: &[&str] = &["-c", "-e", "-E", "--eval", "--print", "-Command", "--command", "eval"];
 /// Option letters whose value is the rest of the word.
-const ATTACHED: &[char] = &['C', 'F', 'I', 'M', 'W', 'X', 'i', 'm', 'r', 'x'];
+const ATTACHED_VALUE_LETTERS: &[char] = &['C', 'F', 'I', 'M', 'W', 'X', 'i', 'm', 'r', 'x'];
 
 /// The source of the program that an interpreter runs.
 pub(crate) enum ScriptSource<'a> {
@@ -27,16 +27,16 @@ impl<'a> ScriptSource<'a> {
     /// Finds the program source of the interpreter `name` with these arguments.
     pub(crate) fn from_args(name: &str, words: &'a [ScriptWord]) -> Self {
         if SHELLS.contains(&name) {
-            of_shell(words)
+            shell_source(words)
         } else if name.ends_with("awk") {
-            of_awk(words)
+            awk_source(words)
         } else {
-            of_other(name, words)
+            other_source(name, words)
         }
     }
 }
 
-fn of_shell(rest: &[ScriptWord]) -> ScriptSource<'_> {
+fn shell_source(rest: &[ScriptWord]) -> ScriptSource<'_> {
     let mut words = rest.iter();
     let mut texts = false;
     // ends: each round takes a word
@@ -70,7 +70,7 @@ fn of_shell(rest: &[ScriptWord]) -> ScriptSource<'_> {
 }
 
 /// The program of `awk` is its first operand, unless an option names a file.
-fn of_awk(rest: &[ScriptWord]) -> ScriptSource<'_> {
+fn awk_source(rest: &[ScriptWord]) -> ScriptSource<'_> {
     let mut words = rest.iter();
     // ends: each round takes a word
     while let Some(word) = words.next() {
@@ -89,7 +89,7 @@ fn of_awk(rest: &[ScriptWord]) -> ScriptSource<'_> {
     ScriptSource::Input
 }
 
-fn of_other<'a>(name: &str, rest: &'a [ScriptWord]) -> ScriptSource<'a> {
+fn other_source<'a>(name: &str, rest: &'a [ScriptWord]) -> ScriptSource<'a> {
     let prints = name.starts_with("node") || name.starts_with("bun");
     let mut words = rest.iter();
     // ends: each round takes a word
@@ -100,7 +100,7 @@ fn of_other<'a>(name: &str, rest: &'a [ScriptWord]) -> ScriptSource<'a> {
             "-E" => words.as_slice().first().is_some_and(|next| !word_text(next).starts_with('-')),
             "-p" => prints,
             "-r" => name.starts_with("php"),
-            _ => TEXTS.contains(&written) || ends_in_text(name, written),
+            _ => PROGRAM_TEXT_OPTIONS.contains(&written) || ends_in_text_option(name, written),
         };
         if next_is_text {
             return words.next().map_or(ScriptSource::Input, ScriptSource::Text);
@@ -109,7 +109,7 @@ fn of_other<'a>(name: &str, rest: &'a [ScriptWord]) -> ScriptSource<'a> {
         match written {
             "-" => return ScriptSource::Input,
             "-m" => return words.next().map_or(ScriptSource::Input, ScriptSource::File),
-            _ if VALUED.contains(&written) => drop(words.next()),
+            _ if VALUE_OPTIONS.contains(&written) => drop(words.next()),
             _ if ["-c", "-e"].iter().any(|option| written.starts_with(option)) => {
                 return ScriptSource::Text(word);
             }
@@ -124,10 +124,10 @@ fn of_other<'a>(name: &str, rest: &'a [ScriptWord]) -> ScriptSource<'a> {
 }
 
 /// Returns true if the last of combined option letters takes a text: `-Bc`, `-lne`.
-fn ends_in_text(name: &str, written: &str) -> bool {
+fn ends_in_text_option(name: &str, written: &str) -> bool {
     let letters = written.strip_prefix('-').and_then(|rest| rest.strip_suffix(['c', 'e', 'E']));
     let of_python = |letter: char| name.starts_with("py") && "Iix".contains(letter);
     let flags =
-        |letter: char| letter.is_ascii_alphanumeric() && (!ATTACHED.contains(&letter) || of_python(letter));
+        |letter: char| letter.is_ascii_alphanumeric() && (!ATTACHED_VALUE_LETTERS.contains(&letter) || of_python(letter));
     letters.is_some_and(|letters| !letters.is_empty() && letters.chars().all(flags))
 }

@@ -54,7 +54,7 @@ pub use approval_question::{ApprovalQuestion, ApprovalReason, ReviewDecision, Ru
 pub use approval_store::{ApprovalKey, ApprovalStore};
 pub use command_analysis::{AppliedRule, ClassifiedCommand, CommandAnalysis, is_read_only_command};
 pub use credentials::looks_like_secret_name as is_secret_name;
-pub use decide::{Gate, MAX_CLIMBS, ReviewOutcome, Verdict};
+pub use decide::{Gate, MAX_WIDENINGS, ReviewOutcome, Verdict};
 pub use denial::{Denial, NotAskedReason, ResourceExcess};
 pub use deny_read::{DEFAULT_DENY_READ, DenyRead, DenyReadFault};
 pub use effect_summary::EffectSummary;

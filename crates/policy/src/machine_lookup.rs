@@ -17,10 +17,10 @@ pub struct ResolvedProgram {
 pub trait MachineLookup: Send + Sync {
     /// Returns the program that `name` starts in `cwd`, or in another directory if the script `moves`. It is found by
     /// its path or in the `PATH` that commands get.
-    fn program(&self, name: &str, cwd: &Path, moves: bool) -> Option<ResolvedProgram>;
+    fn resolve_program(&self, name: &str, cwd: &Path, moves: bool) -> Option<ResolvedProgram>;
 
     /// Returns `path` if it exists, otherwise its nearest existing ancestor, with symlinks resolved.
-    fn standing(&self, path: &Path) -> PathBuf;
+    fn nearest_existing(&self, path: &Path) -> PathBuf;
 
     /// Returns true if the user could write `path` without the sandbox.
     fn may_write(&self, path: &Path) -> bool;
@@ -36,11 +36,11 @@ pub trait MachineLookup: Send + Sync {
 pub(crate) struct UnknownMachine;
 
 impl MachineLookup for UnknownMachine {
-    fn program(&self, _: &str, _: &Path, _: bool) -> Option<ResolvedProgram> {
+    fn resolve_program(&self, _: &str, _: &Path, _: bool) -> Option<ResolvedProgram> {
         None
     }
 
-    fn standing(&self, path: &Path) -> PathBuf {
+    fn nearest_existing(&self, path: &Path) -> PathBuf {
         path.to_owned()
     }
 

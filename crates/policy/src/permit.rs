@@ -24,17 +24,17 @@ pub struct Permit {
     reads: Vec<PathBuf>,
     writes: Vec<PathBuf>,
     runs: Vec<Vec<String>>,
-    reach: Arc<ReadScope>,
+    read_scope: Arc<ReadScope>,
     sandbox: SandboxPolicy,
     confinement: Arc<Confinement>,
     grants: Grants,
-    climbs: usize,
+    widenings: usize,
     machine: Arc<dyn MachineLookup>,
 }
 
 impl fmt::Debug for Permit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reads, writes, runs, sandbox, grants, climbs, .. } = self;
+        let Self { reads, writes, runs, sandbox, grants, widenings: climbs, .. } = self;
         write!(
             f,
             "Permit({sandbox:?}, reads {reads:?}, writes {writes:?}, runs {runs:?}, {grants:?}, {climbs})"
@@ -52,7 +52,7 @@ impl Permit {
         confinement: Arc<Confinement>,
     ) -> Self {
         let (grants, machine) = (Grants::new(), Arc::new(UnknownMachine));
-        Self { reads, writes, runs, reach, sandbox, confinement, grants, climbs: 0, machine }
+        Self { reads, writes, runs, read_scope: reach, sandbox, confinement, grants, widenings: 0, machine }
     }
 
     /// Sets the machine on which files named by git's configuration are looked up.
@@ -63,7 +63,7 @@ impl Permit {
 
     /// Sets the grants beyond the policy, and the number of times more was asked for.
     pub(crate) fn with_grants(mut self, grants: Grants, climbs: usize) -> Self {
-        (self.grants, self.climbs) = (grants, climbs);
+        (self.grants, self.widenings) = (grants, climbs);
         self
     }
 
@@ -73,13 +73,13 @@ impl Permit {
     }
 
     /// Returns the number of times more was asked for.
-    pub(crate) fn climbs(&self) -> usize {
-        self.climbs
+    pub(crate) fn widenings(&self) -> usize {
+        self.widenings
     }
 
     /// Returns the readable part of the file system.
     pub fn read_scope(&self) -> &Arc<ReadScope> {
-        &self.reach
+        &self.read_scope
     }
 
     /// Returns the sandbox policy of the permit.
@@ -97,7 +97,7 @@ impl Permit {
         if !self.reads.iter().any(|stated| path.starts_with(stated)) {
             return Err(Denial::NotStated { path: path.to_owned() });
         }
-        self.reach.check_read(path)
+        self.read_scope.check_read(path)
     }
 
     /// Checks that this call may write `path`: it was stated.
@@ -111,7 +111,7 @@ impl Permit {
     /// Checks that the file at the resolved path `real` may be changed, and so be read: commands may write there, no
     /// deny-read rule covers it, and it is not host configuration unless granted.
     pub fn may_change(&self, real: &Path) -> Result<(), Denial> {
-        if let Some(rule) = self.reach.deny_read().denying_pattern(real) {
+        if let Some(rule) = self.read_scope.deny_read().denying_pattern(real) {
             return Err(Denial::DenyRead { path: real.to_owned(), rule: rule.to_owned() });
         }
         let granted =
@@ -131,7 +131,7 @@ impl Permit {
 
     /// Classifies the file at `real` by its effect on the user's machine.
     pub fn host_file(&self, real: &Path) -> Option<HostFile> {
-        let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.reach.roots());
+        let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.read_scope.roots());
         host_file_on(&*self.machine, real, roots, self.confinement.user_homes())
     }
 

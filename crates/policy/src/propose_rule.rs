@@ -2,11 +2,11 @@
 
 use crate::approval_question::{ApprovalReason, RuleProposal};
 use crate::programs::{CommandRisk, classify_command, first_altering_word, is_unknown_program, rule_prefix};
-use crate::rules::{MAX_WORDS, NewRule, PathAccess, RuleDecision, RulePath, RuleSubject};
+use crate::rules::{MAX_PATTERN_WORDS, NewRule, PathAccess, RuleDecision, RulePath, RuleSubject};
 use crate::{CommandAnalysis, Grant, Grants};
 
 /// Words that illustrate what else a prefix rule allows.
-const ANYTHING: [&str; 3] = ["--any-option", "../any/path", "any other words"];
+const EXAMPLE_ARGS: [&str; 3] = ["--any-option", "../any/path", "any other words"];
 
 /// Proposes a rule that would have avoided the question about one command. It never proposes a bare interpreter, a
 /// wrapper, `git` alone or a dangerous command. For an unknown program the rule names every word. The model's proposed
@@ -20,17 +20,17 @@ pub(crate) fn propose_command_rule(
     // Leaving the sandbox needs approval each time: a rule would also release other projects' commands with the same
     // words.
     let spared = |why: &ApprovalReason| matches!(why, ApprovalReason::Untrusted { .. });
-    if why.is_empty() || !why.iter().all(spared) || !account.undecided.is_empty() || account.long {
+    if why.is_empty() || !why.iter().all(spared) || !account.undecided.is_empty() || account.too_long {
         return None;
     }
-    if !account.sets.is_empty() || !account.defines.is_empty() {
+    if !account.assignments.is_empty() || !account.definitions.is_empty() {
         return None;
     }
     if grants.contains(&Grant::Unconfined) {
         return None;
     }
     // Wrappers and read-only commands need no rule.
-    let mut asked = account.parts.iter().filter(|part| !part.wraps && part.may_need_approval());
+    let mut asked = account.commands.iter().filter(|part| !part.is_wrapper && part.may_need_approval());
     let (part, None) = (asked.next()?, asked.next()) else { return None };
     let argv =
         part.argv().filter(|_| part.command.variables.is_empty() && part.written_files().next().is_none())?;
@@ -51,7 +51,7 @@ pub(crate) fn propose_command_rule(
     let words = of_model.map_or(words.clone(), <[String]>::to_vec);
     let pattern = words.iter().map(|word| vec![word.clone()]).collect();
     let rule = NewRule {
-        on: RuleSubject::Command { pattern, exact },
+        subject: RuleSubject::Command { pattern, exact },
         decision: RuleDecision::Allow,
         reason: None,
         unsandboxed: false,
@@ -60,15 +60,15 @@ pub(crate) fn propose_command_rule(
     let begin = words.join(" ");
     let allows = match exact {
         true => vec![format!("{begin} (these words and no others) in any directory")],
-        false => ANYTHING.iter().map(|more| format!("{begin} {more}")).collect(),
+        false => EXAMPLE_ARGS.iter().map(|more| format!("{begin} {more}")).collect(),
     };
-    Some(RuleProposal { rule, allows, of_model: of_model.is_some() })
+    Some(RuleProposal { rule, allowed_examples: allows, chosen_by_model: of_model.is_some() })
 }
 
 /// Returns all words of a command whose program is unknown, since the effect of other words is unknown too.
 fn exact_words(argv: &[&str]) -> Option<Vec<String>> {
     let harmless = !matches!(classify_command(argv), CommandRisk::Dangerous(_) | CommandRisk::Risky(_));
-    let fits = harmless && is_unknown_program(argv[0]) && argv.len() <= MAX_WORDS;
+    let fits = harmless && is_unknown_program(argv[0]) && argv.len() <= MAX_PATTERN_WORDS;
     fits.then(|| argv.iter().map(|word| (*word).to_owned()).collect())
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn propose_grant_rule(grants: &Grants) -> Option<RuleProposal> {
     let (on, allows) = match grant {
         Grant::Write(path) => {
             let any = format!("any command that changes `{}`", path.display());
-            (RuleSubject::Path { paths: vec![RulePath::At(path.clone())], access: PathAccess::Write }, any)
+            (RuleSubject::Path { paths: vec![RulePath::Absolute(path.clone())], access: PathAccess::Write }, any)
         }
         Grant::Connect(host) => {
             let any = format!("any command that connects to `{host}`");
@@ -86,6 +86,6 @@ pub(crate) fn propose_grant_rule(grants: &Grants) -> Option<RuleProposal> {
         }
         Grant::Socket(_) | Grant::Unconfined => return None,
     };
-    let rule = NewRule { on, decision: RuleDecision::Allow, reason: None, unsandboxed: false, example: None };
-    Some(RuleProposal { rule, allows: vec![allows], of_model: false })
+    let rule = NewRule { subject: on, decision: RuleDecision::Allow, reason: None, unsandboxed: false, example: None };
+    Some(RuleProposal { rule, allowed_examples: vec![allows], chosen_by_model: false })
 }

@@ -8,29 +8,29 @@ use crate::{Denial, DenyRead};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadRoot {
     path: PathBuf,
-    spelled: Option<PathBuf>,
+    spelling: Option<PathBuf>,
     listed: bool,
-    own: Option<SessionDirectory>,
+    session_directory: Option<SessionDirectory>,
 }
 
 /// Marks a root as the session's own directory, which replaces the host's directory at its spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SessionDirectory {
     /// Directories below the spelling that remain the host's.
-    except: Vec<PathBuf>,
+    host_paths: Vec<PathBuf>,
 }
 
 impl ReadRoot {
     /// Creates a root at `path`, which must be absolute and free of symlinks.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), spelled: None, listed: true, own: None }
+        Self { path: path.into(), spelling: None, listed: true, session_directory: None }
     }
 
     /// Adds the spelling `spelled` of the same directory, through a symlink.
     #[must_use]
     pub fn with_spelling(mut self, spelled: impl Into<PathBuf>) -> Self {
         let spelled = spelled.into();
-        self.spelled = (spelled != self.path).then_some(spelled);
+        self.spelling = (spelled != self.path).then_some(spelled);
         self
     }
 
@@ -45,7 +45,7 @@ impl ReadRoot {
     /// It is removed with the session. Paths in `except` remain the host's.
     #[must_use]
     pub fn replacing_host_directory(mut self, except: impl IntoIterator<Item = PathBuf>) -> Self {
-        self.own = Some(SessionDirectory { except: except.into_iter().collect() });
+        self.session_directory = Some(SessionDirectory { host_paths: except.into_iter().collect() });
         self
     }
 
@@ -58,10 +58,10 @@ impl ReadRoot {
         &self.path
     }
 
-    fn below<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+    fn relative_path<'a>(&self, path: &'a Path) -> Option<&'a Path> {
         let is_the_hosts =
-            || self.own.as_ref().is_some_and(|own| own.except.iter().any(|shown| path.starts_with(shown)));
-        let by_name = || path.strip_prefix(self.spelled.as_ref()?).ok().filter(|_| !is_the_hosts());
+            || self.session_directory.as_ref().is_some_and(|own| own.host_paths.iter().any(|shown| path.starts_with(shown)));
+        let by_name = || path.strip_prefix(self.spelling.as_ref()?).ok().filter(|_| !is_the_hosts());
         path.strip_prefix(&self.path).ok().or_else(by_name)
     }
 }
@@ -70,13 +70,13 @@ impl ReadRoot {
 #[derive(Debug, Clone)]
 pub struct ReadScope {
     roots: Vec<ReadRoot>,
-    deny: DenyRead,
+    deny_read: DenyRead,
 }
 
 impl ReadScope {
     /// Allows reading below `roots`, except what `deny` covers.
     pub fn new(roots: Vec<ReadRoot>, deny: DenyRead) -> Self {
-        Self { roots, deny }
+        Self { roots, deny_read: deny }
     }
 
     /// Returns the real paths of the roots.
@@ -86,14 +86,14 @@ impl ReadScope {
 
     /// Returns the deny-read patterns.
     pub fn deny_read(&self) -> &DenyRead {
-        &self.deny
+        &self.deny_read
     }
 
     /// Finds the innermost root that contains `path`, and the path relative to it.
     pub fn locate<'a>(&self, path: &'a Path) -> Result<(&ReadRoot, &'a Path), Denial> {
         self.roots
             .iter()
-            .filter_map(|root| Some((root, root.below(path)?)))
+            .filter_map(|root| Some((root, root.relative_path(path)?)))
             .min_by_key(|(_, below)| below.components().count())
             .ok_or_else(|| Denial::outside_roots(path.to_owned(), &self.roots))
     }
@@ -106,7 +106,7 @@ impl ReadScope {
     /// Returns the host path that the session directory containing `path` replaces, e.g. `/tmp`.
     pub fn replaced_place(&self, path: &Path) -> Option<&Path> {
         let (root, _) = self.locate(path).ok()?;
-        root.own.as_ref().and(root.spelled.as_deref())
+        root.session_directory.as_ref().and(root.spelling.as_deref())
     }
 
     /// Returns `real` as commands of the session spell it: a path in a session directory, below the host path that the
@@ -114,7 +114,7 @@ impl ReadScope {
     pub fn session_spelling(&self, real: &Path) -> PathBuf {
         let spelled = || {
             let (root, below) = self.locate(real).ok()?;
-            let place = root.own.as_ref().and(root.spelled.as_deref())?;
+            let place = root.session_directory.as_ref().and(root.spelling.as_deref())?;
             Some(place.components().chain(below.components()).collect())
         };
         spelled().unwrap_or_else(|| real.to_owned())
@@ -129,9 +129,9 @@ impl ReadScope {
     pub fn check_read(&self, path: &Path) -> Result<(), Denial> {
         let (root, below) = self.locate(path)?;
         let real = root.path().join(below);
-        let spelled = root.spelled.as_ref().map(|spelled| spelled.join(below));
+        let spelled = root.spelling.as_ref().map(|spelled| spelled.join(below));
         let ways = [Some(path), Some(&*real), spelled.as_deref()];
-        match ways.into_iter().flatten().find_map(|way| self.deny.denying_pattern(way)) {
+        match ways.into_iter().flatten().find_map(|way| self.deny_read.denying_pattern(way)) {
             Some(rule) => Err(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() }),
             None => Ok(()),
         }

@@ -12,7 +12,7 @@ pub(crate) fn rules_for_path<'a>(
     access: PathAccess,
     home: Option<&Path>,
 ) -> impl Iterator<Item = &'a PolicyRule> {
-    let about = move |rule: &&PolicyRule| match &rule.on {
+    let about = move |rule: &&PolicyRule| match &rule.subject {
         RuleSubject::Path { paths, access: of } if *of == access => {
             paths.iter().filter_map(|at| at.path(home)).any(|at| path.starts_with(at))
         }

@@ -74,17 +74,17 @@ pub struct Confinement {
     /// The resource limits.
     pub limits: ResourceLimits,
     /// The strongest tier to try.
-    pub at_most: Tier,
+    pub strongest_tier: Tier,
     /// The weakest tier under which commands may run.
-    pub at_least: MinimumTier,
+    pub weakest_tier: MinimumTier,
     /// The user's home, with caches and secrets.
     pub home: Option<PathBuf>,
     /// The account's home on this machine, if the environment names another one.
     pub account_home: Option<PathBuf>,
     /// The session's private directory, e.g. for its `/tmp`; one is created if there is none.
-    pub private: Option<PathBuf>,
+    pub private_directory: Option<PathBuf>,
     /// Every denied file change is recorded, at some cost.
-    pub recorded: bool,
+    pub record_denied_writes: bool,
 }
 
 /// A rule that closes a path to commands.
@@ -93,7 +93,7 @@ pub struct ClosedPath {
     /// The path, including everything below it.
     pub path: PathBuf,
     /// The rule and its decision: `the rule at rules.toml:3 asks about it`.
-    pub said: String,
+    pub rule_decision: String,
 }
 
 impl Confinement {
@@ -131,7 +131,7 @@ impl Confinement {
         let about = |rule: &&ClosedPath| path.starts_with(&rule.path);
         let is_inside = self.writable.iter().any(|root| path.starts_with(root));
         let rule = self.path_rules.iter().filter(about).max_by_key(|rule| rule.path.components().count());
-        match rule.filter(|_| is_inside).map(|rule| rule.said.clone()) {
+        match rule.filter(|_| is_inside).map(|rule| rule.rule_decision.clone()) {
             Some(rule) => Denial::ClosedByRule { path, rule },
             None => Denial::MayNotWrite { path, roots: self.writable.clone() },
         }
@@ -141,7 +141,7 @@ impl Confinement {
 impl Confinement {
     /// Returns true if commands see `path` in their `/tmp` or `/var/tmp`.
     fn is_private(&self, path: &Path) -> bool {
-        let below = self.private.as_ref().and_then(|private| path.strip_prefix(private).ok());
+        let below = self.private_directory.as_ref().and_then(|private| path.strip_prefix(private).ok());
         below.is_some_and(|below| ["tmp", "var-tmp"].iter().any(|own| below.starts_with(own)))
     }
 }

@@ -30,7 +30,7 @@ pub enum PlainHttp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UrlRefusal {
     /// The text is not a URL.
-    NoUrl,
+    NotAUrl,
     /// The URL has no host.
     NoHost,
     /// The scheme is neither `http` nor `https`.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::fault::{RpcErrorCode, RpcFault};
-use crate::message::{InvalidMessage, MAX_MESSAGE, RequestId, RpcMessage, encode_response};
+use crate::message::{InvalidMessage, MAX_MESSAGE_BYTES, RequestId, RpcMessage, encode_response};
 use crate::peer::Peer;
 use crate::transport::{DisconnectProbe, FrameRead, FrameWrite, IncomingFrame, MessageTransport};
 
@@ -22,14 +22,14 @@ use crate::transport::{DisconnectProbe, FrameRead, FrameWrite, IncomingFrame, Me
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionLimits {
     /// Maximum number of concurrent requests.
-    pub requests: usize,
+    pub max_requests: usize,
     /// A write that stalls for this long closes the connection.
-    pub stalled: Duration,
+    pub write_timeout: Duration,
 }
 
 impl Default for ConnectionLimits {
     fn default() -> Self {
-        Self { requests: 256, stalled: Duration::from_secs(30) }
+        Self { max_requests: 256, write_timeout: Duration::from_secs(30) }
     }
 }
 
@@ -72,12 +72,12 @@ pub struct CancelNotification {
     /// The method name.
     pub method: &'static str,
     /// The name of the parameter with the request id.
-    pub id: &'static str,
+    pub id_param: &'static str,
 }
 
 impl Default for CancelNotification {
     fn default() -> Self {
-        Self { method: "$/cancel", id: "id" }
+        Self { method: "$/cancel", id_param: "id" }
     }
 }
 
@@ -94,7 +94,7 @@ pub async fn serve_connection(
         // ends: when the connection is closed, or a write fails or stalls
         while let Some(message) = peer.outbox().next().await {
             let flush = peer.outbox().is_empty();
-            match write.send(message, flush, limits.stalled).await {
+            match write.send(message, flush, limits.write_timeout).await {
                 Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
                     tracing::warn!("a client does not read what it is sent; its connection is closed");
@@ -111,9 +111,9 @@ pub async fn serve_connection(
         // ends: with the connection
         loop {
             match read.next().await {
-                Some(IncomingFrame::Message(bytes)) => desk.take(&bytes).await,
+                Some(IncomingFrame::Message(bytes)) => desk.dispatch_message(&bytes).await,
                 Some(IncomingFrame::TooLong) => {
-                    let why = format!("a message has at most {MAX_MESSAGE} bytes; this one was not read");
+                    let why = format!("a message has at most {MAX_MESSAGE_BYTES} bytes; this one was not read");
                     desk.respond(None, Err(RpcErrorCode::Request.fault(why))).await;
                 }
                 None => break,
@@ -137,7 +137,7 @@ pub async fn serve_connection(
             // Remaining answers are still written. The current writer finishes them, because it may have written half a
             // message.
             peer.outbox().close();
-            let _stalled = tokio::time::timeout(limits.stalled.min(LAST_WORDS), writing).await;
+            let _stalled = tokio::time::timeout(limits.write_timeout.min(FINAL_WRITE_TIMEOUT), writing).await;
         }
     }
     desk.close();
@@ -145,19 +145,19 @@ pub async fn serve_connection(
 }
 
 /// Polling interval of the probe for a half-closed peer.
-const LOOK: Duration = Duration::from_millis(50);
+const PROBE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Resolves when the peer has disconnected completely; never without a probe.
 async fn wait_for_disconnect(probe: Option<DisconnectProbe>) {
     let Some(probe) = probe else { return std::future::pending().await };
     // ends: when the peer disconnects
     while !probe() {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(PROBE_INTERVAL).await;
     }
 }
 
 /// Time limit for the last messages.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Parses and dispatches the messages of one connection.
 struct MessageDispatcher {
@@ -173,32 +173,32 @@ struct OpenRequests {
     requests: Mutex<HashMap<RequestId, CancellationToken>>,
     /// Answers that are not queued yet. An id is freed before its answer is queued, because the client may reuse it
     /// once it has read the answer.
-    unsaid: AtomicUsize,
-    fewer: tokio::sync::Notify,
+    unqueued_answers: AtomicUsize,
+    request_finished: tokio::sync::Notify,
 }
 
 impl OpenRequests {
     fn remove(&self, id: &RequestId) {
         self.requests.lock().remove(id);
-        self.fewer.notify_waiters();
+        self.request_finished.notify_waiters();
     }
 
     /// Records that one more answer is queued.
     fn answer_queued(&self) {
-        self.unsaid.fetch_sub(1, Ordering::SeqCst);
-        self.fewer.notify_waiters();
+        self.unqueued_answers.fetch_sub(1, Ordering::SeqCst);
+        self.request_finished.notify_waiters();
     }
 
     fn is_settled(&self) -> bool {
-        self.requests.lock().is_empty() && self.unsaid.load(Ordering::SeqCst) == 0
+        self.requests.lock().is_empty() && self.unqueued_answers.load(Ordering::SeqCst) == 0
     }
 }
 
 impl MessageDispatcher {
-    async fn take(&self, bytes: &[u8]) {
+    async fn dispatch_message(&self, bytes: &[u8]) {
         match RpcMessage::parse(bytes) {
             None => {}
-            Some(Ok(RpcMessage::Request { id, method, params })) => self.request(id, method, params).await,
+            Some(Ok(RpcMessage::Request { id, method, params })) => self.handle_request(id, method, params).await,
             Some(Ok(RpcMessage::Notification { method, params })) => {
                 self.handle_notification(&method, params);
             }
@@ -210,14 +210,14 @@ impl MessageDispatcher {
         }
     }
 
-    async fn request(&self, id: RequestId, method: String, params: Value) {
+    async fn handle_request(&self, id: RequestId, method: String, params: Value) {
         let cancel = CancellationToken::new();
         let fault = {
             let mut open = self.open.requests.lock();
             if open.contains_key(&id) {
                 Some(RpcErrorCode::Request.fault("a request with this id is under way"))
-            } else if open.len() >= self.limits.requests {
-                let most = self.limits.requests;
+            } else if open.len() >= self.limits.max_requests {
+                let most = self.limits.max_requests;
                 Some(RpcErrorCode::Limit.fault(format!("{most} requests are under way; wait for an answer")))
             } else {
                 open.insert(id.clone(), cancel.clone());
@@ -229,14 +229,14 @@ impl MessageDispatcher {
         }
         let asked = IncomingRequest { peer: self.peer.clone(), method, params, cancel };
         let mut answering = AssertUnwindSafe(Arc::clone(&self.host).answer(asked)).catch_unwind().boxed();
-        match first_step(&mut answering) {
+        match poll_once(&mut answering) {
             Poll::Ready(answer) => {
                 self.open.remove(&id);
                 self.respond(Some(&id), or_internal_error(answer)).await;
             }
             Poll::Pending => {
                 let (peer, open) = (self.peer.clone(), Arc::clone(&self.open));
-                open.unsaid.fetch_add(1, Ordering::SeqCst);
+                open.unqueued_answers.fetch_add(1, Ordering::SeqCst);
                 #[expect(
                     clippy::disallowed_methods,
                     reason = "no call of a tool: a request, which ends with its connection"
@@ -253,7 +253,7 @@ impl MessageDispatcher {
 
     /// Handles a notification.
     fn handle_notification(&self, method: &str, params: Value) {
-        let CancelNotification { method: take_back, id } = self.host.cancel_notification();
+        let CancelNotification { method: take_back, id_param: id } = self.host.cancel_notification();
         if method != take_back {
             let told = || self.host.on_notification(&self.peer, method, params);
             if std::panic::catch_unwind(AssertUnwindSafe(told)).is_err() {
@@ -278,7 +278,7 @@ impl MessageDispatcher {
     async fn wait_until_settled(&self) {
         // ends: no more requests arrive, and each of them ends
         loop {
-            let fewer = self.open.fewer.notified();
+            let fewer = self.open.request_finished.notified();
             tokio::pin!(fewer);
             fewer.as_mut().enable();
             if self.open.is_settled() {
@@ -299,7 +299,7 @@ type AnswerFuture = BoxFuture<'static, std::thread::Result<Result<Value, RpcFaul
 
 /// Polls the future once, in the reading task. Most requests finish at once, and the others start in order. The no-op
 /// waker is harmless, because the spawned task polls the future again.
-fn first_step(answering: &mut AnswerFuture) -> Poll<std::thread::Result<Result<Value, RpcFault>>> {
+fn poll_once(answering: &mut AnswerFuture) -> Poll<std::thread::Result<Result<Value, RpcFault>>> {
     answering.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
@@ -339,7 +339,7 @@ mod tests {
         }
 
         fn cancel_notification(&self) -> CancelNotification {
-            CancelNotification { method: "$/undo", id: "which" }
+            CancelNotification { method: "$/undo", id_param: "which" }
         }
 
         fn on_half_close(&self, peer: &Peer) {
@@ -402,7 +402,7 @@ mod tests {
         let (ours, theirs) = tokio::io::duplex(16);
         let (read, write) = tokio::io::split(theirs);
         let host = Arc::<AskingHost>::default();
-        let limits = ConnectionLimits { stalled: Duration::from_millis(50), ..ConnectionLimits::default() };
+        let limits = ConnectionLimits { write_timeout: Duration::from_millis(50), ..ConnectionLimits::default() };
         let serving =
             serve_connection(Arc::clone(&host) as Arc<dyn RpcHost>, LineTransport(read, write), limits);
         let (_unread, mut to) = tokio::io::split(ours);

@@ -17,7 +17,7 @@ mod transport;
 
 pub use connection::{CancelNotification, ConnectionLimits, IncomingRequest, RpcHost, serve_connection};
 pub use fault::{RpcErrorCode, RpcFault};
-pub use message::{MAX_MESSAGE, RequestId, RpcMessage};
+pub use message::{MAX_MESSAGE_BYTES, RequestId, RpcMessage};
 pub use methods::{ClientCall, RpcMethod, encode_result, method, parse_params};
 pub use openrpc::openrpc_document;
 pub use peer::Peer;

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 use crate::fault::{RpcErrorCode, RpcFault};
 
 /// Maximum length of a message in bytes.
-pub const MAX_MESSAGE: usize = 16 << 20;
+pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
 /// Maximum length of a text id or a method name in bytes.
-const MAX_NAME: usize = 256;
+const MAX_ID_OR_METHOD_BYTES: usize = 256;
 
 /// The id of a request, chosen by its sender.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
@@ -76,7 +76,7 @@ impl RpcMessage {
     fn from_members(mut members: Map<String, Value>) -> Result<Self, InvalidMessage> {
         let id = match members.remove("id") {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) if text.len() <= MAX_NAME => Ok(Some(RequestId::Text(text))),
+            Some(Value::String(text)) if text.len() <= MAX_ID_OR_METHOD_BYTES => Ok(Some(RequestId::Text(text))),
             Some(Value::Number(number)) => number.as_i64().map(|id| Some(RequestId::Number(id))).ok_or(()),
             Some(_) => Err(()),
         };
@@ -89,8 +89,8 @@ impl RpcMessage {
             return Err(wrong(id, "the member `jsonrpc` must be \"2.0\""));
         }
         let method = match members.remove("method") {
-            None => return Self::response(id, members),
-            Some(Value::String(method)) if method.len() <= MAX_NAME => method,
+            None => return Self::parse_response(id, members),
+            Some(Value::String(method)) if method.len() <= MAX_ID_OR_METHOD_BYTES => method,
             Some(_) => return Err(wrong(id, "the `method` must be a text of at most 256 bytes")),
         };
         // Some clients write `null` for absent params.
@@ -107,7 +107,7 @@ impl RpcMessage {
         })
     }
 
-    fn response(id: Option<RequestId>, mut members: Map<String, Value>) -> Result<Self, InvalidMessage> {
+    fn parse_response(id: Option<RequestId>, mut members: Map<String, Value>) -> Result<Self, InvalidMessage> {
         let wrong = |why: &str| InvalidMessage { id: None, fault: RpcErrorCode::Request.fault(why) };
         let id = id.ok_or_else(|| wrong("a message has a `method`, or the `id` of a request of ours"))?;
         let answer = match (members.remove("result"), members.remove("error")) {

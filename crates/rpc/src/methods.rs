@@ -155,11 +155,11 @@ pub(crate) fn parse_value<T: DeserializeOwned>(value: Value) -> Result<T, String
 }
 
 fn unknown(name: &str) -> RpcFault {
-    const ALIKE: f64 = 0.8;
+    const MIN_SIMILARITY: f64 = 0.8;
     let names = METHODS.iter().filter(|row| row.side == AnsweredBy::Server).map(|row| row.name);
     let mut near: Vec<(f64, &str)> = names
         .map(|known| (strsim::jaro_winkler(name, known), known))
-        .filter(|(alike, _)| *alike >= ALIKE)
+        .filter(|(alike, _)| *alike >= MIN_SIMILARITY)
         .collect();
     near.sort_by(|one, other| other.0.total_cmp(&one.0));
     let near: Vec<&str> = near.into_iter().take(3).map(|(_, known)| known).collect();

@@ -22,7 +22,7 @@ pub fn openrpc_document() -> Value {
     let definitions: Map<String, Value> = schemas.take_definitions(true);
     let methods: Vec<Value> = methods
         .into_iter()
-        .map(|(row, params, result)| method(row, &params, &result, &definitions))
+        .map(|(row, params, result)| describe_method(row, &params, &result, &definitions))
         .collect();
     let errors: Map<String, Value> = RpcErrorCode::ALL
         .iter()
@@ -40,7 +40,7 @@ pub fn openrpc_document() -> Value {
     })
 }
 
-fn method(row: &MethodRow, params: &Value, result: &Value, definitions: &Map<String, Value>) -> Value {
+fn describe_method(row: &MethodRow, params: &Value, result: &Value, definitions: &Map<String, Value>) -> Value {
     let described = resolve_reference(params, definitions);
     let required = described["required"].as_array().cloned().unwrap_or_default();
     let mut members = described["properties"].as_object().cloned().unwrap_or_default();

@@ -6,9 +6,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Queued bytes at which senders have to wait.
-const ROOM: usize = 4 << 20;
+const MAX_QUEUED_BYTES: usize = 4 << 20;
 /// Queued bytes at which optional messages are dropped.
-const ROOM_FOR_LESS: usize = 1 << 20;
+const MAX_QUEUED_BYTES_OPTIONAL: usize = 1 << 20;
 
 /// The outgoing messages of one connection.
 #[derive(Default)]
@@ -23,7 +23,7 @@ pub(crate) struct Outbox {
 /// The queued messages and their total size.
 #[derive(Default)]
 struct OutboxQueue {
-    waiting: VecDeque<String>,
+    messages: VecDeque<String>,
     bytes: usize,
     is_closed: bool,
 }
@@ -37,7 +37,7 @@ impl Outbox {
             let emptied = self.emptied.notified();
             tokio::pin!(emptied);
             emptied.as_mut().enable();
-            match self.try_enqueue(&mut message, ROOM) {
+            match self.try_enqueue(&mut message, MAX_QUEUED_BYTES) {
                 Some(done) => return done,
                 None => emptied.await,
             }
@@ -46,7 +46,7 @@ impl Outbox {
 
     /// Queues an optional message if the queue is short.
     pub(crate) fn try_send(&self, message: String) -> bool {
-        self.try_enqueue(&mut Some(message), ROOM_FOR_LESS).unwrap_or(false)
+        self.try_enqueue(&mut Some(message), MAX_QUEUED_BYTES_OPTIONAL).unwrap_or(false)
     }
 
     /// Queues a message regardless of the queue length.
@@ -60,12 +60,12 @@ impl Outbox {
         if queue.is_closed {
             return Some(false);
         }
-        if !queue.waiting.is_empty() && queue.bytes >= room {
+        if !queue.messages.is_empty() && queue.bytes >= room {
             return None;
         }
         if let Some(message) = message.take() {
             queue.bytes += message.len();
-            queue.waiting.push_back(message);
+            queue.messages.push_back(message);
         }
         drop(queue);
         self.filled.notify_one();
@@ -79,7 +79,7 @@ impl Outbox {
             let filled = self.filled.notified();
             tokio::pin!(filled);
             filled.as_mut().enable();
-            match self.take() {
+            match self.take_next() {
                 Some(taken) => return taken,
                 None => filled.await,
             }
@@ -87,9 +87,9 @@ impl Outbox {
     }
 
     /// Takes the first message; `Some(None)` if the outbox is closed and empty.
-    fn take(&self) -> Option<Option<String>> {
+    fn take_next(&self) -> Option<Option<String>> {
         let mut queue = self.queue.lock();
-        let Some(message) = queue.waiting.pop_front() else { return queue.is_closed.then_some(None) };
+        let Some(message) = queue.messages.pop_front() else { return queue.is_closed.then_some(None) };
         queue.bytes -= message.len();
         drop(queue);
         self.emptied.notify_waiters();
@@ -98,7 +98,7 @@ impl Outbox {
 
     /// Returns whether no message is queued.
     pub(crate) fn is_empty(&self) -> bool {
-        self.queue.lock().waiting.is_empty()
+        self.queue.lock().messages.is_empty()
     }
 
     /// Closes the outbox for new messages; queued messages can still be taken.
@@ -119,7 +119,7 @@ mod tests {
     #[tokio::test]
     async fn full_outbox_makes_send_wait_and_try_send_fail() {
         let outbox = Arc::new(Outbox::default());
-        let long = "x".repeat(ROOM);
+        let long = "x".repeat(MAX_QUEUED_BYTES);
         assert!(outbox.send(long.clone()).await);
         assert!(!outbox.try_send("left out".to_owned()));
         let mut waiting = std::pin::pin!(outbox.send("next".to_owned()));

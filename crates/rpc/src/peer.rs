@@ -15,7 +15,7 @@ use crate::message::{self, RequestId};
 use crate::methods::{RpcMethod, parse_value};
 use crate::outbox::Outbox;
 
-static PEERS: AtomicU64 = AtomicU64::new(1);
+static NEXT_PEER_NUMBER: AtomicU64 = AtomicU64::new(1);
 
 /// The remote side of one connection. Clones share the connection.
 #[derive(Clone)]
@@ -27,24 +27,24 @@ pub struct Peer {
 struct PeerState {
     number: u64,
     outbox: Outbox,
-    asked: Mutex<HashMap<i64, oneshot::Sender<Result<Value, RpcFault>>>>,
-    next: AtomicI64,
-    gone: CancellationToken,
+    pending_requests: Mutex<HashMap<i64, oneshot::Sender<Result<Value, RpcFault>>>>,
+    next_id: AtomicI64,
+    disconnected: CancellationToken,
     /// Set when the peer has half-closed the connection, so it answers no requests.
-    silent: AtomicBool,
-    take_back: CancelNotification,
+    half_closed: AtomicBool,
+    cancel_notification: CancelNotification,
 }
 
 impl Peer {
     pub(crate) fn new(take_back: CancelNotification) -> Self {
         let shared = PeerState {
-            number: PEERS.fetch_add(1, Ordering::Relaxed),
+            number: NEXT_PEER_NUMBER.fetch_add(1, Ordering::Relaxed),
             outbox: Outbox::default(),
-            asked: Mutex::default(),
-            next: AtomicI64::new(1),
-            gone: CancellationToken::new(),
-            silent: AtomicBool::new(false),
-            take_back,
+            pending_requests: Mutex::default(),
+            next_id: AtomicI64::new(1),
+            disconnected: CancellationToken::new(),
+            half_closed: AtomicBool::new(false),
+            cancel_notification: take_back,
         };
         Self { shared: Arc::new(shared) }
     }
@@ -56,13 +56,13 @@ impl Peer {
 
     /// Returns a token that is cancelled when the connection ends.
     pub fn disconnected(&self) -> &CancellationToken {
-        &self.shared.gone
+        &self.shared.disconnected
     }
 
     /// Returns whether the peer has half-closed the connection, so it answers no requests. It may still read
     /// notifications.
     pub fn is_half_closed(&self) -> bool {
-        self.shared.silent.load(Ordering::SeqCst)
+        self.shared.half_closed.load(Ordering::SeqCst)
     }
 
     /// Sends a notification as soon as the outbox has room; `params` is JSON text. Returns `false` if the connection is
@@ -100,9 +100,9 @@ impl Peer {
     /// # Errors
     /// If the peer returns an error or disconnects.
     pub async fn request(&self, method: &str, params: &Value) -> Result<Value, RpcFault> {
-        let id = self.shared.next.fetch_add(1, Ordering::Relaxed);
+        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
-        self.shared.asked.lock().insert(id, answer);
+        self.shared.pending_requests.lock().insert(id, answer);
         let asking = PendingRequestGuard { peer: self, id, is_open: true };
         let left = || RpcErrorCode::Peer.fault("the client left before it answered");
         // The flag is set before the list is cleared. A request that enters the list is therefore cleared, or sees the
@@ -121,7 +121,7 @@ impl Peer {
     /// Delivers an answer; returns `false` if no request waits for it.
     pub(crate) fn complete_request(&self, id: &RequestId, answer: Result<Value, RpcFault>) -> bool {
         let RequestId::Number(id) = id else { return false };
-        let asked = self.shared.asked.lock().remove(id);
+        let asked = self.shared.pending_requests.lock().remove(id);
         asked.is_some_and(|asked| asked.send(answer).is_ok())
     }
 
@@ -131,17 +131,17 @@ impl Peer {
 
     /// Marks the peer as half-closed: later requests fail at once.
     pub(crate) fn mark_half_closed(&self) {
-        self.shared.silent.store(true, Ordering::SeqCst);
+        self.shared.half_closed.store(true, Ordering::SeqCst);
     }
 
     /// Fails all pending requests.
     pub(crate) fn drop_pending(&self) {
-        self.shared.asked.lock().clear();
+        self.shared.pending_requests.lock().clear();
     }
 
     /// Closes the connection and fails all pending requests.
     pub(crate) fn disconnect(&self) {
-        self.shared.gone.cancel();
+        self.shared.disconnected.cancel();
         self.shared.outbox.close();
         self.drop_pending();
     }
@@ -168,9 +168,9 @@ impl PendingRequestGuard<'_> {
 
 impl Drop for PendingRequestGuard<'_> {
     fn drop(&mut self) {
-        self.peer.shared.asked.lock().remove(&self.id);
+        self.peer.shared.pending_requests.lock().remove(&self.id);
         if self.is_open {
-            let CancelNotification { method, id } = self.peer.shared.take_back;
+            let CancelNotification { method, id_param: id } = self.peer.shared.cancel_notification;
             self.peer.try_notify(method, &serde_json::json!({ id: self.id }));
         }
     }

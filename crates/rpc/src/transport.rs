@@ -10,7 +10,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error as WsError, Message as WsMessage, http};
 
-use crate::message::MAX_MESSAGE;
+use crate::message::MAX_MESSAGE_BYTES;
 
 /// A frame that was received.
 #[derive(Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub trait FrameWrite: Send {
 }
 
 /// Fails with `TimedOut` if the write takes longer than `stalled`.
-async fn within<T>(stalled: Duration, writing: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+async fn with_write_timeout<T>(stalled: Duration, writing: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     tokio::time::timeout(stalled, writing).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
@@ -101,18 +101,18 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send> MessageTransport
     type Write = LineWriter<W>;
 
     fn split(self) -> (LineReader<R>, LineWriter<W>) {
-        let reader = LineReader { from: self.0, buffer: Vec::new(), looked_at: 0, is_skipping: false };
-        (reader, LineWriter { to: self.1, pending: Vec::new() })
+        let reader = LineReader { reader: self.0, buffer: Vec::new(), scanned: 0, is_skipping: false };
+        (reader, LineWriter { writer: self.1, pending: Vec::new() })
     }
 }
 
 /// Reads lines.
 #[derive(Debug)]
 pub struct LineReader<R> {
-    from: R,
+    reader: R,
     buffer: Vec<u8>,
     /// Bytes of the buffer without a newline.
-    looked_at: usize,
+    scanned: usize,
     /// Set while the rest of an overlong line is skipped.
     is_skipping: bool,
 }
@@ -121,32 +121,32 @@ impl<R: AsyncRead + Unpin + Send> FrameRead for LineReader<R> {
     async fn next(&mut self) -> Option<IncomingFrame> {
         // ends: with a line, or with the stream
         loop {
-            if let Some(at) = self.buffer[self.looked_at..].iter().position(|byte| *byte == b'\n') {
-                let rest = self.buffer.split_off(self.looked_at + at + 1);
+            if let Some(at) = self.buffer[self.scanned..].iter().position(|byte| *byte == b'\n') {
+                let rest = self.buffer.split_off(self.scanned + at + 1);
                 let mut line = std::mem::replace(&mut self.buffer, rest);
                 line.pop();
-                self.looked_at = 0;
+                self.scanned = 0;
                 match std::mem::take(&mut self.is_skipping) {
                     true => continue,
                     // The newline may arrive in the same read that exceeds the limit.
-                    false if line.len() > MAX_MESSAGE => return Some(IncomingFrame::TooLong),
+                    false if line.len() > MAX_MESSAGE_BYTES => return Some(IncomingFrame::TooLong),
                     false => return Some(IncomingFrame::Message(line)),
                 }
             }
-            self.looked_at = self.buffer.len();
-            if self.buffer.len() > MAX_MESSAGE {
+            self.scanned = self.buffer.len();
+            if self.buffer.len() > MAX_MESSAGE_BYTES {
                 let told = std::mem::replace(&mut self.is_skipping, true);
-                (self.buffer, self.looked_at) = (Vec::new(), 0);
+                (self.buffer, self.scanned) = (Vec::new(), 0);
                 if !told {
                     return Some(IncomingFrame::TooLong);
                 }
             }
             self.buffer.reserve(8 << 10);
-            match self.from.read_buf(&mut self.buffer).await {
+            match self.reader.read_buf(&mut self.buffer).await {
                 Ok(0) | Err(_) if self.buffer.is_empty() || self.is_skipping => return None,
                 // A last line without a newline.
                 Ok(0) | Err(_) => {
-                    self.looked_at = 0;
+                    self.scanned = 0;
                     return Some(IncomingFrame::Message(std::mem::take(&mut self.buffer)));
                 }
                 Ok(_) => {}
@@ -158,24 +158,24 @@ impl<R: AsyncRead + Unpin + Send> FrameRead for LineReader<R> {
 /// Writes lines.
 #[derive(Debug)]
 pub struct LineWriter<W> {
-    to: W,
+    writer: W,
     pending: Vec<u8>,
 }
 
 /// Bytes that are buffered before a write.
-const TOGETHER: usize = 64 << 10;
+const WRITE_CHUNK_BYTES: usize = 64 << 10;
 
 impl<W: AsyncWrite + Unpin + Send> FrameWrite for LineWriter<W> {
     async fn send(&mut self, message: String, flush: bool, stalled: Duration) -> io::Result<()> {
         self.pending.extend_from_slice(message.as_bytes());
         self.pending.push(b'\n');
-        if flush || self.pending.len() >= TOGETHER {
+        if flush || self.pending.len() >= WRITE_CHUNK_BYTES {
             // Each chunk has its own timeout, so a slow reader is not disconnected.
-            for piece in self.pending.chunks(TOGETHER) {
-                within(stalled, self.to.write_all(piece)).await?;
+            for piece in self.pending.chunks(WRITE_CHUNK_BYTES) {
+                with_write_timeout(stalled, self.writer.write_all(piece)).await?;
             }
             self.pending.clear();
-            within(stalled, self.to.flush()).await?;
+            with_write_timeout(stalled, self.writer.flush()).await?;
         }
         Ok(())
     }
@@ -217,7 +217,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> WebSocketTransport<S> {
         admits: impl FnOnce(&HandshakeHeaders<'_>) -> bool + Unpin,
     ) -> Result<Self, tokio_tungstenite::tungstenite::Error> {
         let config =
-            WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
+            WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE_BYTES)).max_frame_size(Some(MAX_MESSAGE_BYTES));
         #[expect(clippy::result_large_err, reason = "the form that the handshake wants")]
         let callback = |request: &http::Request<()>, response: http::Response<()>| match admits(
             &HandshakeHeaders(request.headers()),
@@ -289,7 +289,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWrite for WebSocketWriter<S>
             let sent = if flush { self.0.send(message).await } else { self.0.feed(message).await };
             sent.map_err(io::Error::other)
         };
-        within(stalled, sending).await
+        with_write_timeout(stalled, sending).await
     }
 
     async fn finish(&mut self) {
@@ -319,13 +319,13 @@ mod tests {
     async fn a_line_is_a_message_and_one_that_is_too_long_is_passed_over() {
         assert_eq!(read(b"").await, []);
         assert_eq!(read(b"a\n\nb").await, [line("a"), line(""), line("b")]);
-        let long = [b"a\n".to_vec(), vec![b'x'; 3 * MAX_MESSAGE], b"\nb\n".to_vec()].concat();
+        let long = [b"a\n".to_vec(), vec![b'x'; 3 * MAX_MESSAGE_BYTES], b"\nb\n".to_vec()].concat();
         assert_eq!(read(&long).await, [line("a"), IncomingFrame::TooLong, line("b")]);
-        let torn = [b"a\n".to_vec(), vec![b'x'; MAX_MESSAGE + 1]].concat();
+        let torn = [b"a\n".to_vec(), vec![b'x'; MAX_MESSAGE_BYTES + 1]].concat();
         assert_eq!(read(&torn).await, [line("a"), IncomingFrame::TooLong]);
-        let longest = [vec![b'x'; MAX_MESSAGE], b"\nb\n".to_vec()].concat();
-        assert_eq!(read(&longest).await, [IncomingFrame::Message(vec![b'x'; MAX_MESSAGE]), line("b")]);
-        let by_one = [vec![b'x'; MAX_MESSAGE + 1], b"\nb\n".to_vec()].concat();
+        let longest = [vec![b'x'; MAX_MESSAGE_BYTES], b"\nb\n".to_vec()].concat();
+        assert_eq!(read(&longest).await, [IncomingFrame::Message(vec![b'x'; MAX_MESSAGE_BYTES]), line("b")]);
+        let by_one = [vec![b'x'; MAX_MESSAGE_BYTES + 1], b"\nb\n".to_vec()].concat();
         assert_eq!(read(&by_one).await, [IncomingFrame::TooLong, line("b")]);
     }
 }

@@ -10,7 +10,7 @@ const PACKAGES: &str = include_str!("../node-packages.json");
 const CODEX: &str = r#"{"private": true, "dependencies": {"@openai/codex": "0.166.0"}}"#;
 
 /// The message for a machine without npm.
-const NEEDED: &str = "tests with real MCP programs need `npm` (10 or newer) and a package registry that it finds: \
+const NPM_REQUIREMENT: &str = "tests with real MCP programs need `npm` (10 or newer) and a package registry that it finds: \
     install e.g. `apt install npm`";
 
 /// Returns the installed Node; the system's own may be too old.
@@ -36,12 +36,12 @@ pub fn package_script(name: &str) -> PathBuf {
 /// # Panics
 /// If the packages cannot be installed.
 pub fn node_modules_dir() -> PathBuf {
-    static MADE: OnceLock<PathBuf> = OnceLock::new();
-    MADE.get_or_init(folder).join("node_modules")
+    static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
+    INSTALLED.get_or_init(install_packages).join("node_modules")
 }
 
-fn folder() -> PathBuf {
-    npm("test-node", PACKAGES)
+fn install_packages() -> PathBuf {
+    npm_install("test-node", PACKAGES)
 }
 
 /// Returns the script of the Codex command line. It has its own directory, because it is large and only one test runs
@@ -50,16 +50,16 @@ fn folder() -> PathBuf {
 /// # Panics
 /// If it cannot be installed.
 pub fn codex_script() -> PathBuf {
-    npm("test-codex", CODEX).join("node_modules/@openai/codex/bin/codex.js")
+    npm_install("test-codex", CODEX).join("node_modules/@openai/codex/bin/codex.js")
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests install below the target folder")]
-fn npm(name: &str, packages: &str) -> PathBuf {
+fn npm_install(name: &str, packages: &str) -> PathBuf {
     install_once(name, packages, |making| {
         fs::create_dir(making).expect("a folder can be made in the target folder");
         fs::write(making.join("package.json"), packages).expect("a file can be made there");
         run_or_panic(
-            NEEDED,
+            NPM_REQUIREMENT,
             new_command("npm")
                 .args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"])
                 .current_dir(making),

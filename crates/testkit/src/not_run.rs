@@ -4,7 +4,7 @@ use std::io::Write;
 
 /// The environment variable with the path of the list of such cases, one a line. `scripts/check` counts them at its
 /// end.
-const NOTED_IN: &str = "TOOLGATE_NOT_RUN";
+const NOT_RUN_LIST_VARIABLE: &str = "TOOLGATE_NOT_RUN";
 
 /// Records that `case` cannot run on this machine. `why` is a short reason that does not name the case.
 ///
@@ -14,7 +14,7 @@ const NOTED_IN: &str = "TOOLGATE_NOT_RUN";
 pub fn not_run(case: &str, why: &str) {
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
     eprintln!("not run: {case}: {why}");
-    if let Some(path) = std::env::var_os(NOTED_IN) {
+    if let Some(path) = std::env::var_os(NOT_RUN_LIST_VARIABLE) {
         let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
         let line = format!("{why}\t{case}\n");
         // A single write, because other processes append lines concurrently.

@@ -12,7 +12,7 @@ const REQUIREMENTS: &str = include_str!("../python-requirements.txt");
 const REQUIREMENTS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python-requirements.txt");
 
 /// The message for a machine without Python.
-const NEEDED: &str = "tests with real clients need `python3` (3.10 or newer) with `venv` and `pip`, and a package index \
+const PYTHON_REQUIREMENT: &str = "tests with real clients need `python3` (3.10 or newer) with `venv` and `pip`, and a package index \
     or wheels that `pip` finds: install e.g. `apt install python3 python3-venv python3-pip`";
 
 /// Returns the interpreter of an environment in the target directory with the packages of `python-requirements.txt`.
@@ -22,8 +22,8 @@ const NEEDED: &str = "tests with real clients need `python3` (3.10 or newer) wit
 /// # Panics
 /// If Python is missing or the packages cannot be installed; the message names the missing software.
 pub fn interpreter() -> PathBuf {
-    static MADE: OnceLock<PathBuf> = OnceLock::new();
-    MADE.get_or_init(environment).join("bin/python")
+    static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
+    INSTALLED.get_or_init(create_environment).join("bin/python")
 }
 
 /// Runs a script with `stdin` and returns its standard output.
@@ -49,12 +49,12 @@ pub fn run_script(script: &Path, stdin: &str) -> String {
     String::from_utf8(output.stdout).expect("a script writes UTF-8")
 }
 
-fn environment() -> PathBuf {
+fn create_environment() -> PathBuf {
     install_once("test-venv", REQUIREMENTS, |making| {
-        run_or_panic(NEEDED, new_command("python3").args(["-m", "venv"]).arg(making));
+        run_or_panic(PYTHON_REQUIREMENT, new_command("python3").args(["-m", "venv"]).arg(making));
         let python = making.join("bin/python");
         run_or_panic(
-            NEEDED,
+            PYTHON_REQUIREMENT,
             new_command(python)
                 .args(["-m", "pip", "install", "-q", "--disable-pip-version-check", "-r"])
                 .arg(REQUIREMENTS_FILE),

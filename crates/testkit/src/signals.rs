@@ -5,7 +5,7 @@ use std::sync::Once;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The signals that a background job of a script, or `nohup`, ignores.
-const KINDS: [fn() -> SignalKind; 3] = [SignalKind::hangup, SignalKind::interrupt, SignalKind::quit];
+const RESTORED_SIGNALS: [fn() -> SignalKind; 3] = [SignalKind::hangup, SignalKind::interrupt, SignalKind::quit];
 
 /// Restores the default disposition of SIGHUP, SIGINT and SIGQUIT for programs that this process starts later.
 ///
@@ -17,9 +17,9 @@ const KINDS: [fn() -> SignalKind; 3] = [SignalKind::hangup, SignalKind::interrup
 pub fn restore_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let ignored = ignored();
+        let ignored = ignored_signals_mask();
         let is_ignored = |kind: &SignalKind| ignored >> (kind.as_raw_value() - 1) & 1 == 1;
-        let kinds: Vec<SignalKind> = KINDS.map(|kind| kind()).into_iter().filter(is_ignored).collect();
+        let kinds: Vec<SignalKind> = RESTORED_SIGNALS.map(|kind| kind()).into_iter().filter(is_ignored).collect();
         if kinds.is_empty() {
             return;
         }
@@ -35,7 +35,7 @@ pub fn restore_signals() {
 
 /// Returns the bit mask of the signals that this process ignores.
 #[expect(clippy::disallowed_methods, reason = "tests look at their own process")]
-fn ignored() -> u64 {
+fn ignored_signals_mask() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()

@@ -13,13 +13,13 @@ type ApproverScript = Box<dyn Fn(&ApprovalQuestion) -> ReviewDecision + Send + S
 /// Answers every question with a function, and records the questions.
 pub struct TestApprover {
     answer: ApproverScript,
-    asked: Mutex<Vec<ApprovalQuestion>>,
+    questions: Mutex<Vec<ApprovalQuestion>>,
 }
 
 impl TestApprover {
     /// Creates an approver that answers with `answer`.
     pub fn new(answer: impl Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { answer: Box::new(answer), asked: Mutex::default() })
+        Arc::new(Self { answer: Box::new(answer), questions: Mutex::default() })
     }
 
     /// Creates an approver that approves calls without extra grants, and denies all others.
@@ -32,13 +32,13 @@ impl TestApprover {
 
     /// Takes the questions recorded so far.
     pub fn take_questions(&self) -> Vec<ApprovalQuestion> {
-        std::mem::take(&mut self.asked.lock())
+        std::mem::take(&mut self.questions.lock())
     }
 }
 
 impl Approver for TestApprover {
     fn ask<'a>(&'a self, _: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
-        self.asked.lock().push(question.clone());
+        self.questions.lock().push(question.clone());
         let decision = (self.answer)(question);
         Box::pin(std::future::ready(decision))
     }

@@ -14,9 +14,9 @@ use tempfile::TempDir;
 use crate::install::{new_command, run_or_panic};
 
 /// Directories that a sandbox replaces by its own, so confined programs do not see the host's files there.
-const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
+const SANDBOX_REPLACED_DIRS: &[&str] = &["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
 /// Alternatives for root if the checkout is in one of these directories.
-const FOR_ROOT: &[&str] = &["/var/lib", "/srv", "/opt"];
+const ROOT_FALLBACK_DIRS: &[&str] = &["/var/lib", "/srv", "/opt"];
 
 /// Creates a temporary directory that confined programs see: in the target directory, or elsewhere if that is below
 /// `/tmp`.
@@ -32,12 +32,12 @@ pub fn visible_tempdir() -> TempDir {
 /// # Panics
 /// If this user has no such directory; the message tells how to name one.
 pub fn visible_base_dir() -> PathBuf {
-    static PLACE: OnceLock<PathBuf> = OnceLock::new();
+    static BASE_DIR: OnceLock<PathBuf> = OnceLock::new();
     let find = || {
         let named = std::env::var_os("TOOLGATE_TEST_PLACE").map(PathBuf::from);
         let home = std::env::home_dir().map(|home| home.join(".cache/toolgate-tests"));
         let own = [crate::install::target_dir().join("tmp")].into_iter().chain(home);
-        let roots = FOR_ROOT.iter().map(|place| Path::new(place).join("toolgate-tests"));
+        let roots = ROOT_FALLBACK_DIRS.iter().map(|place| Path::new(place).join("toolgate-tests"));
         let roots = roots.inspect(|place| {
             // The mode must not depend on the umask of the test run.
             let made = fs::create_dir_all(place);
@@ -50,12 +50,12 @@ pub fn visible_base_dir() -> PathBuf {
         let mut shared = shared
             .filter_map(canonical_writable)
             .filter(fits)
-            .filter(|place| !is_root || is_everybodys(place));
+            .filter(|place| !is_root || is_world_accessible(place));
         shared.next().or_else(|| own.filter_map(canonical_writable).find(fits)).expect(
             "the tests need a directory that is not below /tmp: name one that you may write to with `TOOLGATE_TEST_PLACE`",
         )
     };
-    PLACE.get_or_init(find).clone()
+    BASE_DIR.get_or_init(find).clone()
 }
 
 /// Returns the canonical path of a writable directory, and creates the directory if it is missing.
@@ -66,7 +66,7 @@ fn canonical_writable(place: PathBuf) -> Option<PathBuf> {
 }
 
 /// Returns whether every user may enter the directory.
-fn is_everybodys(place: &Path) -> bool {
+fn is_world_accessible(place: &Path) -> bool {
     place
         .ancestors()
         .all(|above| fs::metadata(above).is_ok_and(|meta| meta.permissions().mode() & 0o001 != 0))
@@ -74,7 +74,7 @@ fn is_everybodys(place: &Path) -> bool {
 
 /// Returns whether a sandbox hides `path` behind a directory of its own. `path` must be canonical.
 pub fn is_hidden_by_sandbox(path: &Path) -> bool {
-    REPLACED.iter().any(|place| path.starts_with(place))
+    SANDBOX_REPLACED_DIRS.iter().any(|place| path.starts_with(place))
 }
 
 /// Returns the file at `path`, or a copy if confined programs do not see it there.

@@ -15,9 +15,9 @@ pub struct HarnessCase {
 /// The reason for skipping a test.
 pub enum SkipReason {
     /// The test is meaningless in this form, on every machine.
-    Senseless(String),
+    NotApplicable(String),
     /// This machine lacks a requirement.
-    Machine(String),
+    MissingRequirement(String),
 }
 
 /// Runs `cases` like the standard test harness, after [`exec::process::init`].
@@ -33,8 +33,8 @@ pub fn run_cases_then(cases: Vec<HarnessCase>, last: impl FnOnce()) -> ! {
         let skipped = case.skip.is_some();
         let why = match case.skip {
             None => String::new(),
-            Some(SkipReason::Senseless(why)) => why,
-            Some(SkipReason::Machine(why)) => {
+            Some(SkipReason::NotApplicable(why)) => why,
+            Some(SkipReason::MissingRequirement(why)) => {
                 crate::not_run(&case.name, &why);
                 why
             }

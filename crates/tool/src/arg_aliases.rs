@@ -12,7 +12,7 @@ pub(crate) fn rename_aliases(
     schema: &JsonSchema,
 ) -> Result<(), BadArguments> {
     aliases.iter().try_for_each(|(alias, name)| {
-        rename(value, alias, name, schema).map_err(|path| {
+        rename_alias(value, alias, name, schema).map_err(|path| {
             let alias = alias.rsplit("[].").next().unwrap_or(alias);
             let why = format!("`{alias}` and `{name}` are the same argument and differ: give one of them");
             BadArguments::Value { path, why }
@@ -21,14 +21,14 @@ pub(crate) fn rename_aliases(
 }
 
 /// Renames `alias` to `name`. The error is the path of an alias whose value differs from that of `name`.
-fn rename(value: &mut Value, alias: &str, name: &str, schema: &JsonSchema) -> Result<(), String> {
+fn rename_alias(value: &mut Value, alias: &str, name: &str, schema: &JsonSchema) -> Result<(), String> {
     let properties = schema.object.as_ref().map(|object| &object.properties);
     let property = |name: &str| properties.and_then(|properties| properties.get(name));
     if let Some((list, rest)) = alias.split_once("[].") {
         let each = property(list).and_then(|list| list.items.as_deref());
         let (Some(Value::Array(items)), Some(each)) = (value.get_mut(list), each) else { return Ok(()) };
         return items.iter_mut().enumerate().try_for_each(|(index, item)| {
-            rename(item, rest, name, each).map_err(|path| format!("{list}[{index}].{path}"))
+            rename_alias(item, rest, name, each).map_err(|path| format!("{list}[{index}].{path}"))
         });
     }
     let Value::Object(map) = value else { return Ok(()) };
@@ -55,7 +55,7 @@ pub(crate) fn restore_sent_names(
     aliases: &[(&str, &str)],
 ) -> BadArguments {
     match fault {
-        BadArguments::Misfit(SchemaViolation { path, expected, found }) => {
+        BadArguments::SchemaViolation(SchemaViolation { path, expected, found }) => {
             SchemaViolation { path: path_as_sent(&path, sent, aliases), expected, found }.into()
         }
         BadArguments::Value { path, why } => {

@@ -28,7 +28,7 @@ pub trait Args: Sized + Send + Sync + 'static {
     fn spec(name: &str, about: &str, strict: StrictMode) -> ToolSpec;
 
     /// Parses a payload.
-    fn read(
+    fn parse_payload(
         payload: &ToolPayload,
         schema: &JsonSchema,
         aliases: &[(&str, &str)],
@@ -50,23 +50,23 @@ impl<T: DeserializeOwned + Derive + Send + Sync + 'static> Args for T {
         ToolSpec::Function(Box::new(FunctionSpec { name, description, parameters, strict }))
     }
 
-    fn read(
+    fn parse_payload(
         payload: &ToolPayload,
         schema: &JsonSchema,
         aliases: &[(&str, &str)],
     ) -> Result<Self, BadArguments> {
         let text = payload.arguments();
-        typed(&text, schema, aliases).map_err(|fault| fault_as_sent(fault, &text, aliases))
+        parse_typed(&text, schema, aliases).map_err(|fault| fault_as_sent(fault, &text, aliases))
     }
 }
 
-fn typed<T: DeserializeOwned>(
+fn parse_typed<T: DeserializeOwned>(
     text: &str,
     schema: &JsonSchema,
     aliases: &[(&str, &str)],
 ) -> Result<T, BadArguments> {
     let mut value = parse_and_validate(text, schema, aliases)?;
-    whole_numbers(&mut value);
+    floats_to_integers(&mut value);
     serde_path_to_error::deserialize(value).map_err(|error| BadArguments::Value {
         path: error.path().to_string(),
         why: error.inner().to_string(),
@@ -76,7 +76,7 @@ fn typed<T: DeserializeOwned>(
 /// Renames the argument in `fault` to the spelling that the model used in `text`. Parses the text again: keeping both
 /// forms would cost every call.
 pub(crate) fn fault_as_sent(fault: BadArguments, text: &str, aliases: &[(&str, &str)]) -> BadArguments {
-    match json(text) {
+    match parse_json(text) {
         Ok(sent) if !aliases.is_empty() => restore_sent_names(fault, &sent, aliases),
         Ok(_) | Err(_) => fault,
     }
@@ -114,11 +114,11 @@ impl<L: FreeformLanguage> Args for FreeformArgs<L> {
         ToolSpec::Freeform(FreeformSpec { name, description, grammar: L::GRAMMAR })
     }
 
-    fn read(payload: &ToolPayload, schema: &JsonSchema, _: &[(&str, &str)]) -> Result<Self, BadArguments> {
+    fn parse_payload(payload: &ToolPayload, schema: &JsonSchema, _: &[(&str, &str)]) -> Result<Self, BadArguments> {
         let text = match payload {
             ToolPayload::Custom { input } => input.clone(),
             ToolPayload::Function { .. } | ToolPayload::Mcp { .. } | ToolPayload::LocalShell(_) => {
-                <WrappedText as Args>::read(payload, schema, &[])?.input
+                <WrappedText as Args>::parse_payload(payload, schema, &[])?.input
             }
         };
         Ok(Self { text, language: PhantomData })
@@ -131,7 +131,7 @@ pub(crate) fn parse_and_validate(
     schema: &JsonSchema,
     aliases: &[(&str, &str)],
 ) -> Result<Value, BadArguments> {
-    let mut value = json(text)?;
+    let mut value = parse_json(text)?;
     rename_aliases(&mut value, aliases, schema)?;
     drop_nulls(&mut value, schema);
     schema.validate(&value)?;
@@ -139,7 +139,7 @@ pub(crate) fn parse_and_validate(
 }
 
 /// Parses `text` as JSON. Empty text means no arguments: some models send it for a call without any.
-fn json(text: &str) -> Result<Value, BadArguments> {
+fn parse_json(text: &str) -> Result<Value, BadArguments> {
     if text.len() > MAX_ARGUMENT_BYTES {
         return Err(BadArguments::TooLong { bytes: text.len(), limit: MAX_ARGUMENT_BYTES });
     }
@@ -184,21 +184,21 @@ fn drop_nulls(value: &mut Value, schema: &JsonSchema) {
 }
 
 /// Converts `3.0` to `3`: JSON Schema accepts both as integers, serde only the second.
-fn whole_numbers(value: &mut Value) {
-    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53: below it every whole f64 is that integer
+fn floats_to_integers(value: &mut Value) {
+    const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0; // 2^53: below it every whole f64 is that integer
     match value {
         Value::Number(number) => {
             if let Some(float) = number.as_f64().filter(|_| number.is_f64())
                 && float.fract() == 0.0
-                && float.abs() < EXACT
+                && float.abs() < MAX_EXACT_FLOAT
             {
                 #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
                 let whole = float as i64;
                 *value = Value::from(whole);
             }
         }
-        Value::Object(map) => map.values_mut().for_each(whole_numbers),
-        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(map) => map.values_mut().for_each(floats_to_integers),
+        Value::Array(items) => items.iter_mut().for_each(floats_to_integers),
         Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }
@@ -236,7 +236,7 @@ mod tests {
 
     fn read(arguments: &str) -> Result<SampleArgs, BadArguments> {
         let payload = ToolPayload::Function { arguments: arguments.to_owned() };
-        SampleArgs::read(&payload, &SampleArgs::schema(), ALIASES)
+        SampleArgs::parse_payload(&payload, &SampleArgs::schema(), ALIASES)
     }
 
     #[test]
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn a_fault_names_the_argument_as_it_was_sent() {
         let at = |text: &str| match read(text).unwrap_err() {
-            BadArguments::Misfit(misfit) => misfit.path,
+            BadArguments::SchemaViolation(misfit) => misfit.path,
             other => panic!("{other}"),
         };
         assert_eq!(at(r#"{"file_path": 7}"#), "file_path");

@@ -48,17 +48,17 @@ impl Drop for RaiseStopOnDrop {
 /// The context of one attempt of one call.
 #[derive(Clone)]
 pub struct Cx {
-    call: CallId,
-    place: Arc<WorkingDir>,
-    budget: usize,
+    call_id: CallId,
+    working_dir: Arc<WorkingDir>,
+    output_budget: usize,
     listener: Option<Arc<dyn NoticeListener>>,
-    halting: Arc<HaltSignal>,
+    halt_signal: Arc<HaltSignal>,
 }
 
 impl Cx {
     /// Creates the context of `call` at `place`. Its output should stay within `budget` bytes of text.
     pub fn new(call: CallId, place: Arc<WorkingDir>, budget: usize) -> Self {
-        Self { call, place, budget, listener: None, halting: Arc::default() }
+        Self { call_id: call, working_dir: place, output_budget: budget, listener: None, halt_signal: Arc::default() }
     }
 
     /// Sets the listener for notices of the tool.
@@ -70,22 +70,22 @@ impl Cx {
 
     /// Returns the id of the call.
     pub fn call_id(&self) -> &CallId {
-        &self.call
+        &self.call_id
     }
 
     /// Returns the working directory of the call, for resolving paths.
     pub fn working_dir(&self) -> &WorkingDir {
-        &self.place
+        &self.working_dir
     }
 
     /// Returns the path of the working directory.
     pub fn cwd(&self) -> &Path {
-        &self.place.cwd
+        &self.working_dir.cwd
     }
 
     /// Returns the largest number of bytes of text that the model gets. Longer text is truncated in the middle.
     pub fn output_budget(&self) -> usize {
-        self.budget
+        self.output_budget
     }
 
     /// Returns true if a listener wants streamed output. Otherwise [`stream`](Self::stream) need not be called.
@@ -96,7 +96,7 @@ impl Cx {
     /// Sends a small notice to the observers at once.
     pub fn notify(&self, notice: ToolNotice) {
         if let Some(listener) = &self.listener {
-            listener.on_notice(&self.call, notice);
+            listener.on_notice(&self.call_id, notice);
         }
     }
 
@@ -109,24 +109,24 @@ impl Cx {
             if let Some(room) = listener.ready() {
                 room.await;
             }
-            listener.on_notice(&self.call, notice);
+            listener.on_notice(&self.call_id, notice);
         }
     }
 
     /// Waits until the call must end. A tool that waits for this ends itself: it has [`GRACE`](crate::GRACE) to clean
     /// up and to answer with partial output. A tool that never calls this is dropped at once.
     pub fn wait_for_halt(&self) -> impl Future<Output = HaltReason> + Send {
-        self.halting.wait_for_reason()
+        self.halt_signal.wait_for_reason()
     }
 
     /// Tells the tool that its call must end. Returns `false` if the tool never asked. The first reason is kept.
     pub fn halt(&self, why: HaltReason) -> bool {
-        self.halting.raise(why)
+        self.halt_signal.raise(why)
     }
 
     /// Returns true if the call must end.
     pub fn is_halted(&self) -> bool {
-        self.halting.is_raised()
+        self.halt_signal.is_raised()
     }
 
     /// Runs `work` on a thread that may block. Dropping this future sets its [`StopFlag`]: the tool dropped it, or the call

@@ -93,7 +93,7 @@ pub enum BadArguments {
     },
     /// The arguments are JSON but do not match the schema.
     #[error(transparent)]
-    Misfit(#[from] SchemaViolation),
+    SchemaViolation(#[from] SchemaViolation),
     /// The arguments match the schema, but a value is not usable.
     #[error("the arguments do not fit{}: {why}", at(path))]
     Value {
@@ -197,7 +197,7 @@ fn unknown_server(server: &str, known: &[String]) -> String {
 }
 
 fn unknown_tool(name: &str, nearest: &[String], known: &[String]) -> String {
-    const SHOWN: usize = 40;
+    const MAX_LISTED_NAMES: usize = 40;
     let quote =
         |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let name: String = name.chars().take(100).collect();
@@ -206,12 +206,12 @@ fn unknown_tool(name: &str, nearest: &[String], known: &[String]) -> String {
     }
     match known.len() {
         0 => format!("there is no tool `{name}`, and no other tool either"),
-        1..=SHOWN => format!("there is no tool `{name}`; there are {}", quote(known)),
+        1..=MAX_LISTED_NAMES => format!("there is no tool `{name}`; there are {}", quote(known)),
         more => {
             format!(
                 "there is no tool `{name}`; there are {} and {} more",
-                quote(&known[..SHOWN]),
-                more - SHOWN
+                quote(&known[..MAX_LISTED_NAMES]),
+                more - MAX_LISTED_NAMES
             )
         }
     }

@@ -14,9 +14,9 @@ use crate::{
 };
 
 /// The longest foreign description, in characters of the model's context.
-const DESCRIPTION: usize = 2000;
+const MAX_DESCRIPTION_CHARS: usize = 2000;
 /// The largest foreign schema, in bytes of JSON in the model's context.
-const SCHEMA: usize = 5000;
+const MAX_SCHEMA_BYTES: usize = 5000;
 
 /// The description of a tool by an MCP server or a client. Every field is hostile input until it is sanitized here.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,11 +58,11 @@ impl ForeignToolSpec {
     /// Makes a tool that `answers` implements; unlike [`answered_by`](Self::into_tool_with), it can declare lane, intent
     /// and preview.
     pub fn into_tool(self, answers: Arc<dyn ForeignBackend>) -> Result<Arc<dyn AnyTool>, SchemaFault> {
-        let schema = JsonSchema::from_foreign(&self.input_schema, SCHEMA)?;
-        let description = sanitize_text(&self.description, DESCRIPTION);
+        let schema = JsonSchema::from_foreign(&self.input_schema, MAX_SCHEMA_BYTES)?;
+        let description = sanitize_text(&self.description, MAX_DESCRIPTION_CHARS);
         let spec =
             FunctionSpec { name: self.name, description, parameters: schema.clone(), strict: StrictMode::No };
-        Ok(Arc::new(ForeignTool { spec: ToolSpec::Function(Box::new(spec)), schema, answers }))
+        Ok(Arc::new(ForeignTool { spec: ToolSpec::Function(Box::new(spec)), schema, backend: answers }))
     }
 }
 
@@ -70,7 +70,7 @@ impl ForeignToolSpec {
 pub trait ForeignBackend: Send + Sync {
     /// Returns the lane of its calls; by default they run alone, since their effects are unknown.
     fn lane(&self) -> Lane {
-        Lane::Alone
+        Lane::Exclusive
     }
 
     /// Returns the effects of a call.
@@ -107,7 +107,7 @@ where
 struct ForeignTool {
     spec: ToolSpec,
     schema: JsonSchema,
-    answers: Arc<dyn ForeignBackend>,
+    backend: Arc<dyn ForeignBackend>,
 }
 
 impl AnyTool for ForeignTool {
@@ -116,19 +116,19 @@ impl AnyTool for ForeignTool {
     }
 
     fn lane(&self) -> Lane {
-        self.answers.lane()
+        self.backend.lane()
     }
 
     fn plan(&self, call: &ToolCall, _: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
         let arguments = args::parse_and_validate(&call.payload.arguments(), &self.schema, &[])?;
-        let (answers, intent) = (Arc::clone(&self.answers), self.answers.intent());
-        Ok(Box::new(ForeignAttempt { answers, arguments, intent }))
+        let (answers, intent) = (Arc::clone(&self.backend), self.backend.intent());
+        Ok(Box::new(ForeignAttempt { backend: answers, arguments, intent }))
     }
 }
 
 /// A parsed call of a foreign tool.
 struct ForeignAttempt {
-    answers: Arc<dyn ForeignBackend>,
+    backend: Arc<dyn ForeignBackend>,
     arguments: Value,
     intent: Intent,
 }
@@ -139,10 +139,10 @@ impl CallAttempt for ForeignAttempt {
     }
 
     fn preview<'a>(&'a self, _: &'a Permit, _: &'a Cx) -> BoxFuture<'a, Option<String>> {
-        Box::pin(std::future::ready(self.answers.preview(&self.arguments)))
+        Box::pin(std::future::ready(self.backend.preview(&self.arguments)))
     }
 
     fn run<'a>(&'a self, _: &'a Permit, cx: &'a Cx) -> ToolOutputFuture<'a> {
-        self.answers.answer(self.arguments.clone(), cx.clone())
+        self.backend.answer(self.arguments.clone(), cx.clone())
     }
 }

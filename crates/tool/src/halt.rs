@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::SetOnce;
 
 /// The time that a tool waiting for [`Cx::halted`](crate::Cx::wait_for_halt) has to answer after the signal.
-pub const GRACE: Duration = Duration::from_secs(5);
+pub const HALT_GRACE: Duration = Duration::from_secs(5);
 
 /// The reason why a call must end now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,25 +23,25 @@ pub enum HaltReason {
 /// The halt signal of one call; records whether its tool waits for it.
 #[derive(Debug, Default)]
 pub(crate) struct HaltSignal {
-    asked: AtomicBool,
-    raised: SetOnce<HaltReason>,
+    is_awaited: AtomicBool,
+    reason: SetOnce<HaltReason>,
 }
 
 impl HaltSignal {
     /// Records that the tool wants the signal, even before it waits, and returns a future for it.
     pub(crate) fn wait_for_reason(&self) -> impl Future<Output = HaltReason> + Send {
-        self.asked.store(true, Ordering::Release);
-        async { *self.raised.wait().await }
+        self.is_awaited.store(true, Ordering::Release);
+        async { *self.reason.wait().await }
     }
 
     /// Returns true if the signal was raised.
     pub(crate) fn is_raised(&self) -> bool {
-        self.raised.initialized()
+        self.reason.initialized()
     }
 
     /// Raises the signal. Returns `false` if the tool never asked for it. The first reason is kept.
     pub(crate) fn raise(&self, why: HaltReason) -> bool {
-        let _told_already = self.raised.set(why);
-        self.asked.load(Ordering::Acquire)
+        let _told_already = self.reason.set(why);
+        self.is_awaited.load(Ordering::Acquire)
     }
 }

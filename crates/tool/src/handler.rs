@@ -28,13 +28,13 @@ pub trait ToolHandler: Send + Sync + 'static {
     /// Aliases of arguments, never sent to a model: `("file_path", "path")`, `("steps[].step", "description")`.
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[];
     /// Accepted arguments that are left out of the model's schema: `"env"`, `"questions[].header"`.
-    const UNTOLD: &'static [&'static str] = &[];
+    const HIDDEN_ARGS: &'static [&'static str] = &[];
     /// Arguments that accept several types, each with the one type in the model's schema.
-    const TOLD_AS: &'static [(&'static str, JsonType)] = &[];
+    const ADVERTISED_TYPES: &'static [(&'static str, JsonType)] = &[];
     /// Its job, if other tools do the same one.
-    const JOB: ToolJob = ToolJob::Own;
+    const JOB: ToolJob = ToolJob::Unique;
     /// The lane of its calls: shared or alone.
-    const LANE: Lane = Lane::Alone;
+    const LANE: Lane = Lane::Exclusive;
     /// Strict mode makes the model's provider enforce the schema.
     const STRICT: StrictMode = StrictMode::No;
     /// The model capability that the tool requires.
@@ -66,7 +66,7 @@ pub enum Lane {
     /// Runs concurrently with other shared calls.
     Shared,
     /// Runs alone, in the model's order.
-    Alone,
+    Exclusive,
 }
 
 /// The model capability that a tool requires.
@@ -75,14 +75,14 @@ pub enum RequiredCapability {
     /// No special capability.
     Nothing,
     /// The model must accept images.
-    Sight,
+    ImageInput,
 }
 
 /// The job of a tool. Several tools may do one job; a model is offered one of them and can call all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolJob {
     /// A job that no other tool does.
-    Own,
+    Unique,
     /// Runs commands.
     Shell(ShellForm),
     /// Manages the sessions that [`ShellForm::Exec`] leaves running.
@@ -98,7 +98,7 @@ pub enum ShellForm {
     /// A script that runs to its end: `shell_command`.
     Script,
     /// A program and its arguments, run to the end: `shell`.
-    Words,
+    Argv,
 }
 
 /// A tool in the type-erased form that the engine uses.
@@ -110,13 +110,13 @@ pub trait AnyTool: Send + Sync {
     fn lane(&self) -> Lane;
 
     /// Returns the model capability that the tool requires.
-    fn needs(&self) -> RequiredCapability {
+    fn required_capability(&self) -> RequiredCapability {
         RequiredCapability::Nothing
     }
 
     /// Returns its job.
     fn job(&self) -> ToolJob {
-        ToolJob::Own
+        ToolJob::Unique
     }
 
     /// Returns its aliases. Another tool with that name of its own takes precedence.
@@ -131,7 +131,7 @@ pub trait AnyTool: Send + Sync {
 /// A source of tools that may come and go during a session.
 pub trait ToolSource: Send + Sync {
     /// Returns the tools that a model is offered now.
-    fn offered(&self) -> Vec<Arc<dyn AnyTool>>;
+    fn offered_tools(&self) -> Vec<Arc<dyn AnyTool>>;
 
     /// Finds a tool by name, offered or not.
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>>;
@@ -143,7 +143,7 @@ pub trait ToolSource: Send + Sync {
     }
 
     /// Returns true for built-in tools: they may have a name that a model API uses for its own tool.
-    fn is_ours(&self) -> bool {
+    fn is_built_in(&self) -> bool {
         false
     }
 
@@ -159,7 +159,7 @@ pub trait ToolSource: Send + Sync {
     }
 
     /// Returns the names of existing tools beside `_name`, e.g. tools of the same server.
-    fn siblings(&self, _name: &str) -> Vec<String> {
+    fn sibling_names(&self, _name: &str) -> Vec<String> {
         Vec::new()
     }
 
@@ -193,11 +193,11 @@ pub trait CallAttempt: Send + Sync {
 pub fn erase<H: ToolHandler>(handler: H) -> Result<Arc<dyn AnyTool>, StrictFault> {
     let mut spec = H::Args::spec(H::NAME, H::ABOUT, H::STRICT);
     if let ToolSpec::Function(function) = &mut spec {
-        H::UNTOLD.iter().for_each(|path| leave_out(&mut function.parameters, path));
+        H::HIDDEN_ARGS.iter().for_each(|path| remove_property(&mut function.parameters, path));
         let told = function.parameters.object.iter_mut().flat_map(|object| &mut object.properties);
         for (name, property) in told {
-            if let Some((_, kind)) = H::TOLD_AS.iter().find(|(told, _)| told == name) {
-                tell_as(property, *kind);
+            if let Some((_, kind)) = H::ADVERTISED_TYPES.iter().find(|(told, _)| told == name) {
+                narrow_type(property, *kind);
             }
         }
     }
@@ -209,21 +209,21 @@ pub fn erase<H: ToolHandler>(handler: H) -> Result<Arc<dyn AnyTool>, StrictFault
 }
 
 /// Removes the property at `path` from `schema`; `questions[].header` means that property of every list item.
-fn leave_out(schema: &mut JsonSchema, path: &str) {
+fn remove_property(schema: &mut JsonSchema, path: &str) {
     let Some(object) = &mut schema.object else { return };
     match path.split_once("[].") {
         None => drop(object.properties.remove(path)),
         Some((list, rest)) => {
             let items = object.properties.get_mut(list).and_then(|list| list.items.as_mut());
             if let Some(items) = items {
-                leave_out(items, rest);
+                remove_property(items, rest);
             }
         }
     }
 }
 
 /// Narrows `property` to values of one type.
-fn tell_as(property: &mut JsonSchema, kind: JsonType) {
+fn narrow_type(property: &mut JsonSchema, kind: JsonType) {
     property.types = vec![kind];
     if kind != JsonType::Array {
         property.items = None;
@@ -247,7 +247,7 @@ impl<H: ToolHandler> AnyTool for TypedTool<H> {
         H::LANE
     }
 
-    fn needs(&self) -> RequiredCapability {
+    fn required_capability(&self) -> RequiredCapability {
         H::NEEDS
     }
 
@@ -260,10 +260,10 @@ impl<H: ToolHandler> AnyTool for TypedTool<H> {
     }
 
     fn plan(&self, call: &ToolCall, place: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
-        let args = H::Args::read(&call.payload, &self.schema, H::ARG_ALIASES)?;
-        let intent = self.handler.intent(&args, place).map_err(|error| spelled::<H>(error, &call.payload))?;
+        let args = H::Args::parse_payload(&call.payload, &self.schema, H::ARG_ALIASES)?;
+        let intent = self.handler.intent(&args, place).map_err(|error| error_as_sent::<H>(error, &call.payload))?;
         let sent = Some(&call.payload).filter(|_| !H::ARG_ALIASES.is_empty()).cloned();
-        Ok(Box::new(TypedAttempt { handler: Arc::clone(&self.handler), args, intent, sent }))
+        Ok(Box::new(TypedAttempt { handler: Arc::clone(&self.handler), args, intent, sent_payload: sent }))
     }
 }
 
@@ -273,7 +273,7 @@ struct TypedAttempt<H: ToolHandler> {
     args: H::Args,
     intent: Intent,
     /// The call's payload, if arguments have aliases: an error uses the spelling that was sent.
-    sent: Option<ToolPayload>,
+    sent_payload: Option<ToolPayload>,
 }
 
 impl<H: ToolHandler> CallAttempt for TypedAttempt<H> {
@@ -284,8 +284,8 @@ impl<H: ToolHandler> CallAttempt for TypedAttempt<H> {
     fn run<'a>(&'a self, permit: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         let run = self.handler.run(&self.args, permit, cx);
         Box::pin(async move {
-            run.await.map_err(|error| match &self.sent {
-                Some(sent) => spelled::<H>(error, sent),
+            run.await.map_err(|error| match &self.sent_payload {
+                Some(sent) => error_as_sent::<H>(error, sent),
                 None => error,
             })
         })
@@ -293,7 +293,7 @@ impl<H: ToolHandler> CallAttempt for TypedAttempt<H> {
 }
 
 /// Renames a bad argument in the error to the spelling that the model used.
-fn spelled<H: ToolHandler>(error: ToolError, sent: &ToolPayload) -> ToolError {
+fn error_as_sent<H: ToolHandler>(error: ToolError, sent: &ToolPayload) -> ToolError {
     match error {
         ToolError::BadArguments(fault) => fault_as_sent(fault, &sent.arguments(), H::ARG_ALIASES).into(),
         other => other,

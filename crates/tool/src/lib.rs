@@ -52,7 +52,7 @@ pub use call_context::{Cx, StopFlag, WorkingDir};
 pub use error::{BadArguments, ToolError, ToolErrorKind};
 pub use foreign_tool::{ForeignBackend, ForeignToolSpec, ToolOutputFuture};
 pub use futures_util::future::BoxFuture;
-pub use halt::{GRACE, HaltReason};
+pub use halt::{HALT_GRACE, HaltReason};
 pub use handler::{
     AnyTool, CallAttempt, Lane, RequiredCapability, ShellForm, ToolHandler, ToolJob, ToolSource, erase,
 };

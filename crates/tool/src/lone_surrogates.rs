@@ -15,7 +15,7 @@ pub fn replace_lone_surrogates(text: &str) -> Option<String> {
     while let Some(at) = rest.find('\\') {
         mended.push_str(&rest[..at]);
         rest = &rest[at..];
-        let length = match (surrogate(rest), surrogate(rest.get(6..).unwrap_or_default())) {
+        let length = match (parse_surrogate(rest), parse_surrogate(rest.get(6..).unwrap_or_default())) {
             (Some(SurrogateHalf::High), Some(SurrogateHalf::Low)) => 12,
             (Some(_), _) => {
                 changed = true;
@@ -41,7 +41,7 @@ enum SurrogateHalf {
 }
 
 /// Returns the surrogate half that the escape at the start of `text` encodes, if any.
-fn surrogate(text: &str) -> Option<SurrogateHalf> {
+fn parse_surrogate(text: &str) -> Option<SurrogateHalf> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     match u32::from_str_radix(digits, 16).ok()? {
         0xd800..=0xdbff => Some(SurrogateHalf::High),

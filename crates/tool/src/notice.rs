@@ -35,7 +35,7 @@ pub enum ToolNotice {
     },
     /// Commands are confined less than the policy requires, or are refused for that reason. Sent once, before the first
     /// command.
-    Weaker {
+    WeakerSandbox {
         /// One sentence.
         text: String,
         /// True if commands are refused; the answer says so too.

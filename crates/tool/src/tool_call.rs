@@ -95,12 +95,12 @@ pub struct LocalShellCall {
     /// The time limit in milliseconds.
     pub timeout_ms: Option<u64>,
     /// The other fields of the action as sent, e.g. `env`. The tool accepts or rejects each of them.
-    pub more: Map<String, Value>,
+    pub other_fields: Map<String, Value>,
 }
 
 impl LocalShellCall {
     fn arguments(&self) -> String {
-        let mut arguments = self.more.clone();
+        let mut arguments = self.other_fields.clone();
         arguments.entry("command").or_insert_with(|| json!(self.command));
         if let Some(workdir) = &self.workdir {
             arguments.insert("workdir".to_owned(), json!(workdir));
@@ -113,7 +113,7 @@ impl LocalShellCall {
 
     /// Returns the action in the Responses API's JSON form.
     pub fn to_action_json(&self) -> Value {
-        let mut action = self.more.clone();
+        let mut action = self.other_fields.clone();
         action.entry("type").or_insert_with(|| json!("exec"));
         action.entry("command").or_insert_with(|| json!(self.command));
         if let Some(workdir) = &self.workdir {

@@ -51,9 +51,9 @@ pub struct OutputFacts {
     /// The kind of error that the answer reports.
     pub error: Option<ToolErrorKind>,
     /// The size of the omitted text.
-    pub cut: Option<OmittedSize>,
+    pub omitted: Option<OmittedSize>,
     /// The file with the full output, or with as much as could be kept.
-    pub kept: Option<PathBuf>,
+    pub output_file: Option<PathBuf>,
     /// Resource usage of the process.
     pub usage: Option<ProcessUsage>,
     /// The sandbox enforcement for the process.
@@ -61,7 +61,7 @@ pub struct OutputFacts {
     /// Accesses that the kernel refused to the process.
     pub denials: Vec<Denial>,
     /// An access that was perhaps refused too: only the output suggests it.
-    pub suspected: Option<Denial>,
+    pub suspected_denial: Option<Denial>,
 }
 
 /// The size of the text that the model did not get.

@@ -11,7 +11,7 @@ pub const BYTES_PER_TOKEN: usize = 4;
 /// Space reserved for the marker line.
 const MARKER_BYTES: usize = 200;
 /// A cut moves to a line boundary if that costs at most one part in this many of the half.
-const LINE_LOSS: usize = 2;
+const LINE_CUT_DIVISOR: usize = 2;
 
 /// Truncates `text` to `tokens`, keeping its head and tail. `rest` is the marker's note on where the full text is.
 ///
@@ -22,14 +22,14 @@ pub fn truncate_middle(text: &str, tokens: usize, rest: &str) -> (String, Option
         return (text.to_owned(), None);
     }
     let half = budget.saturating_sub(MARKER_BYTES) / 2;
-    let head = head(text, half);
-    let tail = tail(&text[head.len()..], half);
+    let head = take_head(text, half);
+    let tail = take_tail(&text[head.len()..], half);
     let missing = &text[head.len()..text.len() - tail.len()];
     let cut = OmittedSize { bytes: missing.len(), lines: missing.matches('\n').count() };
-    (format!("{}{}{}", with_newline(head), marker(cut, rest), tail), Some(cut))
+    (format!("{}{}{}", with_newline(head), format_marker(cut, rest), tail), Some(cut))
 }
 
-fn marker(cut: OmittedSize, rest: &str) -> String {
+fn format_marker(cut: OmittedSize, rest: &str) -> String {
     let tokens = cut.bytes.div_ceil(BYTES_PER_TOKEN);
     let OmittedSize { bytes, lines } = cut;
     format!("[… {lines} lines, {bytes} bytes (about {tokens} tokens) cut here; {rest} …]\n")
@@ -43,16 +43,16 @@ fn with_newline(head: &str) -> String {
     head
 }
 
-fn head(text: &str, bytes: usize) -> &str {
+fn take_head(text: &str, bytes: usize) -> &str {
     let end = text.floor_char_boundary(bytes.min(text.len()));
     let line = text[..end].rfind('\n').map_or(0, |at| at + 1);
-    if end - line <= bytes / LINE_LOSS { &text[..line] } else { &text[..end] }
+    if end - line <= bytes / LINE_CUT_DIVISOR { &text[..line] } else { &text[..end] }
 }
 
-fn tail(text: &str, bytes: usize) -> &str {
+fn take_tail(text: &str, bytes: usize) -> &str {
     let start = text.ceil_char_boundary(text.len().saturating_sub(bytes));
     let line = text[start..].find('\n').map_or(text.len(), |at| start + at + 1);
-    if line - start <= bytes / LINE_LOSS { &text[line..] } else { &text[start..] }
+    if line - start <= bytes / LINE_CUT_DIVISOR { &text[line..] } else { &text[start..] }
 }
 
 #[cfg(test)]

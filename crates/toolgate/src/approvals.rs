@@ -38,9 +38,9 @@ pub(crate) struct RuleConfinement {
 }
 
 impl RuleConfinement {
-    fn closes(&mut self, rule: &PolicyRule, paths: impl Iterator<Item = PathBuf>, how: &str) {
+    fn add_read_only(&mut self, rule: &PolicyRule, paths: impl Iterator<Item = PathBuf>, how: &str) {
         let said = format!("the rule at {}:{} {how}", rule.file.display(), rule.line);
-        self.read_only.extend(paths.map(|path| ClosedPath { path, said: said.clone() }));
+        self.read_only.extend(paths.map(|path| ClosedPath { path, rule_decision: said.clone() }));
     }
 }
 
@@ -96,7 +96,7 @@ impl ApprovalSetup {
 
     /// Returns the patterns of files that rules forbid to read.
     pub(crate) fn denied_read_patterns(&self) -> impl Iterator<Item = String> {
-        self.rules.iter().flat_map(|rule| match &rule.on {
+        self.rules.iter().flat_map(|rule| match &rule.subject {
             RuleSubject::Path { paths, access: PathAccess::Read }
                 if rule.decision == RuleDecision::Forbid =>
             {
@@ -111,14 +111,14 @@ impl ApprovalSetup {
     pub(crate) fn rule_confinement(&self, home: Option<&Path>) -> RuleConfinement {
         let mut ruled = RuleConfinement::default();
         for rule in self.rules.iter() {
-            let PolicyRule { on, decision, .. } = rule;
+            let PolicyRule { subject: on, decision, .. } = rule;
             match on {
                 RuleSubject::Path { paths, access: PathAccess::Write } => {
                     let paths = paths.iter().filter_map(|path| path.path(home));
                     match decision {
                         RuleDecision::Allow => ruled.writable.extend(paths),
-                        RuleDecision::Ask => ruled.closes(rule, paths, "asks about it"),
-                        RuleDecision::Forbid => ruled.closes(rule, paths, "forbids it"),
+                        RuleDecision::Ask => ruled.add_read_only(rule, paths, "asks about it"),
+                        RuleDecision::Forbid => ruled.add_read_only(rule, paths, "forbids it"),
                     }
                 }
                 RuleSubject::Host { hosts } => {

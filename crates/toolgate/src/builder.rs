@@ -22,28 +22,28 @@ use crate::Toolgate;
 pub struct ToolgateBuilder {
     directory: PathBuf,
     read_roots: Vec<PathBuf>,
-    kept_in: Vec<PathBuf>,
+    overflow_dirs: Vec<PathBuf>,
     #[cfg(feature = "tools")]
-    records: Option<PathBuf>,
+    edit_records: Option<PathBuf>,
     deny_read: Vec<String>,
     home: Option<PathBuf>,
     sandbox: SandboxPolicy,
     confinement: Confinement,
     tools: ToolRegistryBuilder,
     #[cfg(feature = "tools")]
-    shipped: Option<tools::ImageSettings>,
+    builtin_tools: Option<tools::ImageSettings>,
     #[cfg(feature = "tools")]
-    pub(crate) means: crate::command_setup::CommandToolSetup,
+    pub(crate) command_setup: crate::command_setup::CommandToolSetup,
     limits: CallLimits,
-    watchers: BuilderObservers,
-    inherits: Option<Gate>,
+    observers: BuilderObservers,
+    parent_gate: Option<Gate>,
     pub(crate) asking: crate::approvals::ApprovalSetup,
 }
 
 #[derive(Default)]
 struct BuilderObservers {
     observers: Vec<Arc<dyn CallObserver>>,
-    keep: Option<Arc<dyn OverflowStore>>,
+    overflow_store: Option<Arc<dyn OverflowStore>>,
 }
 
 /// The reason why a tool system cannot be built.
@@ -108,21 +108,21 @@ impl ToolgateBuilder {
         Self {
             directory,
             read_roots: Vec::new(),
-            kept_in: Vec::new(),
+            overflow_dirs: Vec::new(),
             #[cfg(feature = "tools")]
-            records: None,
+            edit_records: None,
             deny_read: DEFAULT_DENY_READ.iter().map(|&pattern| pattern.to_owned()).collect(),
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             sandbox: SandboxPolicy::default(),
             confinement: Confinement::default(),
             tools: ToolRegistry::builder(),
             #[cfg(feature = "tools")]
-            shipped: None,
+            builtin_tools: None,
             #[cfg(feature = "tools")]
-            means: crate::command_setup::CommandToolSetup::default(),
+            command_setup: crate::command_setup::CommandToolSetup::default(),
             limits: CallLimits::default(),
-            watchers: BuilderObservers::default(),
-            inherits: None,
+            observers: BuilderObservers::default(),
+            parent_gate: None,
             asking: crate::approvals::ApprovalSetup::default(),
         }
     }
@@ -159,7 +159,7 @@ impl ToolgateBuilder {
     #[cfg(feature = "tools")]
     #[must_use]
     pub fn with_tools_for(mut self, pictures: tools::ImageSettings) -> Self {
-        self.shipped = Some(pictures);
+        self.builtin_tools = Some(pictures);
         self
     }
 
@@ -173,7 +173,7 @@ impl ToolgateBuilder {
     /// Lets tools read below `directory` too, as soon as it exists: for the files that [`keep`](Self::overflow_store) writes.
     #[must_use]
     pub fn read_kept_in(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.kept_in.push(directory.into());
+        self.overflow_dirs.push(directory.into());
         self
     }
 
@@ -182,7 +182,7 @@ impl ToolgateBuilder {
     #[cfg(feature = "tools")]
     #[must_use]
     pub fn edit_records_in(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.records = Some(directory.into());
+        self.edit_records = Some(directory.into());
         self
     }
 
@@ -232,14 +232,14 @@ impl ToolgateBuilder {
     /// Adds an observer.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
-        self.watchers.observers.push(observer);
+        self.observers.observers.push(observer);
         self
     }
 
     /// Sets the store for output that is too long for the model.
     #[must_use]
     pub fn overflow_store(mut self, keep: Arc<dyn OverflowStore>) -> Self {
-        self.watchers.keep = Some(keep);
+        self.observers.overflow_store = Some(keep);
         self
     }
 
@@ -255,7 +255,7 @@ impl ToolgateBuilder {
     /// longer, and this one must use its spawner.
     #[must_use]
     pub fn inherit_gate(mut self, gate: Gate) -> Self {
-        self.inherits = Some(gate);
+        self.parent_gate = Some(gate);
         self
     }
 
@@ -263,16 +263,16 @@ impl ToolgateBuilder {
     #[cfg_attr(not(feature = "tools"), expect(unused_mut, reason = "without tools there are none to add"))]
     pub fn build(mut self) -> Result<Toolgate, BuildFault> {
         #[cfg(feature = "tools")]
-        let (spawner, mut known) = (self.means.spawner(), Vec::new());
+        let (spawner, mut known) = (self.command_setup.spawner(), Vec::new());
         #[cfg(feature = "tools")]
         let mut programs = None;
         #[cfg(feature = "tools")]
-        let commands = match self.shipped {
+        let commands = match self.builtin_tools {
             Some(pictures) => {
-                let commands = Arc::new(std::mem::take(&mut self.means).build());
+                let commands = Arc::new(std::mem::take(&mut self.command_setup).build());
                 let home = self.home.as_ref().map(|home| home.join(".local/state/toolgate/edits"));
                 let edits = self
-                    .records
+                    .edit_records
                     .take()
                     .or(home)
                     .map(tools::EditTracker::with_records_dir)
@@ -288,7 +288,7 @@ impl ToolgateBuilder {
             }
             None => None,
         };
-        let ResolvedPolicy { gate, place, scratch } = self.resolve_policy()?;
+        let ResolvedPolicy { gate, working_dir: place, scratch } = self.resolve_policy()?;
         #[cfg(feature = "tools")]
         if let (Some(commands), Some(scratch)) = (&commands, &scratch) {
             commands.sessions.spawner().lend_scratch(scratch);
@@ -304,10 +304,10 @@ impl ToolgateBuilder {
         #[cfg(not(feature = "tools"))]
         let hooks = self.asking.hooks();
         let mut router = ToolRouter::new(registry, gate, place).with_limits(self.limits);
-        for observer in self.watchers.observers {
+        for observer in self.observers.observers {
             router = router.with_observer(observer);
         }
-        if let Some(keep) = self.watchers.keep {
+        if let Some(keep) = self.observers.overflow_store {
             router = router.with_overflow_store(keep);
         }
         let router = hooks.into_iter().fold(self.asking.configure_router(router), ToolRouter::with_hook);
@@ -325,7 +325,7 @@ impl ToolgateBuilder {
 /// The resolved policy: gate, working directory and scratch directory.
 pub(crate) struct ResolvedPolicy {
     pub(crate) gate: Gate,
-    pub(crate) place: WorkingDir,
+    pub(crate) working_dir: WorkingDir,
     /// The private directory of confined commands.
     pub(crate) scratch: Option<Arc<Scratch>>,
 }
@@ -342,22 +342,22 @@ fn private_roots(scratch: &Scratch, home: Option<&Path>) -> [ReadRoot; 2] {
 impl ToolgateBuilder {
     /// Resolves the paths that the policy names, and builds the gate.
     pub(crate) fn resolve_policy(&self) -> Result<ResolvedPolicy, BuildFault> {
-        let own = root(&self.directory)?;
+        let own = resolve_read_root(&self.directory)?;
         let place = WorkingDir { cwd: own.path().to_owned() };
-        if let Some(parent) = &self.inherits {
+        if let Some(parent) = &self.parent_gate {
             let gate = parent.for_subagent(self.sandbox, self.asking.approval());
-            return Ok(ResolvedPolicy { gate, place, scratch: None });
+            return Ok(ResolvedPolicy { gate, working_dir: place, scratch: None });
         }
         let mut roots = vec![own];
         for directory in &self.read_roots {
-            roots.push(root(directory)?);
+            roots.push(resolve_read_root(directory)?);
         }
-        roots.extend(self.kept_in.iter().map(|directory| {
+        roots.extend(self.overflow_dirs.iter().map(|directory| {
             ReadRoot::new(exec::fs::canonicalize_existing(directory)).with_spelling(directory).unlisted()
         }));
         let home = self.home.as_deref().map(plain_home).transpose()?;
         let home = home.as_deref();
-        let account = other_home(home);
+        let account = differing_account_home(home);
         let patterns: Vec<String> =
             self.deny_read.iter().cloned().chain(self.asking.denied_read_patterns()).collect();
         let patterns = with_account_home(patterns, account.as_deref());
@@ -383,11 +383,11 @@ impl ToolgateBuilder {
                 self.asking.hook_files(&place.cwd).map(|path| exec::fs::canonicalize_existing(&path)),
             );
             let there = ruled.writable.iter().filter_map(|path| exec::fs::canonicalize(path).ok());
-            confinement.writable.extend(there.filter(|path| !is_too_much(path)));
+            confinement.writable.extend(there.filter(|path| !is_system_directory(path)));
             roots.extend(confinement.writable.iter().map(ReadRoot::new));
             let made = Arc::new(Scratch::new().map_err(BuildFault::Scratch)?);
             roots.extend(private_roots(&made, confinement.home.as_deref()));
-            confinement.private = Some(made.path().to_owned());
+            confinement.private_directory = Some(made.path().to_owned());
             scratch = Some(made);
         }
         let mut changeable = vec![place.cwd.clone()];
@@ -397,7 +397,7 @@ impl ToolgateBuilder {
             .with_confinement(confinement)
             .with_machine(Arc::new(ThisMachine::new(path, changeable).with_home(home.map(Path::to_owned))));
         let gate = self.asking.configure_gate(gate);
-        Ok(ResolvedPolicy { gate, place, scratch })
+        Ok(ResolvedPolicy { gate, working_dir: place, scratch })
     }
 
     fn writable(&self, cwd: &Path) -> Result<Vec<PathBuf>, BuildFault> {
@@ -406,7 +406,7 @@ impl ToolgateBuilder {
             writable.push(cwd.to_owned());
         }
         writable.extend(real_paths(&self.confinement.writable)?);
-        match writable.iter().find(|path| is_too_much(path)) {
+        match writable.iter().find(|path| is_system_directory(path)) {
             Some(path) => Err(BuildFault::TooMuch { path: path.clone() }),
             None => Ok(writable),
         }
@@ -414,10 +414,10 @@ impl ToolgateBuilder {
 }
 
 /// Directories that the confinement itself depends on.
-const SYSTEM: &[&str] = &["/", "/dev", "/proc", "/sys", "/run"];
+const SYSTEM_DIRECTORIES: &[&str] = &["/", "/dev", "/proc", "/sys", "/run"];
 
-fn is_too_much(path: &Path) -> bool {
-    SYSTEM.contains(&path.to_string_lossy().as_ref())
+fn is_system_directory(path: &Path) -> bool {
+    SYSTEM_DIRECTORIES.contains(&path.to_string_lossy().as_ref())
 }
 
 fn real_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, BuildFault> {
@@ -427,7 +427,7 @@ fn real_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, BuildFault> {
     paths.iter().map(real).collect()
 }
 
-fn root(directory: &Path) -> Result<ReadRoot, BuildFault> {
+fn resolve_read_root(directory: &Path) -> Result<ReadRoot, BuildFault> {
     let fault = |source| BuildFault::NoDirectory { path: directory.to_owned(), source };
     // With `/.` appended, only a directory resolves.
     let real = exec::fs::canonicalize(&directory.join(".")).map_err(fault)?;
@@ -450,7 +450,7 @@ fn plain_home(home: &Path) -> Result<PathBuf, BuildFault> {
 
 /// Returns the home of the account, if `home` differs from it. Programs that ask the system find that one, whatever
 /// HOME says.
-fn other_home(home: Option<&Path>) -> Option<PathBuf> {
+fn differing_account_home(home: Option<&Path>) -> Option<PathBuf> {
     exec::process::account_home().filter(|account| home.is_some_and(|home| home != account))
 }
 

@@ -44,16 +44,16 @@ pub enum SandboxFault {
     Spawn(#[from] SpawnFault),
     /// It was started and did not finish by itself.
     #[error(transparent)]
-    Errand(#[from] OneShotFault),
+    OneShot(#[from] OneShotFault),
 }
 
 impl ToolgateBuilder {
     /// Builds the sandbox alone, without tools.
     pub fn build_sandbox(mut self) -> Result<CommandSandbox, BuildFault> {
-        let commands = std::mem::take(&mut self.means).build();
+        let commands = std::mem::take(&mut self.command_setup).build();
         // Rules are for models; here the caller chooses the commands.
         self.asking = crate::approvals::ApprovalSetup::default();
-        let crate::builder::ResolvedPolicy { gate, place, scratch } = self.resolve_policy()?;
+        let crate::builder::ResolvedPolicy { gate, working_dir: place, scratch } = self.resolve_policy()?;
         if let Some(scratch) = &scratch {
             commands.sessions.spawner().lend_scratch(scratch);
         }
@@ -68,7 +68,7 @@ impl CommandSandbox {
         self.gate.read_scope().replaced_place(path)
     }
 
-    fn permit(&self, argv: &[String]) -> Result<Permit, Denial> {
+    fn permit_for(&self, argv: &[String]) -> Result<Permit, Denial> {
         match self.gate.decide("sandbox", &Intent::run(argv.to_vec(), &self.directory)) {
             Verdict::Allow(permit) => Ok(permit),
             Verdict::Forbid(denial) => Err(denial),
@@ -84,7 +84,7 @@ impl CommandSandbox {
 
     /// Runs `argv` with the given standard input, output and error.
     pub async fn run(&self, argv: Vec<String>, stdio: [OwnedFd; 3]) -> Result<ConfinedCommand, SandboxFault> {
-        self.start(argv, Stdio::Given(Arc::new(stdio))).await
+        self.start(argv, Stdio::Descriptors(Arc::new(stdio))).await
     }
 
     /// Runs `argv` in a terminal of its own.
@@ -98,7 +98,7 @@ impl CommandSandbox {
     }
 
     async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<ConfinedCommand, SandboxFault> {
-        let permit = self.permit(&argv)?;
+        let permit = self.permit_for(&argv)?;
         let directory = ConfinedFs::new(&permit).lookup(&self.directory)?;
         let about = SessionOrigin {
             command: argv.join(" "),
@@ -113,7 +113,7 @@ impl CommandSandbox {
 
     /// Returns the enforcement for `argv`.
     pub async fn enforcement(&self, argv: &[String]) -> Result<policy::Enforcement, SandboxFault> {
-        let permit = self.permit(argv)?;
+        let permit = self.permit_for(argv)?;
         Ok(self.sessions.spawner().enforcement(&permit).await?)
     }
 
@@ -125,15 +125,15 @@ impl CommandSandbox {
         input: &[u8],
         most: (Duration, u64),
     ) -> Result<OneShotOutput, SandboxFault> {
-        let permit = self.permit(argv)?;
+        let permit = self.permit_for(argv)?;
         let (at_most, output) = most;
-        let errand = OneShotCommand { argv, env, directory: &self.directory, input, at_most, output };
+        let errand = OneShotCommand { argv, env, directory: &self.directory, input, time_limit: at_most, max_output_bytes: output };
         Ok(errand.run(self.sessions.spawner(), &permit).await?)
     }
 
     /// Explains how `argv` would be confined.
     pub async fn explain(&self, argv: &[String]) -> Result<ConfinementReport, SandboxFault> {
-        let permit = self.permit(argv)?;
+        let permit = self.permit_for(argv)?;
         Ok(self.sessions.spawner().explain(&permit).await?)
     }
 

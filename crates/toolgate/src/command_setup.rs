@@ -12,13 +12,13 @@ use tools::{CommandRunner, DEFAULT_SESSIONS};
 use crate::{Toolgate, ToolgateBuilder};
 
 /// Time limit for ending all sessions.
-const CLOSE: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The settings that the command tools are built from.
 pub(crate) struct CommandToolSetup {
     environment: EnvironmentPolicy,
     shell: Option<InstalledShell>,
-    sessions: usize,
+    max_sessions: usize,
     processes: Arc<SharedProcesses>,
     spill: Option<Arc<Spill>>,
 }
@@ -28,7 +28,7 @@ impl Default for CommandToolSetup {
         Self {
             environment: EnvironmentPolicy::default(),
             shell: None,
-            sessions: DEFAULT_SESSIONS,
+            max_sessions: DEFAULT_SESSIONS,
             processes: Arc::default(),
             spill: None,
         }
@@ -43,7 +43,7 @@ impl CommandToolSetup {
     pub(crate) fn build(self) -> CommandRunner {
         let shell = self.shell.or_else(|| InstalledShell::of_user(std::env::var_os("SHELL").as_deref()));
         CommandRunner {
-            sessions: SessionTable::new(self.processes, self.spill, self.sessions),
+            sessions: SessionTable::new(self.processes, self.spill, self.max_sessions),
             shells: ShellCommands::new(shell, self.environment, std::env::vars_os()),
         }
     }
@@ -53,35 +53,35 @@ impl ToolgateBuilder {
     /// Sets the environment variables of commands.
     #[must_use]
     pub fn environment(mut self, environment: EnvironmentPolicy) -> Self {
-        self.means.environment = environment;
+        self.command_setup.environment = environment;
         self
     }
 
     /// Runs scripts with `shell` instead of the user's shell.
     #[must_use]
     pub fn shell(mut self, shell: InstalledShell) -> Self {
-        self.means.shell = Some(shell);
+        self.command_setup.shell = Some(shell);
         self
     }
 
     /// Sets the maximum number of background sessions.
     #[must_use]
     pub fn sessions(mut self, at_most: usize) -> Self {
-        self.means.sessions = at_most;
+        self.command_setup.max_sessions = at_most;
         self
     }
 
     /// Shares the spawner and the kept sessions with other tool systems of this program.
     #[must_use]
     pub fn processes(mut self, processes: Arc<SharedProcesses>) -> Self {
-        self.means.processes = processes;
+        self.command_setup.processes = processes;
         self
     }
 
     /// Sets the spill for output that is too long for memory or for the model.
     #[must_use]
     pub fn spill(mut self, spill: Arc<Spill>) -> Self {
-        self.means.spill = Some(spill);
+        self.command_setup.spill = Some(spill);
         self
     }
 }
@@ -122,7 +122,7 @@ impl Toolgate {
     /// Dropping the last clone of this value ends them too, without waiting.
     pub async fn close(&self) {
         if let Some(commands) = &self.commands {
-            commands.sessions.close(CLOSE).await;
+            commands.sessions.close(CLOSE_TIMEOUT).await;
         }
     }
 }

@@ -35,7 +35,7 @@ pub struct ConfinedServerProgram {
     /// The shared spawner.
     pub processes: Arc<SharedProcesses>,
     /// Programs that share this queue start one after another, because many at once would overload the machine.
-    pub queue: Arc<tokio::sync::Mutex<()>>,
+    pub start_queue: Arc<tokio::sync::Mutex<()>>,
     /// Held by every started program until nothing of it is left.
     pub alive: Arc<tokio::sync::RwLock<()>>,
 }
@@ -51,61 +51,61 @@ impl ConfinedServerProgram {
             confinement: Confinement { network: NetworkPolicy::On, ..Confinement::default() },
             deny_read: Vec::new(),
             processes: Arc::default(),
-            queue: Arc::default(),
+            start_queue: Arc::default(),
             alive: Arc::default(),
         }
     }
 
-    async fn started(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn LaunchedServer>, LaunchFault> {
+    async fn start(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn LaunchedServer>, LaunchFault> {
         if let Some(name) = self.argv.first()
             && find_program(name, std::env::var_os("PATH").as_deref()).is_none()
         {
-            return Err(lasting(&match name.contains('/') {
+            return Err(permanent_fault(&match name.contains('/') {
                 true => format!("`{name}` is no program that can be run"),
                 false => format!("there is no program `{name}` along the PATH"),
             }));
         }
-        let turn = Arc::clone(&self.queue).lock_owned().await;
+        let turn = Arc::clone(&self.start_queue).lock_owned().await;
         let (program, (sender, receiver)) = (self.clone(), tokio::sync::oneshot::channel());
         // Confinement creates directories on the host, and a cancelled start would leave them behind. So every start
         // completes, and a program whose caller is gone ends before the next one starts.
         #[expect(clippy::disallowed_methods, reason = "no call: it ends with the start of the program")]
         tokio::spawn(async move {
-            drop(sender.send(program.confined(stdio).await));
+            drop(sender.send(program.start_confined(stdio).await));
             drop(turn);
         });
-        receiver.await.unwrap_or_else(|_| Err(lasting("nothing is started any more")))
+        receiver.await.unwrap_or_else(|_| Err(permanent_fault("nothing is started any more")))
     }
 
-    async fn confined(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn LaunchedServer>, LaunchFault> {
+    async fn start_confined(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn LaunchedServer>, LaunchFault> {
         let builder = Toolgate::at(&self.directory)
             .sandbox(self.sandbox)
             .confinement(self.confinement.clone())
             .environment(self.environment.clone())
             .processes(Arc::clone(&self.processes));
         let builder = self.deny_read.iter().fold(builder, |builder, pattern| builder.deny_read(pattern));
-        let sandbox = builder.build_sandbox().map_err(|fault| lasting(&fault.to_string()))?;
+        let sandbox = builder.build_sandbox().map_err(|fault| permanent_fault(&fault.to_string()))?;
         let (session, pump) = sandbox.run(self.argv.clone(), stdio).await.map_err(|fault| match &fault {
-            SandboxFault::Denied(_) | SandboxFault::Directory(_) => lasting(&fault.to_string()),
-            SandboxFault::Spawn(_) | SandboxFault::Errand(_) => {
-                LaunchFault { passing: true, ..lasting(&fault.to_string()) }
+            SandboxFault::Denied(_) | SandboxFault::Directory(_) => permanent_fault(&fault.to_string()),
+            SandboxFault::Spawn(_) | SandboxFault::OneShot(_) => {
+                LaunchFault { retryable: true, ..permanent_fault(&fault.to_string()) }
             }
         })?;
         let unseen = match session.enforcement() {
-            Enforcement::Full => self.unseen(&sandbox),
+            Enforcement::Full => self.hidden_file_reason(&sandbox),
             Enforcement::Partial(gaps) if !gaps.contains(&EnforcementGap::PrivateTmp) => {
-                self.unseen(&sandbox)
+                self.hidden_file_reason(&sandbox)
             }
             Enforcement::Partial(_) | Enforcement::None { .. } => None,
         };
         let live =
             ServerResources { pump, _sandbox: sandbox, _alive: Arc::clone(&self.alive).read_owned().await };
-        Ok(Box::new(RunningServerProgram { session, live: Some(live), unseen }))
+        Ok(Box::new(RunningServerProgram { session, resources: Some(live), hidden_file_reason: unseen }))
     }
 
     /// Returns the reason why the program, or a file among its arguments, is missing inside. Such a file is in the
     /// host's `/tmp`, and the program has a private `/tmp`.
-    fn unseen(&self, sandbox: &CommandSandbox) -> Option<String> {
+    fn hidden_file_reason(&self, sandbox: &CommandSandbox) -> Option<String> {
         let program =
             self.argv.first().and_then(|name| find_program(name, std::env::var_os("PATH").as_deref()));
         let words = self.argv.iter().skip(1).map(|word| self.directory.join(word));
@@ -124,27 +124,27 @@ impl ConfinedServerProgram {
 
 impl ServerLauncher for ConfinedServerProgram {
     fn launch(&self, stdio: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn LaunchedServer>, LaunchFault>> {
-        Box::pin(self.started(stdio))
+        Box::pin(self.start(stdio))
     }
 
-    fn settled(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_settled(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            drop(self.queue.lock().await);
+            drop(self.start_queue.lock().await);
             drop(self.alive.write().await);
         })
     }
 }
 
-fn lasting(why: &str) -> LaunchFault {
-    LaunchFault { why: format!("cannot be started: {why}"), passing: false }
+fn permanent_fault(why: &str) -> LaunchFault {
+    LaunchFault { why: format!("cannot be started: {why}"), retryable: false }
 }
 
 /// A running program.
 struct RunningServerProgram {
     session: Arc<ProcessSession>,
-    live: Option<ServerResources>,
+    resources: Option<ServerResources>,
     /// The reason why a host file is missing inside.
-    unseen: Option<String>,
+    hidden_file_reason: Option<String>,
 }
 
 /// Resources that live as long as the program.
@@ -155,19 +155,19 @@ struct ServerResources {
 }
 
 /// Time for a program to end after it was told to.
-const GRACE: Duration = Duration::from_millis(200);
+const END_GRACE: Duration = Duration::from_millis(200);
 
 impl Drop for RunningServerProgram {
     /// Ends the program and keeps its resources until it is gone. A program that has just started may still be
     /// setting up its confinement, which creates directories on the host.
     fn drop(&mut self) {
-        let (Some(live), Ok(runtime)) = (self.live.take(), tokio::runtime::Handle::try_current()) else {
+        let (Some(live), Ok(runtime)) = (self.resources.take(), tokio::runtime::Handle::try_current()) else {
             return;
         };
         if matches!(self.session.stage(), SessionStage::Over { .. } | SessionStage::Lost) {
             return;
         }
-        self.session.end(GRACE);
+        self.session.end(END_GRACE);
         runtime.spawn(async move {
             let ServerResources { pump, _sandbox, _alive } = live;
             pump.await;
@@ -176,26 +176,26 @@ impl Drop for RunningServerProgram {
 }
 
 /// Gaps in the confinement that make a server's own claims untrustworthy.
-const GRAVE: &[EnforcementGap] =
-    &[EnforcementGap::Writes, EnforcementGap::Protected, EnforcementGap::DenyRead];
+const UNTRUSTED_GAPS: &[EnforcementGap] =
+    &[EnforcementGap::OutsideWrites, EnforcementGap::ProtectedFiles, EnforcementGap::DenyRead];
 
 impl LaunchedServer for RunningServerProgram {
     fn gaps(&self) -> Vec<&'static str> {
         match self.session.enforcement() {
             Enforcement::Partial(gaps) => {
-                gaps.into_iter().filter(|gap| GRAVE.contains(gap)).map(EnforcementGap::sentence).collect()
+                gaps.into_iter().filter(|gap| UNTRUSTED_GAPS.contains(gap)).map(EnforcementGap::sentence).collect()
             }
             Enforcement::Full
             | Enforcement::None { why: UnenforcedReason::FullAccess | UnenforcedReason::External } => {
                 Vec::new()
             }
-            Enforcement::None { why: UnenforcedReason::Unable } => {
+            Enforcement::None { why: UnenforcedReason::Unsupported } => {
                 vec!["nothing confines it: this system cannot"]
             }
         }
     }
 
-    fn landing(&self) -> Option<LandChangesFn> {
+    fn land_changes_fn(&self) -> Option<LandChangesFn> {
         let session = Arc::clone(&self.session);
         Some(Arc::new(move || {
             let session = session.has_pending_changes().then(|| Arc::clone(&session))?;
@@ -203,9 +203,9 @@ impl LaunchedServer for RunningServerProgram {
         }))
     }
 
-    fn ended(&mut self) -> BoxFuture<'_, String> {
+    fn wait_for_exit(&mut self) -> BoxFuture<'_, String> {
         Box::pin(async move {
-            if let Some(live) = &mut self.live {
+            if let Some(live) = &mut self.resources {
                 (&mut live.pump).await;
             }
             let how = match (self.session.take_fault(), self.session.stage().exit()) {
@@ -214,7 +214,7 @@ impl LaunchedServer for RunningServerProgram {
                 (None, Some(ProcessExit::Signal(signal))) => format!("signal {signal}"),
                 (None, None) => "it was killed".to_owned(),
             };
-            match &self.unseen {
+            match &self.hidden_file_reason {
                 Some(unseen) => format!("{how}; {unseen}"),
                 None => how,
             }

@@ -23,7 +23,7 @@ pub struct InternalCommand<'a> {
     /// Maximum bytes of output.
     pub output: u64,
     /// Directories that models can write to. A program there is never used, even if it is on the PATH.
-    pub but_from: &'a [PathBuf],
+    pub untrusted_dirs: &'a [PathBuf],
 }
 
 impl InternalCommand<'_> {
@@ -36,7 +36,7 @@ impl InternalCommand<'_> {
         processes: &SharedProcesses,
         gate: &Gate,
     ) -> Result<OneShotOutput, String> {
-        let argv = self.found()?;
+        let argv = self.resolve_argv()?;
         let gate = gate.for_internal_commands();
         let permit = match gate.decide("git", &Intent::run(argv.clone(), self.directory)) {
             Verdict::Allow(permit) => permit,
@@ -57,14 +57,14 @@ impl InternalCommand<'_> {
     /// # Errors
     /// One sentence, if it could not be run.
     pub async fn run_unconfined(&self, processes: &SharedProcesses) -> Result<OneShotOutput, String> {
-        let argv = self.found()?;
+        let argv = self.resolve_argv()?;
         let permit = user_program_permit(&argv, self.directory)?;
         self.run(processes, &argv, &permit).await
     }
 
-    fn found(&self) -> Result<Vec<String>, String> {
+    fn resolve_argv(&self) -> Result<Vec<String>, String> {
         let name = self.argv.first().copied().unwrap_or_default();
-        let path = std::env::var_os("PATH").map(|path| trusted(&path, self.but_from));
+        let path = std::env::var_os("PATH").map(|path| path_outside(&path, self.untrusted_dirs));
         let program = find_program(name, path.as_deref())
             .ok_or_else(|| format!("there is no program `{name}` along the PATH"))?;
         let mut argv: Vec<String> = self.argv.iter().map(|&word| word.to_owned()).collect();
@@ -83,13 +83,13 @@ impl InternalCommand<'_> {
         env.retain(|name, _| !name.as_encoded_bytes().starts_with(b"GIT_"));
         env.extend(self.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
         let Self { directory, at_most, output, .. } = *self;
-        let errand = OneShotCommand { argv, env: &env, directory, input: b"", at_most, output };
+        let errand = OneShotCommand { argv, env: &env, directory, input: b"", time_limit: at_most, max_output_bytes: output };
         errand.run(processes.spawner(), permit).await.map_err(|fault| fault.to_string())
     }
 }
 
 /// Returns the directories of `path` outside `roots`. A project's virtual environment is often on the PATH.
-fn trusted(path: &OsStr, roots: &[PathBuf]) -> OsString {
+fn path_outside(path: &OsStr, roots: &[PathBuf]) -> OsString {
     let lies_in_none = |place: &PathBuf| {
         let real = exec::fs::canonicalize(place).unwrap_or_else(|_| place.clone());
         !roots.iter().any(|root| place.starts_with(root) || real.starts_with(root))
@@ -107,7 +107,7 @@ mod tests {
         let path = OsStr::new("/w/.venv/bin:/usr/bin:/w2/bin:/w");
         let trusted = |roots: &[&str]| {
             let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
-            trusted(path, &roots).into_string().unwrap()
+            path_outside(path, &roots).into_string().unwrap()
         };
         assert_eq!(trusted(&[]), "/w/.venv/bin:/usr/bin:/w2/bin:/w");
         assert_eq!(trusted(&["/w"]), "/usr/bin:/w2/bin");

@@ -66,7 +66,7 @@ pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
     AnyTool, Args, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallAttempt, CallId, Cx, ForeignBackend,
-    ForeignToolSpec, FreeformArgs, FreeformLanguage, FreeformSpec, FunctionSpec, GRACE, HaltReason,
+    ForeignToolSpec, FreeformArgs, FreeformLanguage, FreeformSpec, FunctionSpec, HALT_GRACE, HaltReason,
     JsonSchema, Lane, LocalShellCall, NoticeListener, OmittedSize, OutputFacts, OutputImage, OutputItem,
     OutputStream, PlanStep, ProcessUsage, RequiredCapability, ShellForm, StepStatus, StopFlag, StrictMode,
     TextGrammar, ToolCall, ToolError, ToolErrorKind, ToolHandler, ToolJob, ToolNotice, ToolOutput,

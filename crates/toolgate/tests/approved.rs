@@ -179,7 +179,7 @@ fn a_host_is_asked_for_by_name() {
 fn leaving_the_sandbox_is_asked_for() {
     let bench = ApprovalBench::new(|question| {
         assert_eq!(question.intent.justification.as_deref(), Some("it needs the device"));
-        assert!(question.confinement.is_none() && !question.again);
+        assert!(question.confinement.is_none() && !question.is_retry);
         ReviewDecision::Approved
     });
     let new = bench.outside("new");

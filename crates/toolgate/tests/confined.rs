@@ -319,7 +319,7 @@ fn a_host_is_reached_by_who_was_given_it() {
     let on = ConfinedBench::with(Confinement { hosts, network: NetworkPolicy::On, ..Confinement::default() });
     let answer = ask(&on, second);
     assert!(answer.joined_text().contains("hello"));
-    assert_eq!(answer.facts.enforcement, Some(Enforcement::Partial(vec![EnforcementGap::Forbidden])));
+    assert_eq!(answer.facts.enforcement, Some(Enforcement::Partial(vec![EnforcementGap::ForbiddenHosts])));
 }
 
 fn a_socket_is_reached_by_name_only() {
@@ -503,8 +503,8 @@ fn nothing_is_left_in_the_workspace() {
 
 fn what_cannot_be_enforced_is_refused() {
     let confinement = Confinement {
-        at_most: policy::Tier::Seccomp,
-        at_least: policy::MinimumTier(policy::Tier::Namespaces),
+        strongest_tier: policy::Tier::Seccomp,
+        weakest_tier: policy::MinimumTier(policy::Tier::Namespaces),
         ..Confinement::default()
     };
     let answer = ConfinedBench::with(confinement).call("shell", json!({ "command": ["true"] }));
@@ -513,12 +513,12 @@ fn what_cannot_be_enforced_is_refused() {
     assert!(text.contains("nothing is run: the policy demands at least namespaces"), "{text}");
     // Unless the policy accepts no enforcement; the answer says so.
     let confinement = Confinement {
-        at_most: policy::Tier::Nothing,
-        at_least: policy::MinimumTier(policy::Tier::Nothing),
+        strongest_tier: policy::Tier::Nothing,
+        weakest_tier: policy::MinimumTier(policy::Tier::Nothing),
         ..Confinement::default()
     };
     let answer = ConfinedBench::with(confinement).call("shell", json!({ "command": ["true"] }));
-    assert_eq!(answer.facts.enforcement, Some(Enforcement::None { why: policy::UnenforcedReason::Unable }));
+    assert_eq!(answer.facts.enforcement, Some(Enforcement::None { why: policy::UnenforcedReason::Unsupported }));
 }
 
 fn an_escalation_changes_nothing() {

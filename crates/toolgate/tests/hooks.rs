@@ -77,11 +77,11 @@ impl CommandHookBench {
     }
 
     fn before(&self, text: &str) -> CommandHook {
-        CommandHook { on: vec![HookMoment::Before], ..self.script("before.sh", text) }
+        CommandHook { moments: vec![HookMoment::Before], ..self.script("before.sh", text) }
     }
 
     fn after(&self, text: &str) -> CommandHook {
-        CommandHook { on: vec![HookMoment::After], ..self.script("after.sh", text) }
+        CommandHook { moments: vec![HookMoment::After], ..self.script("after.sh", text) }
     }
 
     fn builder(&self) -> ToolgateBuilder {
@@ -133,7 +133,7 @@ fn a_hook_denies_asks_and_annotates() {
     let hook = bench.before(r#"echo '{"decision": "ask", "reason": "look at it"}'"#);
     let toolgate = bench.builder().approver(Arc::clone(&asked) as Arc<_>).command_hook(hook).build().unwrap();
     assert!(bench.runtime.block_on(toolgate.call("read_file", json!({ "path": "a.txt" }))).success);
-    assert_eq!(asked.take_questions()[0].why[0].to_string(), "the hook `guard` asks: look at it");
+    assert_eq!(asked.take_questions()[0].reasons[0].to_string(), "the hook `guard` asks: look at it");
 }
 
 /// Failing scripts, each with the expected message.
@@ -262,7 +262,7 @@ fn cancelling_a_call_ends_its_hook() {
     for (number, moment) in [(3, HookMoment::Before), (4, HookMoment::After)] {
         let mark = mark(number);
         let hook =
-            CommandHook { on: vec![moment], ..bench.script("hook.sh", &format!("sleep {mark}; exit 0")) };
+            CommandHook { moments: vec![moment], ..bench.script("hook.sh", &format!("sleep {mark}; exit 0")) };
         let toolgate = bench.toolgate(hook);
         let cancel = CancellationToken::new();
         let call = ToolCall::function("1", "read_file", r#"{"path": "a.txt"}"#);
@@ -322,7 +322,7 @@ fn a_hook_is_run_for_its_tools_and_moments() {
         let output = bench.read(CommandHook { tools: tools(patterns), ..no() });
         assert_eq!(output.facts.error.is_some(), denied, "{patterns:?}");
     }
-    assert!(bench.read(CommandHook { on: Vec::new(), ..no() }).success);
+    assert!(bench.read(CommandHook { moments: Vec::new(), ..no() }).success);
 }
 
 fn an_alias_does_not_get_past_a_hook() {
@@ -342,7 +342,7 @@ fn hooks_run_in_their_order() {
     let hook =
         |name: &str, then: &str| bench.script(name, &format!("echo {name} >> {}; {then}", heard.display()));
     let builder = bench.builder().command_hook(hook("one", "")).command_hook(hook("two", ""));
-    let both = builder.command_hook(CommandHook { on: vec![HookMoment::After], ..hook("three", "exit 2") });
+    let both = builder.command_hook(CommandHook { moments: vec![HookMoment::After], ..hook("three", "exit 2") });
     let last = both.command_hook(hook("four", "")).build().unwrap();
     let output = bench.runtime.block_on(last.call("read_file", json!({ "path": "a.txt" })));
     assert_eq!(output.facts.error, Some(ToolErrorKind::Forbidden));

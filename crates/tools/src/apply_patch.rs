@@ -38,7 +38,7 @@ Give three lines of context, and `@@ ` with a line above (a function, a class) w
 `*** Move to: new/path` after an Update line renames. Git diffs work too.";
 
 /// Advice to the model about a hard-linked file.
-const LINKED: &str = "write the whole file with a command (`cat > FILE`), which changes it under all of its names, or \
+const HARD_LINK_HINT: &str = "write the whole file with a command (`cat > FILE`), which changes it under all of its names, or \
 ask the user which they want";
 
 const GRAMMAR: TextGrammar = TextGrammar { syntax: "lark", definition: patch::GRAMMAR };
@@ -46,13 +46,13 @@ const GRAMMAR: TextGrammar = TextGrammar { syntax: "lark", definition: patch::GR
 /// The `apply_patch` tool.
 pub(crate) struct ApplyPatch {
     spec: ToolSpec,
-    edits: Arc<EditTracker>,
+    edit_tracker: Arc<EditTracker>,
 }
 
 impl ApplyPatch {
     pub(crate) fn new(edits: Arc<EditTracker>) -> Self {
         let (name, description) = ("apply_patch".to_owned(), ABOUT.to_owned());
-        Self { spec: ToolSpec::Freeform(FreeformSpec { name, description, grammar: GRAMMAR }), edits }
+        Self { spec: ToolSpec::Freeform(FreeformSpec { name, description, grammar: GRAMMAR }), edit_tracker: edits }
     }
 }
 
@@ -62,7 +62,7 @@ impl AnyTool for ApplyPatch {
     }
 
     fn lane(&self) -> Lane {
-        Lane::Alone
+        Lane::Exclusive
     }
 
     fn aliases(&self) -> Vec<String> {
@@ -70,7 +70,7 @@ impl AnyTool for ApplyPatch {
     }
 
     fn plan(&self, call: &ToolCall, place: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
-        let sent = argument(&call.payload);
+        let sent = patch_argument(&call.payload);
         let called_as = CalledAs::from_name(&call.name);
         called_as.check_arguments(&call.payload)?;
         let patch = patch::parse(&call.payload.arguments())
@@ -88,15 +88,15 @@ impl AnyTool for ApplyPatch {
             patch,
             paths,
             intent,
-            edits: Arc::clone(&self.edits),
-            shown: OnceLock::new(),
+            edit_tracker: Arc::clone(&self.edit_tracker),
+            shown_plan: OnceLock::new(),
             called_as,
         }))
     }
 }
 
 /// Returns the argument that holds the patch, as it was sent; empty if several do.
-fn argument(payload: &ToolPayload) -> &'static str {
+fn patch_argument(payload: &ToolPayload) -> &'static str {
     let ToolPayload::Function { arguments } = payload else { return "input" };
     let sent: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
     match &sent {
@@ -116,9 +116,9 @@ struct PatchAttempt {
     patch: ParsedPatch,
     paths: Vec<PathBuf>,
     intent: Intent,
-    edits: Arc<EditTracker>,
+    edit_tracker: Arc<EditTracker>,
     /// The plan that the user was shown when asked.
-    shown: OnceLock<PatchPlan>,
+    shown_plan: OnceLock<PatchPlan>,
     called_as: CalledAs,
 }
 
@@ -132,22 +132,22 @@ impl CallAttempt for PatchAttempt {
             let (patch, permit, place) = (self.patch.clone(), glimpse.clone(), cx.working_dir().clone());
             let planned = cx.run_blocking(move |_| {
                 let reach = Arc::clone(permit.read_scope());
-                let (disk, denied) = open(&place, move |real| reach.check_read(real))?;
+                let (disk, denied) = open_tree(&place, move |real| reach.check_read(real))?;
                 let (located, spelling) = PathSpelling::relocate(&patch, &permit, &place)?;
                 let plan = PatchPlan::build(&located, &disk).map_err(|failure| failure.to_string());
                 let plan = plan.and_then(|plan| {
                     disk.check_steps(&plan.commit_steps()).map(|()| plan).map_err(|refusal| refusal.what)
                 });
                 Ok(match plan {
-                    Ok(plan) => Ok((spelling.plan(&plan).diff(), plan)),
-                    Err(why) if denied.lock().is_none() => Err(Some(spelling.text(&why))),
+                    Ok(plan) => Ok((spelling.restore_plan(&plan).diff(), plan)),
+                    Err(why) if denied.lock().is_none() => Err(Some(spelling.restore_text(&why))),
                     Err(_) => Err(None),
                 })
             });
             match planned.await.ok()? {
                 Ok((diff, plan)) => {
                     // The first preview is the one that the user approved.
-                    let _shown_before = self.shown.set(plan);
+                    let _shown_before = self.shown_plan.set(plan);
                     Some(diff)
                 }
                 Err(Some(failure)) => Some(format!("As things are it cannot be applied:\n{failure}")),
@@ -166,8 +166,8 @@ impl CallAttempt for PatchAttempt {
                 patch: self.patch.clone(),
                 permit: permit.clone(),
                 cx: cx.clone(),
-                edits: Arc::clone(&self.edits),
-                shown: self.shown.get().cloned(),
+                edit_tracker: Arc::clone(&self.edit_tracker),
+                shown_plan: self.shown_plan.get().cloned(),
                 called_as: self.called_as,
             };
             let mut work = std::pin::pin!(cx.run_blocking(move |stop| {
@@ -191,14 +191,14 @@ struct PatchWork {
     patch: ParsedPatch,
     permit: Permit,
     cx: Cx,
-    edits: Arc<EditTracker>,
-    shown: Option<PatchPlan>,
+    edit_tracker: Arc<EditTracker>,
+    shown_plan: Option<PatchPlan>,
     called_as: CalledAs,
 }
 
 impl PatchWork {
     fn apply(self) -> Result<ToolOutput, ToolError> {
-        let Self { patch, permit, cx, edits, shown, called_as } = self;
+        let Self { patch, permit, cx, edit_tracker: edits, shown_plan: shown, called_as } = self;
         let refused = |why: &str| ToolOutput::failure(format!("{}\n{why}", called_as.refusal_text()));
         let (disk, denied) = open_writable_tree(cx.working_dir(), &permit)?;
         let (patch, spelling) = PathSpelling::relocate(&patch, &permit, cx.working_dir())?;
@@ -216,7 +216,7 @@ impl PatchWork {
                 if let Some(unseen) = unseen {
                     let _ = write!(why, "\n{unseen}");
                 }
-                return blocked().map_or_else(|| Ok(refused(&spelling.text(&why))), Err);
+                return blocked().map_or_else(|| Ok(refused(&spelling.restore_text(&why))), Err);
             }
         };
         if shown.is_some_and(|shown| shown != plan) {
@@ -226,7 +226,7 @@ impl PatchWork {
         }
         let paths = plan.changes.iter().map(|change| change.path.as_str());
         let stale = paths.filter(|path| is_stale(&edits, &disk, path));
-        let stale: Vec<String> = stale.map(|path| spelling.back(path)).collect();
+        let stale: Vec<String> = stale.map(|path| spelling.original_path(path)).collect();
         let steps = plan.commit_steps();
         if let Some(why) = git_layout_refusal(&steps, &permit, cx.cwd()) {
             return Ok(refused(&why));
@@ -236,25 +236,25 @@ impl PatchWork {
         let mut tell = |milestone: CommitMilestone<'_>| {
             let CommitMilestone::Placed(step) = milestone else { return };
             if let Some(kind) = kinds.get(step.path.as_str()) {
-                cx.notify(ToolNotice::FileChanged { kind: *kind, path: spelling.back(&step.path) });
+                cx.notify(ToolNotice::FileChanged { kind: *kind, path: spelling.original_path(&step.path) });
             }
         };
-        match disk.commit_with(&steps, &edits.records, &mut tell) {
+        match disk.commit_with(&steps, &edits.records_dir, &mut tell) {
             Ok(()) => {}
-            Err(refusal) => return blocked().map_or_else(|| Ok(refused(&spelling.text(&refusal.what))), Err),
+            Err(refusal) => return blocked().map_or_else(|| Ok(refused(&spelling.restore_text(&refusal.what))), Err),
         }
         for change in &plan.changes {
-            remember(&edits, &disk, change);
+            record_change(&edits, &disk, change);
         }
         let told = plan.listed_changes().filter_map(|change| {
             let real = permit.read_scope().real_path(&cx.cwd().join(&change.path));
-            Some(permit.host_file(&real)?.describe_change(&spelling.back(&change.path)))
+            Some(permit.host_file(&real)?.describe_change(&spelling.original_path(&change.path)))
         });
         let told: Vec<String> = told.collect();
         let left = plan.changes.iter().filter(|change| change.after.is_some());
         let own = PrivateFiles::among(left.map(|change| change.path.as_str()), permit.read_scope());
-        let notes: Vec<String> = stale.iter().map(|path| had_changed(path)).chain(own.note_lines()).collect();
-        Ok(report(&spelling.plan(&plan), called_as, &notes, &told))
+        let notes: Vec<String> = stale.iter().map(|path| stale_note(path)).chain(own.note_lines()).collect();
+        Ok(build_output(&spelling.restore_plan(&plan), called_as, &notes, &told))
     }
 }
 
@@ -278,14 +278,14 @@ pub(crate) fn open_writable_tree(
     permit: &Permit,
 ) -> Result<(DiskTree, SharedDenial), ToolError> {
     let judge = permit.clone();
-    open(place, move |real| may_edit(&judge, real))
+    open_tree(place, move |real| check_may_edit(&judge, real))
 }
 
 /// The first denial of the judge, shared with the tree.
 pub(crate) type SharedDenial = Arc<Mutex<Option<Denial>>>;
 
 /// Opens the tree that `judge` lets a patch touch.
-fn open(
+fn open_tree(
     place: &WorkingDir,
     judge: impl Fn(&Path) -> Result<(), Denial> + Send + Sync + 'static,
 ) -> Result<(DiskTree, SharedDenial), ToolError> {
@@ -293,7 +293,7 @@ fn open(
     let noted = Arc::clone(&denied);
     let disk = DiskTree::open_at(&place.cwd)
         .map_err(|fault| ToolError::io(format!("`{}` cannot be opened: {fault}", place.cwd.display())))?;
-    let disk = disk.with_hard_link_hint(LINKED).with_access_check(Arc::new(move |real, _access| {
+    let disk = disk.with_hard_link_hint(HARD_LINK_HINT).with_access_check(Arc::new(move |real, _access| {
         judge(real).map_err(|denial| {
             let why = denial.to_string();
             noted.lock().get_or_insert(denial);
@@ -306,7 +306,7 @@ fn open(
 /// Checks that the file at the real path `real` may be edited: everywhere that commands may write, except inside
 /// `.git`. Files in `.git` decide what git does for the user, so they need approval even where a command could change
 /// them.
-fn may_edit(permit: &Permit, real: &Path) -> Result<(), Denial> {
+fn check_may_edit(permit: &Permit, real: &Path) -> Result<(), Denial> {
     permit.may_change(real)?;
     let Some(confinement) = permit.confinement() else { return Ok(()) };
     // A root may be such a directory itself: then the user has granted it.
@@ -322,7 +322,7 @@ fn may_edit(permit: &Permit, real: &Path) -> Result<(), Denial> {
 /// Maps real paths back to the spelling in the patch: `/tmp` may be a private directory of the session.
 struct PathSpelling {
     /// Pairs of real path and spelling.
-    elsewhere: Vec<(String, String)>,
+    relocated: Vec<(String, String)>,
 }
 
 impl PathSpelling {
@@ -351,32 +351,32 @@ impl PathSpelling {
                 path.to_owned()
             }
         });
-        fault.map_or(Ok((patch, Self { elsewhere })), Err)
+        fault.map_or(Ok((patch, Self { relocated: elsewhere })), Err)
     }
 
     /// Returns the path as the patch spells it.
-    fn back(&self, path: &str) -> String {
-        let spelled = self.elsewhere.iter().find(|(real, _)| real == path).map(|(_, spelled)| spelled);
+    fn original_path(&self, path: &str) -> String {
+        let spelled = self.relocated.iter().find(|(real, _)| real == path).map(|(_, spelled)| spelled);
         spelled.map_or(path, String::as_str).to_owned()
     }
 
     /// Returns the plan with the patch's spellings.
-    fn plan(&self, plan: &PatchPlan) -> PatchPlan {
+    fn restore_plan(&self, plan: &PatchPlan) -> PatchPlan {
         let mut plan = plan.clone();
         for change in &mut plan.changes {
-            change.path = self.back(&change.path);
-            change.from = change.from.as_ref().map(|from| self.back(from));
+            change.path = self.original_path(&change.path);
+            change.from = change.from.as_ref().map(|from| self.original_path(from));
         }
-        plan.already = plan.already.iter().map(|path| self.back(path)).collect();
+        plan.already_applied = plan.already_applied.iter().map(|path| self.original_path(path)).collect();
         plan
     }
 
     /// Returns `text` with the patch's spellings.
-    fn text(&self, text: &str) -> String {
+    fn restore_text(&self, text: &str) -> String {
         let told = |text: String, (real, spelled): &(String, String)| {
             text.replace(&format!("`{real}`"), &format!("`{spelled}`"))
         };
-        self.elsewhere.iter().fold(text.to_owned(), told)
+        self.relocated.iter().fold(text.to_owned(), told)
     }
 }
 
@@ -384,18 +384,18 @@ fn is_stale(edits: &EditTracker, disk: &DiskTree, path: &str) -> bool {
     disk.file_version(path).is_some_and(|(real, stamp)| edits.is_stale(&real, stamp))
 }
 
-fn remember(edits: &EditTracker, disk: &DiskTree, change: &FileChange) {
+fn record_change(edits: &EditTracker, disk: &DiskTree, change: &FileChange) {
     if let Some((real, stamp)) = disk.file_version(&change.path) {
         edits.record_write(&real, stamp);
     }
 }
 
-fn had_changed(path: &str) -> String {
+fn stale_note(path: &str) -> String {
     format!("`{path}` had changed since you read it; what you did not name is as it was")
 }
 
 /// Builds the output that reports the changes.
-fn report(plan: &PatchPlan, called_as: CalledAs, notes: &[String], told: &[String]) -> ToolOutput {
+fn build_output(plan: &PatchPlan, called_as: CalledAs, notes: &[String], told: &[String]) -> ToolOutput {
     let begun = if plan.changes.is_empty() { "Nothing was changed:" } else { "Applied:" };
     let mut text = format!("{begun}\n{}", called_as.summarize(plan.clone()));
     for line in notes {
@@ -404,7 +404,7 @@ fn report(plan: &PatchPlan, called_as: CalledAs, notes: &[String], told: &[Strin
     if plan
         .changes
         .iter()
-        .flat_map(|change| &change.landed)
+        .flat_map(|change| &change.landed_hunks)
         .any(|(_, pass)| pass.ignored_difference().is_some())
     {
         text.push_str("\nLook whether what was overlooked is as you meant it.");

@@ -28,21 +28,21 @@ pub(crate) enum HeaderLines {
 }
 
 /// The width of a tab in columns, and of a level in code without any indentation.
-const TAB: usize = 4;
+const TAB_WIDTH: usize = 4;
 
 /// Finds the block around `lines[anchor]`, as a range of indices.
 pub(crate) fn find_block(lines: &[String], anchor: usize, choice: BlockOptions) -> std::ops::Range<usize> {
-    let indents = indents(lines);
+    let indents = measure_indents(lines);
     let own = indents[anchor];
-    let level = indents.iter().copied().filter(|&indent| indent > 0).min().unwrap_or(TAB);
+    let level = indents.iter().copied().filter(|&indent| indent > 0).min().unwrap_or(TAB_WIDTH);
     let floor = if choice.levels == 0 { 0 } else { own.saturating_sub(level.saturating_mul(choice.levels)) };
-    let block = BlockScan { lines, indents: &indents, floor, choice };
+    let block = BlockScan { lines, indents: &indents, floor, options: choice };
     let (mut first, mut last) = (anchor, anchor);
     // A line at the floor is the head of its block: a line above it at its level is a neighbour. A closing line is not
     // a head: the head is further up.
-    let is_head = own == floor && !closes(&lines[anchor]);
+    let is_head = own == floor && !closes_block(&lines[anchor]);
     let (mut up, mut down) =
-        (BlockEdge::new(is_head), BlockEdge::new(own == floor && !is_head && !opens(&lines[anchor])));
+        (BlockEdge::new(is_head), BlockEdge::new(own == floor && !is_head && !opens_block(&lines[anchor])));
     // ends: every round takes a line, or both edges are closed
     while last - first + 1 < choice.limit && (up.open || down.open) {
         if up.open {
@@ -81,7 +81,7 @@ struct BlockScan<'a> {
     lines: &'a [String],
     indents: &'a [usize],
     floor: usize,
-    choice: BlockOptions,
+    options: BlockOptions,
 }
 
 impl BlockScan<'_> {
@@ -89,15 +89,15 @@ impl BlockScan<'_> {
         if self.indents[at] < self.floor {
             return false;
         }
-        if self.choice.siblings == SiblingLines::Include {
+        if self.options.siblings == SiblingLines::Include {
             return true;
         }
         if edge.bounded {
-            let header = self.choice.header == HeaderLines::Include;
+            let header = self.options.header == HeaderLines::Include;
             return header && self.indents[at] == self.floor && is_header(&self.lines[at]);
         }
         let line = &self.lines[at];
-        edge.bounded = self.indents[at] == self.floor && !line.trim().is_empty() && !closes(line);
+        edge.bounded = self.indents[at] == self.floor && !line.trim().is_empty() && !closes_block(line);
         true
     }
 
@@ -105,28 +105,28 @@ impl BlockScan<'_> {
         if self.indents[at] < self.floor || edge.bounded {
             return false;
         }
-        if self.choice.siblings == SiblingLines::Include || self.lines[at].trim().is_empty() {
+        if self.options.siblings == SiblingLines::Include || self.lines[at].trim().is_empty() {
             return true;
         }
         if self.indents[at] == self.floor {
             let line = &self.lines[at];
             // `) -> u8 {` and `else:` end one part of the block and begin the next.
-            edge.bounded = !opens(line);
-            return closes(line);
+            edge.bounded = !opens_block(line);
+            return closes_block(line);
         }
         true
     }
 }
 
 /// Returns the indentation of each line; a blank line has that of the line before it.
-fn indents(lines: &[String]) -> Vec<usize> {
+fn measure_indents(lines: &[String]) -> Vec<usize> {
     let mut before = 0;
     lines
         .iter()
         .map(|line| {
             if !line.trim().is_empty() {
                 let spaces = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
-                before = spaces.map(|c| if c == '\t' { TAB } else { 1 }).sum();
+                before = spaces.map(|c| if c == '\t' { TAB_WIDTH } else { 1 }).sum();
             }
             before
         })
@@ -134,19 +134,19 @@ fn indents(lines: &[String]) -> Vec<usize> {
 }
 
 fn is_header(line: &str) -> bool {
-    const STARTS: &[&str] = &["#", "//", "--", "/*", "*", "@", ";;", "\"\"\""];
-    STARTS.iter().any(|start| line.trim_start().starts_with(start))
+    const HEADER_PREFIXES: &[&str] = &["#", "//", "--", "/*", "*", "@", ";;", "\"\"\""];
+    HEADER_PREFIXES.iter().any(|start| line.trim_start().starts_with(start))
 }
 
-fn closes(line: &str) -> bool {
-    const WORDS: &[&str] = &["end", "fi", "done", "esac", "else", "elif", "except", "finally", "catch"];
+fn closes_block(line: &str) -> bool {
+    const CLOSING_WORDS: &[&str] = &["end", "fi", "done", "esac", "else", "elif", "except", "finally", "catch"];
     let text = line.trim_start();
     let word = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    text.starts_with(['}', ')', ']']) || text.starts_with("</") || WORDS.contains(&word)
+    text.starts_with(['}', ')', ']']) || text.starts_with("</") || CLOSING_WORDS.contains(&word)
 }
 
 /// Returns true if more of the block follows below the line.
-fn opens(line: &str) -> bool {
+fn opens_block(line: &str) -> bool {
     let text = line.trim_end();
     text.ends_with(['{', '(', '[', ':'])
         || text.ends_with("=>")

@@ -9,15 +9,15 @@ use parking_lot::Mutex;
 use patch::FileVersion;
 
 /// The most files that are tracked. Beyond it, all are forgotten, and no change is reported.
-const REMEMBERED: usize = 10_000;
+const MAX_TRACKED_FILES: usize = 10_000;
 
 /// The file versions that were seen, and the directory for commit records.
 #[derive(Debug)]
 pub struct EditTracker {
     /// The directory in which a commit records its next steps, so that an interrupted commit can be repaired. Owned by
     /// us.
-    pub records: PathBuf,
-    seen: Mutex<HashMap<PathBuf, SeenVersion>>,
+    pub records_dir: PathBuf,
+    seen_versions: Mutex<HashMap<PathBuf, SeenVersion>>,
 }
 
 /// The identity of a file version at the time it was seen.
@@ -55,22 +55,22 @@ impl Default for EditTracker {
 impl EditTracker {
     /// Creates a tracker whose commits are recorded in `records`.
     pub fn with_records_dir(records: impl Into<PathBuf>) -> Self {
-        Self { records: records.into(), seen: Mutex::default() }
+        Self { records_dir: records.into(), seen_versions: Mutex::default() }
     }
 
     /// Records that the model has read the file.
     pub(crate) fn record_read(&self, found: &FileHandle) {
-        self.note(found.path(), found.into());
+        self.record(found.path(), found.into());
     }
 
     /// Records that the model has written the file at the real path `path`.
     pub(crate) fn record_write(&self, path: &Path, stamp: FileVersion) {
-        self.note(path, stamp.into());
+        self.record(path, stamp.into());
     }
 
-    fn note(&self, path: &Path, seen: SeenVersion) {
-        let mut all = self.seen.lock();
-        if all.len() >= REMEMBERED {
+    fn record(&self, path: &Path, seen: SeenVersion) {
+        let mut all = self.seen_versions.lock();
+        if all.len() >= MAX_TRACKED_FILES {
             all.clear();
         }
         all.insert(path.to_owned(), seen);
@@ -78,6 +78,6 @@ impl EditTracker {
 
     /// Returns true if the model has seen another version of the file than `now`.
     pub(crate) fn is_stale(&self, path: &Path, now: FileVersion) -> bool {
-        self.seen.lock().get(path).is_some_and(|then| *then != SeenVersion::from(now))
+        self.seen_versions.lock().get(path).is_some_and(|then| *then != SeenVersion::from(now))
     }
 }

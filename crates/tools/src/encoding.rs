@@ -6,7 +6,7 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use crate::line_window::LineCut;
 
 /// The number of bytes at the head of a file that decide its kind.
-pub(crate) const HEAD: usize = 8 << 10;
+pub(crate) const HEAD_BYTES: usize = 8 << 10;
 
 /// The kind of a file's content, judged by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,9 +17,9 @@ use crate::commands::{
 };
 
 /// The default, shortest and longest wait in milliseconds.
-const DEFAULT_YIELD: u64 = 10_000;
-const MIN_YIELD: u64 = 250;
-const MAX_YIELD: u64 = 30_000;
+const DEFAULT_YIELD_MS: u64 = 10_000;
+const MIN_YIELD_MS: u64 = 250;
+const MAX_YIELD_MS: u64 = 30_000;
 
 /// The `exec_command` tool.
 pub(crate) struct ExecCommand(pub(crate) Arc<CommandRunner>);
@@ -81,23 +81,23 @@ impl Args {
             (Some(true), _) => {
                 Stdio::Terminal(PtySize { rows: self.rows.unwrap_or(rows), cols: self.cols.unwrap_or(cols) })
             }
-            (_, Some(true)) => Stdio::Fed,
-            _ => Stdio::Piped,
+            (_, Some(true)) => Stdio::PipedInput,
+            _ => Stdio::NoInput,
         }
     }
 
     /// Returns the time limit of the process, if the call has one.
-    fn limit(&self) -> Option<Duration> {
+    fn time_limit(&self) -> Option<Duration> {
         self.timeout_ms.map(Duration::from_millis)
     }
 
     /// Returns the time to wait for the process: until its time limit, if the call gives only that.
-    fn patience(&self) -> Duration {
-        let clamped = |wait: u64| Duration::from_millis(wait.clamp(MIN_YIELD, MAX_YIELD));
-        match (self.yield_time_ms, self.limit()) {
+    fn wait_time(&self) -> Duration {
+        let clamped = |wait: u64| Duration::from_millis(wait.clamp(MIN_YIELD_MS, MAX_YIELD_MS));
+        match (self.yield_time_ms, self.time_limit()) {
             (Some(wait), limit) => clamped(wait).min(limit.unwrap_or(Duration::MAX)),
             (None, Some(limit)) => limit,
-            (None, None) => clamped(DEFAULT_YIELD),
+            (None, None) => clamped(DEFAULT_YIELD_MS),
         }
     }
 
@@ -121,7 +121,7 @@ impl ToolHandler for ExecCommand {
         ("timeout", "timeout_ms"),
         ("request_permission_elevation", "with_escalated_permissions"),
     ];
-    const UNTOLD: &'static [&'static str] = &["timeout_ms", "with_escalated_permissions", "prefix_rule"];
+    const HIDDEN_ARGS: &'static [&'static str] = &["timeout_ms", "with_escalated_permissions", "prefix_rule"];
     const JOB: ToolJob = ToolJob::Shell(ShellForm::Exec);
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
@@ -141,19 +141,19 @@ impl ToolHandler for ExecCommand {
         commands.sessions.make_room().map_err(|full| ToolError::io(full.to_string()))?;
         let wanted = CommandRequest {
             argv: self.argv(args)?,
-            shown: args.cmd.clone(),
+            command_text: args.cmd.clone(),
             workdir: args.workdir.as_deref(),
             stdio: args.stdio(),
             lifetime: args.lifetime(),
         };
         let (session, mut pump) = commands.start(wanted, permit, cx).await?;
         let begun = Instant::now();
-        let limit = args.limit().map(|after| TimeLimit { after, deadline: begun + after });
-        let wait = WaitOptions { until: begun + args.patience(), prompts: true, leaves: true };
+        let limit = args.time_limit().map(|after| TimeLimit { max_run_time: after, deadline: begun + after });
+        let wait = WaitOptions { deadline: begun + args.wait_time(), stop_at_prompt: true, stop_at_exit: true };
         let mut deltas = OutputStreamer::for_session(&session, cx);
         let outcome = wait_for_command(&session, Some(&mut pump), &mut deltas, wait, cx).await;
         let late = limit.filter(|limit| limit.deadline <= Instant::now());
-        let late = late.filter(|_| outcome == WaitResult::Yielded && !session.is_over());
+        let late = late.filter(|_| outcome == WaitResult::StillRunning && !session.is_over());
         if matches!(outcome, WaitResult::Halted(_)) || late.is_some() {
             end_command(&session, Some(&mut pump), &mut deltas).await;
         }
@@ -164,8 +164,8 @@ impl ToolHandler for ExecCommand {
             CommandReport::new(&session, deltas, session.started_at(), args.max_output_tokens, cx).await;
         commands.refresh_profile_if_not_found(&report);
         let ending =
-            late.map_or_else(|| report.ending(outcome), |limit| CommandEnding::TimedOut(limit.after));
-        if matches!(ending, CommandEnding::Left | CommandEnding::Running | CommandEnding::Prompting) {
+            late.map_or_else(|| report.ending(outcome), |limit| CommandEnding::TimedOut(limit.max_run_time));
+        if matches!(ending, CommandEnding::ChildrenRemain | CommandEnding::Running | CommandEnding::AwaitingInput) {
             commands.sessions.adopt_until(&session, pump, limit);
         }
         Ok(report.to_output(ending, ReportLabels::Session))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use patch::CommitStep;
 
 /// The entries that make a git directory.
-const LAYOUT: [&str; 3] = ["HEAD", "objects", "refs"];
+const GIT_DIR_ENTRIES: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// Returns the directory inside `roots` that would be a git directory after `steps`. A root that is one already is
 /// exempt: the user granted it.
@@ -15,7 +15,7 @@ const LAYOUT: [&str; 3] = ["HEAD", "objects", "refs"];
 /// names.
 pub(crate) fn find_git_layout(steps: &[CommitStep], cwd: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
     let files: Vec<PathBuf> =
-        steps.iter().filter(|step| step.put.is_some()).map(|step| cwd.join(&step.path)).collect();
+        steps.iter().filter(|step| step.new_file.is_some()).map(|step| cwd.join(&step.path)).collect();
     let is_there = |path: &Path| exec::fs::canonicalize(path).is_ok();
     let mut seen = HashSet::new();
     for file in &files {
@@ -25,7 +25,7 @@ pub(crate) fn find_git_layout(steps: &[CommitStep], cwd: &Path, roots: &[PathBuf
             if !seen.insert(directory.to_owned()) {
                 break;
             }
-            let parts = LAYOUT.map(|name| directory.join(name));
+            let parts = GIT_DIR_ENTRIES.map(|name| directory.join(name));
             let will_be = |part: &PathBuf| is_there(part) || files.iter().any(|file| file.starts_with(part));
             let was_given =
                 || roots.iter().any(|root| root == directory) && parts.iter().all(|part| is_there(part));
@@ -59,8 +59,8 @@ mod tests {
         }
         let step = |path: &&str| CommitStep {
             path: (*path).to_owned(),
-            found: None,
-            put: Some(NewFile { bytes: Arc::default(), executable: None, like: None }),
+            found_version: None,
+            new_file: Some(NewFile { bytes: Arc::default(), executable: None, attributes_from: None }),
         };
         let laid_out = |paths: &[&str]| {
             let steps: Vec<CommitStep> = paths.iter().map(step).collect();

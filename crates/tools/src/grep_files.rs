@@ -25,17 +25,17 @@ use crate::list_dir::{PathGlob, parse_glob};
 const DEFAULT_RESULTS: u32 = 100;
 const MAX_RESULTS: u32 = 2000;
 /// The search returns its partial results after this time.
-const TIME: Duration = Duration::from_secs(30);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
 /// The heap limit of the searcher per file: a longer line is not searched.
-const HEAP: usize = 64 << 20;
+const MAX_HEAP_BYTES: usize = 64 << 20;
 const MAX_THREADS: usize = 12;
 /// The longest pattern, in bytes.
-const MAX_PATTERN: usize = 16 << 10;
+const MAX_PATTERN_BYTES: usize = 16 << 10;
 /// The size limit of a compiled pattern, and of each thread's DFA cache.
-const REGEX: usize = 16 << 20;
-const REGEX_CACHE: usize = 16 << 20;
+const MAX_REGEX_BYTES: usize = 16 << 20;
+const MAX_DFA_CACHE_BYTES: usize = 16 << 20;
 /// Bytes of an answer that are reserved for the text around the matches.
-const MARGIN: usize = 512;
+const RESERVED_BYTES: usize = 512;
 
 /// The `grep_files` tool.
 pub(crate) struct GrepFiles;
@@ -100,14 +100,14 @@ impl ToolHandler for GrepFiles {
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.working_dir().resolve_path("path", args.path())?;
         let (args, permit) = (args.clone(), permit.clone());
-        let room = cx.output_budget().saturating_sub(MARGIN).max(MARGIN);
+        let room = cx.output_budget().saturating_sub(RESERVED_BYTES).max(RESERVED_BYTES);
         let cwd = cx.cwd().to_owned();
         cx.run_blocking(move |stop| {
             let search = CompiledSearch::new(&args)?;
             let (door, start) = look_up(&permit, &path)?;
-            let shown = shown_as(&path, &cwd);
-            let (hits, walked) = search.all(&door, &start, &shown, stop)?;
-            Ok(hits.into_output(room, &walked, TIME))
+            let shown = path_for_display(&path, &cwd);
+            let (hits, walked) = search.search_all(&door, &start, &shown, stop)?;
+            Ok(hits.into_output(room, &walked, SEARCH_TIMEOUT))
         })
         .await
     }
@@ -121,40 +121,40 @@ impl Args {
 
 /// Returns the path prefix for the answer: relative to the working directory where possible, so that it can be passed
 /// to the next call.
-fn shown_as(path: &Path, cwd: &Path) -> PathBuf {
+fn path_for_display(path: &Path, cwd: &Path) -> PathBuf {
     path.strip_prefix(cwd).map_or_else(|_| path.to_owned(), Path::to_owned)
 }
 
 /// A validated search.
 pub(crate) struct CompiledSearch {
     pub(crate) matcher: RegexMatcher,
-    files: Option<PathGlob>,
+    file_glob: Option<PathGlob>,
     ignore: IgnoreFiles,
     pub(crate) context: usize,
     pub(crate) mode: GrepOutputMode,
     pub(crate) order: HitOrder,
-    pub(crate) most: usize,
+    pub(crate) max_results: usize,
 }
 
 impl CompiledSearch {
     fn new(args: &Args) -> Result<Self, ToolError> {
-        if args.pattern.len() > MAX_PATTERN {
-            let why = format!("it is {} bytes long, and {MAX_PATTERN} are the most", args.pattern.len());
+        if args.pattern.len() > MAX_PATTERN_BYTES {
+            let why = format!("it is {} bytes long, and {MAX_PATTERN_BYTES} are the most", args.pattern.len());
             return Err(ToolError::bad_argument("pattern", why));
         }
         let matcher = RegexMatcherBuilder::new()
             .case_insensitive(!args.case_sensitive.unwrap_or(true))
             // `^` and `$` match at line ends, not only at file ends.
             .multi_line(true)
-            .size_limit(REGEX)
-            .dfa_size_limit(REGEX_CACHE)
+            .size_limit(MAX_REGEX_BYTES)
+            .dfa_size_limit(MAX_DFA_CACHE_BYTES)
             // `$` also matches before the \r of a CRLF, as in every other tool a model knows.
             .crlf(true)
             .build(&args.pattern)
-            .map_err(|fault| bad_pattern(&args.pattern, &fault))?;
+            .map_err(|fault| pattern_error(&args.pattern, &fault))?;
         Ok(Self {
             matcher,
-            files: args
+            file_glob: args
                 .file_pattern
                 .as_deref()
                 .map(|pattern| parse_glob("file_pattern", pattern))
@@ -173,22 +173,22 @@ impl CompiledSearch {
                 GrepSortArg::Path => HitOrder::Path,
                 GrepSortArg::Modified => HitOrder::Newest,
             },
-            most: args.max_results.unwrap_or(DEFAULT_RESULTS).min(MAX_RESULTS) as usize,
+            max_results: args.max_results.unwrap_or(DEFAULT_RESULTS).min(MAX_RESULTS) as usize,
         })
     }
 
-    fn all(
+    fn search_all(
         &self,
         door: &ConfinedFs,
         start: &FileHandle,
         shown: &Path,
         stop: &StopFlag,
     ) -> Result<(SearchHits, WalkSummary), ToolError> {
-        let hits = Mutex::new(SearchHits::new(self.mode, self.most));
+        let hits = Mutex::new(SearchHits::new(self.mode, self.max_results));
         let began = Instant::now();
-        let late = || stop.is_requested() || began.elapsed() > TIME;
+        let late = || stop.is_requested() || began.elapsed() > SEARCH_TIMEOUT;
         let mut walked = if start.kind() == FileKind::Directory {
-            self.tree(door, start, shown, &late, &hits)?
+            self.search_tree(door, start, shown, &late, &hits)?
         } else {
             let file = start.open().map_err(fs_error)?;
             let rank = || self.order.rank_file(shown.to_owned(), start.modified());
@@ -199,7 +199,7 @@ impl CompiledSearch {
         Ok((hits.into_inner(), walked))
     }
 
-    fn tree(
+    fn search_tree(
         &self,
         door: &ConfinedFs,
         start: &FileHandle,
@@ -216,7 +216,7 @@ impl CompiledSearch {
             move |entry: &WalkEntry<'_>| {
                 let fits = |files: &PathGlob| files.matches(entry.path(), entry.kind());
                 if entry.kind() == FileKind::File
-                    && self.files.as_ref().is_none_or(fits)
+                    && self.file_glob.as_ref().is_none_or(fits)
                     && searching.search_entry(entry, shown).is_err()
                     && !late()
                 {
@@ -236,7 +236,7 @@ impl CompiledSearch {
             .line_terminator(LineTerminator::crlf())
             .line_number(self.mode == GrepOutputMode::Matches)
             .binary_detection(BinaryDetection::quit(0))
-            .heap_limit(Some(HEAP))
+            .heap_limit(Some(MAX_HEAP_BYTES))
             .before_context(self.context)
             .after_context(self.context)
             .build()
@@ -244,7 +244,7 @@ impl CompiledSearch {
 }
 
 /// Explains the position and cause of a regular expression error.
-fn bad_pattern(pattern: &str, fault: &grep_regex::Error) -> ToolError {
+fn pattern_error(pattern: &str, fault: &grep_regex::Error) -> ToolError {
     let parsed = regex_syntax::ast::parse::Parser::new().parse(pattern);
     let why = match parsed {
         Err(fault) => {

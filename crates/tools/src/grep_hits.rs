@@ -18,7 +18,7 @@ use crate::grep_files::CompiledSearch;
 use crate::text_format::{format_count, format_path, group_digits};
 
 /// Bytes of one line that are shown around its match.
-const LINE_BYTES: usize = 400;
+const MAX_LINE_BYTES: usize = 400;
 
 /// The contents of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) struct FileHits {
     /// Matching lines and their neighbours, ready to be printed.
     lines: Vec<HitLine>,
     /// The number of matches in `lines`.
-    kept: usize,
+    kept_matches: usize,
     /// The number of matching lines in the file.
     matches: u64,
     binary: bool,
@@ -64,7 +64,7 @@ pub(crate) struct FileHits {
 #[derive(Debug, PartialEq, Eq)]
 enum HitLine {
     Match(u64, String),
-    Neighbour(String),
+    Context(String),
 }
 
 impl FileHits {
@@ -77,7 +77,7 @@ impl FileHits {
     /// Returns the number of results that the file counts for.
     fn weight(&self, mode: GrepOutputMode) -> usize {
         match mode {
-            GrepOutputMode::Matches => self.kept,
+            GrepOutputMode::Matches => self.kept_matches,
             GrepOutputMode::Files | GrepOutputMode::Counts => 1,
         }
     }
@@ -86,33 +86,33 @@ impl FileHits {
 /// The results so far: the first `most` in rank order, and the totals.
 pub(crate) struct SearchHits {
     mode: GrepOutputMode,
-    most: usize,
+    max_results: usize,
     files: BTreeMap<FileRank, FileHits>,
     /// Results in `files`.
-    held: usize,
+    held_results: usize,
     total_matches: u64,
     total_files: u64,
 }
 
 impl SearchHits {
     pub(crate) fn new(mode: GrepOutputMode, most: usize) -> Self {
-        Self { mode, most, files: BTreeMap::new(), held: 0, total_matches: 0, total_files: 0 }
+        Self { mode, max_results: most, files: BTreeMap::new(), held_results: 0, total_matches: 0, total_files: 0 }
     }
 
     /// Adds the results of one file, and removes those that no longer fit.
     pub(crate) fn insert(&mut self, rank: FileRank, hits: FileHits) {
         self.total_matches += hits.matches;
         self.total_files += 1;
-        self.held += hits.weight(self.mode);
+        self.held_results += hits.weight(self.mode);
         self.files.insert(rank, hits);
         // ends: every round removes a file
         while let Some(last) = self.files.last_entry() {
             let weight = last.get().weight(self.mode);
-            if self.held - weight < self.most {
+            if self.held_results - weight < self.max_results {
                 break;
             }
             last.remove();
-            self.held -= weight;
+            self.held_results -= weight;
         }
     }
 
@@ -120,14 +120,14 @@ impl SearchHits {
     pub(crate) fn into_output(self, room: usize, walked: &WalkSummary, limit: Duration) -> ToolOutput {
         let mut page = HitPage { text: String::new(), room, results: 0, full: false };
         for ((_, path), hits) in &self.files {
-            page.file(&format_path(path), hits, self.mode, self.most);
+            page.push_file(&format_path(path), hits, self.mode, self.max_results);
             if page.full {
                 break;
             }
         }
         let matches = (self.mode != GrepOutputMode::Files).then_some(self.total_matches);
         let complete = !walked.stopped;
-        let hits: Vec<Value> = self.hits().take(page.results).collect();
+        let hits: Vec<Value> = self.hits_json().take(page.results).collect();
         let structured =
             json!({ "matches": matches, "files": self.total_files, "complete": complete, "hits": hits });
         let remarks = self.remarks(&page, walked, limit);
@@ -137,12 +137,12 @@ impl SearchHits {
     }
 
     /// Returns every kept match as structured data.
-    fn hits(&self) -> impl Iterator<Item = Value> {
+    fn hits_json(&self) -> impl Iterator<Item = Value> {
         self.files.iter().flat_map(|((_, path), hits)| {
             let path = format_path(path);
             hits.lines.iter().filter_map(move |line| match line {
                 HitLine::Match(number, text) => Some(json!({ "path": path, "line": number, "text": text })),
-                HitLine::Neighbour(_) => None,
+                HitLine::Context(_) => None,
             })
         })
     }
@@ -160,7 +160,7 @@ impl SearchHits {
             remarks.push("no matches".to_owned());
         } else if (page.results as u64) < results {
             let shown = group_digits(page.results as u64);
-            let why = if page.results < self.most { " (as many as fit)" } else { "" };
+            let why = if page.results < self.max_results { " (as many as fit)" } else { "" };
             remarks
                 .push(format!("{in_all}, the first {shown} shown{why}; narrow the search to see the others"));
         } else {
@@ -190,27 +190,27 @@ struct HitPage {
 }
 
 impl HitPage {
-    fn file(&mut self, path: &str, hits: &FileHits, mode: GrepOutputMode, most: usize) {
+    fn push_file(&mut self, path: &str, hits: &FileHits, mode: GrepOutputMode, most: usize) {
         match mode {
-            GrepOutputMode::Files => self.row(&format!("{path}\n"), 1),
-            GrepOutputMode::Counts => self.row(&format!("{path}: {}\n", group_digits(hits.matches)), 1),
+            GrepOutputMode::Files => self.push_row(&format!("{path}\n"), 1),
+            GrepOutputMode::Counts => self.push_row(&format!("{path}: {}\n", group_digits(hits.matches)), 1),
             GrepOutputMode::Matches => {
                 let mut heading = format!("{path}\n");
                 for line in &hits.lines {
                     let (line, weight) = match line {
-                        HitLine::Match(number, text) => (&numbered(*number, ':', text), 1),
-                        HitLine::Neighbour(line) => (line, 0),
+                        HitLine::Match(number, text) => (&format_numbered(*number, ':', text), 1),
+                        HitLine::Context(line) => (line, 0),
                     };
                     self.full |= self.results + weight > most;
                     // The heading goes with its first line, so that no heading stands alone.
-                    self.row(&format!("{heading}{line}\n"), weight);
+                    self.push_row(&format!("{heading}{line}\n"), weight);
                     heading.clear();
                 }
             }
         }
     }
 
-    fn row(&mut self, row: &str, weight: usize) {
+    fn push_row(&mut self, row: &str, weight: usize) {
         self.full |= !self.text.is_empty() && self.text.len() + row.len() > self.room;
         if !self.full {
             self.text.push_str(row);
@@ -223,7 +223,7 @@ impl HitPage {
 pub(crate) struct HitCollector<'a> {
     matcher: &'a RegexMatcher,
     mode: GrepOutputMode,
-    most: usize,
+    max_results: usize,
     /// Context lines around a match.
     context: u64,
     /// The line number of the last kept match.
@@ -233,25 +233,25 @@ pub(crate) struct HitCollector<'a> {
 
 impl<'a> HitCollector<'a> {
     pub(crate) fn new(search: &'a CompiledSearch, hits: &'a mut FileHits) -> Self {
-        let CompiledSearch { matcher, mode, most, context, .. } = search;
-        Self { matcher, mode: *mode, most: *most, context: *context as u64, last: 0, hits }
+        let CompiledSearch { matcher, mode, max_results: most, context, .. } = search;
+        Self { matcher, mode: *mode, max_results: *most, context: *context as u64, last: 0, hits }
     }
 
     fn is_full(&self) -> bool {
-        self.hits.matches >= self.most as u64
+        self.hits.matches >= self.max_results as u64
     }
 
     /// Returns true if a line is context of the last kept match.
-    fn belongs(&self, number: Option<u64>) -> bool {
+    fn is_context(&self, number: Option<u64>) -> bool {
         number.is_some_and(|number| number <= self.last + self.context)
     }
 
-    fn line(number: Option<u64>, mark: char, text: &[u8], from: usize) -> String {
-        numbered(number.unwrap_or_default(), mark, &printed(text, from))
+    fn format_line(number: Option<u64>, mark: char, text: &[u8], from: usize) -> String {
+        format_numbered(number.unwrap_or_default(), mark, &format_hit_text(text, from))
     }
 }
 
-fn numbered(number: u64, mark: char, text: &str) -> String {
+fn format_numbered(number: u64, mark: char, text: &str) -> String {
     format!("{number:>5}{mark} {text}")
 }
 
@@ -268,25 +268,25 @@ impl Sink for HitCollector<'_> {
         }
         let from = || self.matcher.find(line).ok().flatten().map_or(0, |at| at.start());
         if !full {
-            self.hits.lines.push(HitLine::Match(number.unwrap_or_default(), printed(line, from())));
-            self.hits.kept += 1;
+            self.hits.lines.push(HitLine::Match(number.unwrap_or_default(), format_hit_text(line, from())));
+            self.hits.kept_matches += 1;
             self.last = number.unwrap_or_default();
-        } else if self.context > 0 && self.belongs(number) {
-            self.hits.lines.push(HitLine::Neighbour(Self::line(number, '-', line, from())));
+        } else if self.context > 0 && self.is_context(number) {
+            self.hits.lines.push(HitLine::Context(Self::format_line(number, '-', line, from())));
         }
         Ok(true)
     }
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> Result<bool, io::Error> {
-        if !self.is_full() || self.belongs(line.line_number()) {
-            self.hits.lines.push(HitLine::Neighbour(Self::line(line.line_number(), '-', line.bytes(), 0)));
+        if !self.is_full() || self.is_context(line.line_number()) {
+            self.hits.lines.push(HitLine::Context(Self::format_line(line.line_number(), '-', line.bytes(), 0)));
         }
         Ok(true)
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
         if !self.is_full() {
-            self.hits.lines.push(HitLine::Neighbour("   --".to_owned()));
+            self.hits.lines.push(HitLine::Context("   --".to_owned()));
         }
         Ok(true)
     }
@@ -298,14 +298,14 @@ impl Sink for HitCollector<'_> {
 }
 
 /// Returns a line without its ending, truncated to the part around byte `from`.
-fn printed(line: &[u8], from: usize) -> String {
+fn format_hit_text(line: &[u8], from: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    if line.len() <= LINE_BYTES {
+    if line.len() <= MAX_LINE_BYTES {
         return String::from_utf8_lossy(line).replace('\0', "␀");
     }
-    let start = if from < LINE_BYTES / 2 { 0 } else { from - LINE_BYTES / 4 };
-    let end = (start + LINE_BYTES).min(line.len());
+    let start = if from < MAX_LINE_BYTES / 2 { 0 } else { from - MAX_LINE_BYTES / 4 };
+    let end = (start + MAX_LINE_BYTES).min(line.len());
     let middle = String::from_utf8_lossy(&line[start..end]).replace('\0', "␀");
     let middle = middle.trim_matches('\u{fffd}');
     let before = if start > 0 { "… " } else { "" };

@@ -13,7 +13,7 @@ use crate::grep_hits::{FileHits, FileRank, HitCollector, SearchHits};
 
 /// A file shorter than this is read at once. Measured: with 1 MiB, the buffer leaves the CPU cache and copying into it
 /// takes three times as long.
-const WHOLE: usize = 64 << 10;
+const MAX_SINGLE_READ_BYTES: usize = 64 << 10;
 
 /// The worker of one search thread: its engine and its buffer.
 pub(crate) struct FileSearcher<'a> {
@@ -21,7 +21,7 @@ pub(crate) struct FileSearcher<'a> {
     searcher: Searcher,
     buffer: Vec<u8>,
     hits: &'a Mutex<SearchHits>,
-    late: &'a dyn Fn() -> bool,
+    is_late: &'a dyn Fn() -> bool,
 }
 
 impl<'a> FileSearcher<'a> {
@@ -30,7 +30,7 @@ impl<'a> FileSearcher<'a> {
         hits: &'a Mutex<SearchHits>,
         late: &'a dyn Fn() -> bool,
     ) -> Self {
-        Self { search, searcher: search.build_searcher(), buffer: Vec::new(), hits, late }
+        Self { search, searcher: search.build_searcher(), buffer: Vec::new(), hits, is_late: late }
     }
 
     /// Searches a file found by the directory walk.
@@ -60,8 +60,8 @@ impl<'a> FileSearcher<'a> {
     fn search_in(&mut self, mut file: File, size: u64, found: &mut FileHits) -> io::Result<()> {
         let matcher = &self.search.matcher;
         let sink = HitCollector::new(self.search, found);
-        let Some(room) = usize::try_from(size).ok().filter(|&size| size < WHOLE).map(|size| size + 1) else {
-            return self.searcher.search_reader(matcher, StoppableFile { file, late: self.late }, sink);
+        let Some(room) = usize::try_from(size).ok().filter(|&size| size < MAX_SINGLE_READ_BYTES).map(|size| size + 1) else {
+            return self.searcher.search_reader(matcher, StoppableFile { file, is_late: self.is_late }, sink);
         };
         if self.buffer.len() < room {
             self.buffer.resize(room, 0);
@@ -71,7 +71,7 @@ impl<'a> FileSearcher<'a> {
             return self.searcher.search_slice(matcher, &self.buffer[..read], sink);
         }
         // The file is longer or shorter than its stated size: it is being written, or it is a file of /proc.
-        let rest = StoppableFile { file, late: self.late };
+        let rest = StoppableFile { file, is_late: self.is_late };
         self.searcher.search_reader(matcher, self.buffer[..read].chain(rest), sink)
     }
 }
@@ -79,12 +79,12 @@ impl<'a> FileSearcher<'a> {
 /// A file whose reads fail once the search is late or stopped.
 struct StoppableFile<'a> {
     file: File,
-    late: &'a dyn Fn() -> bool,
+    is_late: &'a dyn Fn() -> bool,
 }
 
 impl Read for StoppableFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if (self.late)() {
+        if (self.is_late)() {
             return Err(io::Error::other("stopped"));
         }
         self.file.read(buffer)

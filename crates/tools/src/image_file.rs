@@ -16,21 +16,21 @@ use crate::file_access::{fs_error, read_error};
 use crate::text_format::{format_count, group_digits};
 
 /// A larger file is refused without being read.
-const MAX_FILE: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 /// An image with more pixels is refused without being decoded.
 const MAX_PIXELS: u64 = 50_000_000;
 /// An image with a longer side is refused without being decoded.
-const MAX_SIDE: u32 = 32_768;
+const MAX_SIDE_PIXELS: u32 = 32_768;
 /// The memory limit of decoding.
-const MAX_DECODED: u64 = 256 << 20;
+const MAX_DECODED_BYTES: u64 = 256 << 20;
 /// The allowance for data beside the pixels.
-const BESIDE_PIXELS: u64 = 16 << 20;
+const EXTRA_DECODE_BYTES: u64 = 16 << 20;
 /// Providers accept 5 MB of base64, which is this many bytes.
-const MAX_SENT: usize = 3_700_000;
+const MAX_SENT_BYTES: usize = 3_700_000;
 const JPEG_QUALITY: u8 = 85;
 
 /// Held while an image is decoded and scaled: sixteen concurrent calls must not take sixteen times the memory.
-static DECODING: Mutex<()> = Mutex::new(());
+static DECODE_LOCK: Mutex<()> = Mutex::new(());
 
 /// The image settings for the model in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,18 +38,18 @@ pub struct ImageSettings {
     /// The longest side in pixels; larger images are scaled down to it.
     pub max_side: u32,
     /// True if the model accepts images; if not, `read_file` describes them.
-    pub seen: bool,
+    pub model_accepts_images: bool,
 }
 
 impl Default for ImageSettings {
     fn default() -> Self {
-        Self { max_side: 1568, seen: true }
+        Self { max_side: 1568, model_accepts_images: true }
     }
 }
 
 /// Returns true if a file that begins with `head` is a supported image.
 pub(crate) fn is_image(head: &[u8]) -> bool {
-    format(head).is_some()
+    supported_format(head).is_some()
 }
 
 /// Loads the image at `path` as an output.
@@ -58,12 +58,12 @@ pub(crate) fn load_image(
     found: &FileHandle,
     pictures: ImageSettings,
 ) -> Result<ToolOutput, ToolError> {
-    let bytes = bytes(path, found)?;
-    let format = format(&bytes).ok_or_else(|| no_picture(path, &bytes))?;
-    let _alone = DECODING.lock();
+    let bytes = read_bytes(path, found)?;
+    let format = supported_format(&bytes).ok_or_else(|| not_an_image(path, &bytes))?;
+    let _alone = DECODE_LOCK.lock();
     let decoded = decode(path, &bytes, format)?;
     let (width, height) = (decoded.picture.width(), decoded.picture.height());
-    let sent = prepare(decoded, bytes, format, pictures.max_side)
+    let sent = fit_for_provider(decoded, bytes, format, pictures.max_side)
         .map_err(|fault| ToolError::io(format!("`{}` could not be scaled down: {fault}", path.display())))?;
     let mut about = format!("`{}`: {}, {width}x{height} pixels", path.display(), format.to_mime_type());
     if (sent.width, sent.height) != (width, height) {
@@ -76,32 +76,32 @@ pub(crate) fn load_image(
     Ok(ToolOutput::image(about, sent.image).with_structured(facts))
 }
 
-fn format(head: &[u8]) -> Option<ImageFormat> {
+fn supported_format(head: &[u8]) -> Option<ImageFormat> {
     let format = image::guess_format(head).ok()?;
     [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP]
         .contains(&format)
         .then_some(format)
 }
 
-fn bytes(path: &Path, found: &FileHandle) -> Result<Vec<u8>, ToolError> {
+fn read_bytes(path: &Path, found: &FileHandle) -> Result<Vec<u8>, ToolError> {
     let too_large = |size: u64| {
-        let (size, most) = (format_count(size, "byte"), group_digits(MAX_FILE));
+        let (size, most) = (format_count(size, "byte"), group_digits(MAX_FILE_BYTES));
         ToolError::io(format!("`{}` is {size}, too large for a picture; {most} are the most", path.display()))
     };
     let file = found.open().map_err(fs_error)?;
-    if found.size() > MAX_FILE {
+    if found.size() > MAX_FILE_BYTES {
         return Err(too_large(found.size()));
     }
     let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|fault| read_error(path, &fault))?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|fault| read_error(path, &fault))?;
     // The file may have grown since the lookup.
-    if bytes.len() as u64 > MAX_FILE {
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(too_large(bytes.len() as u64));
     }
     Ok(bytes)
 }
 
-fn no_picture(path: &Path, bytes: &[u8]) -> ToolError {
+fn not_an_image(path: &Path, bytes: &[u8]) -> ToolError {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(512)]).into_owned();
     let what = match infer::get(bytes) {
         Some(kind) => kind.mime_type(),
@@ -129,8 +129,8 @@ fn decode(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<DecodedImage
     if pixels == 0 {
         return Err(ToolError::io(format!("`{}` has no pixels ({width}x{height})", path.display())));
     }
-    if pixels > MAX_PIXELS || width.max(height) > MAX_SIDE {
-        let (most, side) = (group_digits(MAX_PIXELS), group_digits(u64::from(MAX_SIDE)));
+    if pixels > MAX_PIXELS || width.max(height) > MAX_SIDE_PIXELS {
+        let (most, side) = (group_digits(MAX_PIXELS), group_digits(u64::from(MAX_SIDE_PIXELS)));
         return Err(ToolError::io(format!(
             "`{}` is {width}x{height} pixels, too large to decode; {most} pixels and {side} on a side are the most",
             path.display()
@@ -138,7 +138,7 @@ fn decode(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<DecodedImage
     }
     let mut limits = Limits::default();
     // The most memory that the pixels need, and no more: a colour profile may claim to be a gigabyte.
-    limits.max_alloc = Some(MAX_DECODED.min(pixels * 8 + BESIDE_PIXELS));
+    limits.max_alloc = Some(MAX_DECODED_BYTES.min(pixels * 8 + EXTRA_DECODE_BYTES));
     let mut reader = reader();
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(broken)?;
@@ -156,7 +156,7 @@ struct EncodedImage {
 }
 
 /// Returns the file unchanged if the provider accepts it, else a smaller image.
-fn prepare(
+fn fit_for_provider(
     decoded: DecodedImage,
     bytes: Vec<u8>,
     format: ImageFormat,
@@ -166,7 +166,7 @@ fn prepare(
     let (width, height) = (picture.width(), picture.height());
     let plausible = u64::from(width) * u64::from(height) * 4 + 64 * 1024;
     // A file much longer than its pixels carries other data, which the model need not get.
-    if width.max(height) <= max_side && bytes.len() <= MAX_SENT && bytes.len() as u64 <= plausible && upright
+    if width.max(height) <= max_side && bytes.len() <= MAX_SENT_BYTES && bytes.len() as u64 <= plausible && upright
     {
         return Ok(EncodedImage { image: OutputImage { mime: format.to_mime_type(), bytes }, width, height });
     }
@@ -181,7 +181,7 @@ fn prepare(
             picture = picture.resize(side, side, FilterType::Triangle);
         }
         let (mime, bytes) = encode(&picture, format)?;
-        if bytes.len() <= MAX_SENT || side < 16 {
+        if bytes.len() <= MAX_SENT_BYTES || side < 16 {
             return Ok(EncodedImage {
                 image: OutputImage { mime, bytes },
                 width: picture.width(),
@@ -198,7 +198,7 @@ fn encode(picture: &DynamicImage, format: ImageFormat) -> Result<(&'static str, 
     let mut bytes = Vec::new();
     if format != ImageFormat::Jpeg {
         picture.write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png)?;
-        if bytes.len() <= MAX_SENT || picture.color().has_alpha() {
+        if bytes.len() <= MAX_SENT_BYTES || picture.color().has_alpha() {
             return Ok((ImageFormat::Png.to_mime_type(), bytes));
         }
         bytes.clear();

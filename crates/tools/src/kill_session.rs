@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tool::{Cx, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
 use crate::commands::{
-    CommandEnding, CommandReport, CommandRunner, EscalationRequest, OutputStreamer, PLEA, ReportLabels,
+    CommandEnding, CommandReport, CommandRunner, EscalationRequest, OutputStreamer, ESCALATION_ARGS, ReportLabels,
     SandboxPermissions, end_command,
 };
 use crate::write_stdin::find_session;
@@ -35,7 +35,7 @@ impl ToolHandler for KillSession {
     const NAME: &'static str = "kill_session";
     const ABOUT: &'static str =
         "Ends a session of exec_command with all its processes, and returns its last output.";
-    const UNTOLD: &'static [&'static str] = PLEA;
+    const HIDDEN_ARGS: &'static [&'static str] = ESCALATION_ARGS;
     const JOB: ToolJob = ToolJob::Session;
 
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {

@@ -6,9 +6,9 @@ use memchr::{memchr, memchr_iter};
 use tool::StopFlag;
 
 /// The read size: small enough to stay in the CPU cache between reading and scanning.
-const SCAN_BUFFER: usize = 64 << 10;
+const SCAN_BUFFER_BYTES: usize = 64 << 10;
 /// The number of bytes read beyond the window to count the lines of the file.
-const COUNT_FURTHER: u64 = 16 << 20;
+const MAX_COUNT_AHEAD_BYTES: u64 = 16 << 20;
 
 /// One line, without its ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,20 +68,20 @@ pub(crate) struct LineRequest {
 /// Reads the requested lines.
 pub(crate) fn read_window(file: &mut dyn Read, ask: LineRequest, stop: &StopFlag) -> io::Result<LineWindow> {
     let mut scan = LineScan::new(ask);
-    let mut buffer = vec![0; SCAN_BUFFER];
+    let mut buffer = vec![0; SCAN_BUFFER_BYTES];
     // ends: every round reads on in the file, or stops
     loop {
-        let read = fill(file, &mut buffer, stop)?;
+        let read = read_chunk(file, &mut buffer, stop)?;
         if read == 0 {
-            let total = scan.line - 1 + u64::from(scan.open);
-            let ending = if scan.open { FileEnding::NoNewline } else { FileEnding::Newline };
-            return Ok(LineWindow { first: ask.start, lines: scan.taken, total: Some(total), ending });
+            let total = scan.line - 1 + u64::from(scan.line_open);
+            let ending = if scan.line_open { FileEnding::NoNewline } else { FileEnding::Newline };
+            return Ok(LineWindow { first: ask.start, lines: scan.lines, total: Some(total), ending });
         }
         scan.feed(&buffer[..read]);
-        if scan.further > COUNT_FURTHER {
+        if scan.bytes_after_window > MAX_COUNT_AHEAD_BYTES {
             return Ok(LineWindow {
                 first: ask.start,
-                lines: scan.taken,
+                lines: scan.lines,
                 total: None,
                 ending: FileEnding::Unread,
             });
@@ -91,11 +91,11 @@ pub(crate) fn read_window(file: &mut dyn Read, ask: LineRequest, stop: &StopFlag
 
 /// Counts the lines of a file.
 pub(crate) fn count_lines(file: &mut dyn Read, stop: &StopFlag) -> io::Result<u64> {
-    let mut buffer = vec![0; SCAN_BUFFER];
+    let mut buffer = vec![0; SCAN_BUFFER_BYTES];
     let (mut lines, mut last) = (0, b'\n');
     // ends: every round reads on in the file, or stops
     loop {
-        let read = fill(file, &mut buffer, stop)?;
+        let read = read_chunk(file, &mut buffer, stop)?;
         if read == 0 {
             return Ok(lines + u64::from(last != b'\n'));
         }
@@ -104,7 +104,7 @@ pub(crate) fn count_lines(file: &mut dyn Read, stop: &StopFlag) -> io::Result<u6
     }
 }
 
-fn fill(file: &mut dyn Read, buffer: &mut [u8], stop: &StopFlag) -> io::Result<usize> {
+fn read_chunk(file: &mut dyn Read, buffer: &mut [u8], stop: &StopFlag) -> io::Result<usize> {
     // ends: an interrupted read is tried again until it is not
     loop {
         if stop.is_requested() {
@@ -119,17 +119,17 @@ fn fill(file: &mut dyn Read, buffer: &mut [u8], stop: &StopFlag) -> io::Result<u
 
 /// The state of scanning a file for a window.
 struct LineScan {
-    ask: LineRequest,
+    request: LineRequest,
     phase: ScanPhase,
     /// The number of the next or the open line.
     line: u64,
     /// True if the last line read has not ended yet.
-    open: bool,
-    taken: Vec<WindowLine>,
+    line_open: bool,
+    lines: Vec<WindowLine>,
     /// Bytes held in `taken`.
-    held: usize,
+    held_bytes: usize,
     /// Bytes read since the window was complete.
-    further: u64,
+    bytes_after_window: u64,
 }
 
 /// The part of the file being scanned: before, in or after the window.
@@ -142,64 +142,64 @@ enum ScanPhase {
 
 impl LineScan {
     fn new(ask: LineRequest) -> Self {
-        Self { ask, phase: ScanPhase::Skip, line: 1, open: false, taken: Vec::new(), held: 0, further: 0 }
+        Self { request: ask, phase: ScanPhase::Skip, line: 1, line_open: false, lines: Vec::new(), held_bytes: 0, bytes_after_window: 0 }
     }
 
     fn feed(&mut self, mut bytes: &[u8]) {
         // ends: every round takes at least one byte, or moves to the next phase
         while !bytes.is_empty() {
             bytes = match self.phase {
-                ScanPhase::Skip => self.skip(bytes),
-                ScanPhase::Take => self.take(bytes),
+                ScanPhase::Skip => self.skip_lines(bytes),
+                ScanPhase::Take => self.take_line(bytes),
                 ScanPhase::Count => {
-                    self.further += bytes.len() as u64;
-                    self.pass(bytes, memchr_iter(b'\n', bytes).count() as u64)
+                    self.bytes_after_window += bytes.len() as u64;
+                    self.skip_counted(bytes, memchr_iter(b'\n', bytes).count() as u64)
                 }
             };
         }
     }
 
     /// Skips the lines before the window.
-    fn skip<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        let before = self.ask.start.saturating_sub(self.line);
+    fn skip_lines<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let before = self.request.start.saturating_sub(self.line);
         let here = if before == 0 { 0 } else { memchr_iter(b'\n', bytes).count() as u64 };
         if here < before {
-            return self.pass(bytes, here);
+            return self.skip_counted(bytes, here);
         }
         let end = match usize::try_from(before) {
             Ok(0) | Err(_) => 0,
             Ok(before) => memchr_iter(b'\n', bytes).nth(before - 1).map_or(0, |at| at + 1),
         };
-        (self.phase, self.line, self.open) = (ScanPhase::Take, self.ask.start, false);
+        (self.phase, self.line, self.line_open) = (ScanPhase::Take, self.request.start, false);
         &bytes[end..]
     }
 
     /// Takes one line, or the available part of it.
-    fn take<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+    fn take_line<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let end = memchr(b'\n', bytes);
         let part = &bytes[..end.unwrap_or(bytes.len())];
-        if !self.open {
-            self.taken.push(WindowLine { bytes: Vec::new(), length: 0 });
+        if !self.line_open {
+            self.lines.push(WindowLine { bytes: Vec::new(), length: 0 });
         }
-        if let Some(line) = self.taken.last_mut() {
-            let room = self.ask.line_bytes.saturating_sub(line.bytes.len()).min(part.len());
+        if let Some(line) = self.lines.last_mut() {
+            let room = self.request.line_bytes.saturating_sub(line.bytes.len()).min(part.len());
             line.bytes.extend_from_slice(&part[..room]);
             line.length += part.len() as u64;
-            self.held += room;
+            self.held_bytes += room;
         }
-        self.open = end.is_none();
+        self.line_open = end.is_none();
         let Some(end) = end else { return &[] };
         self.line += 1;
-        if self.taken.len() >= self.ask.count || self.held >= self.ask.bytes {
+        if self.lines.len() >= self.request.count || self.held_bytes >= self.request.bytes {
             self.phase = ScanPhase::Count;
         }
         &bytes[end + 1..]
     }
 
     /// Skips bytes that contain `newlines` newlines.
-    fn pass<'a>(&mut self, bytes: &'a [u8], newlines: u64) -> &'a [u8] {
+    fn skip_counted<'a>(&mut self, bytes: &'a [u8], newlines: u64) -> &'a [u8] {
         self.line += newlines;
-        self.open = bytes.last() != Some(&b'\n');
+        self.line_open = bytes.last() != Some(&b'\n');
         &[]
     }
 }
@@ -245,10 +245,10 @@ mod tests {
 
     #[test]
     fn a_long_line_is_held_in_part_and_measured_in_full() {
-        let text = format!("{}\nb\n", "x".repeat(3 * SCAN_BUFFER));
+        let text = format!("{}\nb\n", "x".repeat(3 * SCAN_BUFFER_BYTES));
         let window = lines_of(&mut text.as_bytes(), LineRequest { line_bytes: 5, ..ALL });
         assert_eq!(texts(&window), ["xxxxx", "b"]);
-        assert_eq!(window.lines[0].length, 3 * SCAN_BUFFER as u64);
+        assert_eq!(window.lines[0].length, 3 * SCAN_BUFFER_BYTES as u64);
     }
 
     #[test]

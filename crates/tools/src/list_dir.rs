@@ -18,9 +18,9 @@ use crate::text_format::{format_count, format_path, format_utc, group_digits};
 const DEFAULT_LIMIT: u32 = 200;
 const MAX_LIMIT: u32 = 2000;
 /// Entries that are counted; beyond them the answer says "more than".
-const MAX_COUNTED: u64 = 200_000;
+const MAX_COUNTED_ENTRIES: u64 = 200_000;
 /// Bytes of an answer that are reserved for the text around the entries.
-const MARGIN: usize = 512;
+const RESERVED_BYTES: usize = 512;
 
 /// The `list_dir` tool.
 pub(crate) struct ListDir;
@@ -61,7 +61,7 @@ impl ToolHandler for ListDir {
         let path = cx.working_dir().resolve_path("path", &args.path)?;
         let pattern = args.pattern.as_deref().map(|pattern| parse_glob("pattern", pattern)).transpose()?;
         let (args, permit) = (args.clone(), permit.clone());
-        let room = cx.output_budget().saturating_sub(MARGIN).max(MARGIN);
+        let room = cx.output_budget().saturating_sub(RESERVED_BYTES).max(RESERVED_BYTES);
         cx.run_blocking(move |stop| {
             let (door, start) = look_up(&permit, &path)?;
             let offset = args.offset.unwrap_or(1);
@@ -84,13 +84,13 @@ impl ToolHandler for ListDir {
 pub(crate) struct PathGlob {
     glob: GlobMatcher,
     /// The pattern ended in `/`: only directories match.
-    directories: bool,
+    directories_only: bool,
 }
 
 impl PathGlob {
     /// Returns true if the pattern matches an entry.
     pub(crate) fn matches(&self, path: &Path, kind: FileKind) -> bool {
-        (!self.directories || kind == FileKind::Directory) && self.glob.is_match(path)
+        (!self.directories_only || kind == FileKind::Directory) && self.glob.is_match(path)
     }
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn parse_glob(argument: &str, pattern: &str) -> Result<PathGlob, Tool
     let bad = |fault: globset::Error| {
         ToolError::bad_argument(argument, format!("it is not a glob: {}", fault.kind()))
     };
-    Ok(PathGlob { glob: glob.map_err(bad)?.compile_matcher(), directories })
+    Ok(PathGlob { glob: glob.map_err(bad)?.compile_matcher(), directories_only: directories })
 }
 
 /// The requested part of the listing.
@@ -159,14 +159,14 @@ impl ListingPage {
         }
         self.seen += 1;
         if self.seen >= self.offset && self.shown < self.limit && !self.full {
-            let row = row(entry);
+            let row = format_row(entry);
             self.full = self.shown > 0 && self.text.len() + row.len() > self.room;
             if !self.full {
                 self.text.push_str(&row);
                 self.shown += 1;
             }
         }
-        let enough = MAX_COUNTED.max(self.offset.saturating_add(self.limit));
+        let enough = MAX_COUNTED_ENTRIES.max(self.offset.saturating_add(self.limit));
         if self.seen > enough { WalkControl::Stop } else { WalkControl::Continue }
     }
 
@@ -199,7 +199,7 @@ impl ListingPage {
     }
 }
 
-fn row(entry: &WalkEntry<'_>) -> String {
+fn format_row(entry: &WalkEntry<'_>) -> String {
     let stat = entry.stat().ok();
     let time = stat.as_ref().and_then(|stat| stat.modified).map_or_else(|| " ".repeat(16), format_utc);
     let size = match (entry.kind(), &stat) {

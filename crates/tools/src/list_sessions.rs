@@ -10,11 +10,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
-use crate::commands::{CommandRunner, EscalationRequest, PLEA, SandboxPermissions, signal_name};
+use crate::commands::{CommandRunner, EscalationRequest, ESCALATION_ARGS, SandboxPermissions, signal_name};
 use crate::text_format::{format_count, format_path};
 
 /// Characters of a command that are shown.
-const MAX_COMMAND: usize = 120;
+const MAX_COMMAND_CHARS: usize = 120;
 
 /// The `list_sessions` tool.
 pub(crate) struct ListSessionsTool(pub(crate) Arc<CommandRunner>);
@@ -32,7 +32,7 @@ impl ToolHandler for ListSessionsTool {
     type Args = Args;
     const NAME: &'static str = "list_sessions";
     const ABOUT: &'static str = "Lists the sessions of exec_command, and how each is.";
-    const UNTOLD: &'static [&'static str] = PLEA;
+    const HIDDEN_ARGS: &'static [&'static str] = ESCALATION_ARGS;
     const JOB: ToolJob = ToolJob::Session;
     const LANE: Lane = Lane::Shared;
 
@@ -52,20 +52,20 @@ impl ToolHandler for ListSessionsTool {
             many => format!("{}:\n", format_count(many as u64, "session")),
         };
         for session in &all {
-            let _written = writeln!(text, "{}", line(session));
+            let _written = writeln!(text, "{}", format_session(session));
         }
-        let sessions: Vec<Value> = all.iter().map(|session| data(session)).collect();
+        let sessions: Vec<Value> = all.iter().map(|session| session_json(session)).collect();
         Ok(ToolOutput::text(text).with_structured(json!({ "sessions": sessions })))
     }
 }
 
-fn state(session: &ProcessSession) -> String {
+fn describe_state(session: &ProcessSession) -> String {
     if let (SessionStage::Over { .. }, Some(limit)) = (session.stage(), session.timed_out()) {
         return format!("timed out after {} milliseconds", limit.as_millis());
     }
     match session.stage() {
         SessionStage::Running => "running".to_owned(),
-        SessionStage::Leaving { exit, .. } => {
+        SessionStage::LeaderExited { exit, .. } => {
             format!("exited with code {}, background processes run", exit.code())
         }
         SessionStage::Over { exit: ProcessExit::Signal(signal), .. } => {
@@ -76,14 +76,14 @@ fn state(session: &ProcessSession) -> String {
     }
 }
 
-fn line(session: &ProcessSession) -> String {
+fn format_session(session: &ProcessSession) -> String {
     let about = session.origin();
     let terminal = if about.terminal { ", terminal" } else { "" };
     let pid = session.pid().map(|pid| format!(", pid {pid}")).unwrap_or_default();
     format!(
         "{}: {} for {:.1} s{pid}{terminal}, lives as long as {}, {} not read: `{}` in {}",
         session.id(),
-        state(session),
+        describe_state(session),
         session.wall_time().as_secs_f64(),
         match about.lifetime {
             Lifetime::Turn => "the turn",
@@ -91,23 +91,23 @@ fn line(session: &ProcessSession) -> String {
             Lifetime::Keep => "this process",
         },
         format_count(session.pending_output(), "byte"),
-        abridged(&about.command),
+        abridge_command(&about.command),
         format_path(&about.workdir),
     )
 }
 
 /// Returns the first line of a command, truncated if it is long.
-fn abridged(command: &str) -> String {
+fn abridge_command(command: &str) -> String {
     let line = command.trim().lines().next().unwrap_or_default();
-    let short: String = line.chars().take(MAX_COMMAND).collect();
+    let short: String = line.chars().take(MAX_COMMAND_CHARS).collect();
     if short.len() < command.trim().len() { format!("{short}…") } else { short }
 }
 
-fn data(session: &ProcessSession) -> Value {
+fn session_json(session: &ProcessSession) -> Value {
     let about = session.origin();
     json!({
         "session_id": session.id(),
-        "state": state(session),
+        "state": describe_state(session),
         "pid": session.pid(),
         "command": about.command,
         "workdir": about.workdir,

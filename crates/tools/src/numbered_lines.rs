@@ -21,16 +21,16 @@ pub(crate) struct NumberedLines {
     encoding: &'static Encoding,
     /// Further remarks about the file.
     remarks: Vec<&'static str>,
-    pub(crate) whole: RangeCoverage,
+    pub(crate) coverage: RangeCoverage,
 }
 
 /// The coverage of the requested range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RangeCoverage {
-    Yes,
+    Complete,
     MoreFollows,
     /// A block that continues above or below.
-    Cut,
+    BlockCut,
 }
 
 impl NumberedLines {
@@ -53,12 +53,12 @@ impl NumberedLines {
         if window.ending == FileEnding::NoNewline && Some(last) == window.total {
             remarks.push("no newline at the end");
         }
-        let whole = if Some(last) == window.total { RangeCoverage::Yes } else { RangeCoverage::MoreFollows };
-        let mut lines: Vec<String> = window.lines.iter().map(|line| printed(line, decoder)).collect();
+        let whole = if Some(last) == window.total { RangeCoverage::Complete } else { RangeCoverage::MoreFollows };
+        let mut lines: Vec<String> = window.lines.iter().map(|line| format_line(line, decoder)).collect();
         if let Some(first) = lines.first_mut().filter(|first| first.starts_with('\u{feff}')) {
             first.remove(0);
         }
-        Self { first: window.first, lines, total: window.total, encoding, remarks, whole }
+        Self { first: window.first, lines, total: window.total, encoding, remarks, coverage: whole }
     }
 
     /// Formats the lines and remarks within `room` bytes.
@@ -68,14 +68,14 @@ impl NumberedLines {
         let mut shown = 0;
         for (number, line) in (self.first..).zip(&self.lines) {
             if shown > 0 && text.len() + line.len() + width + 3 > room {
-                self.whole = RangeCoverage::MoreFollows;
+                self.coverage = RangeCoverage::MoreFollows;
                 break;
             }
             text.push_str(&format!("{number:>width$}| {line}\n"));
             shown += 1;
         }
         let last = self.first + shown - 1;
-        self.remark(&mut text, last);
+        self.push_remarks(&mut text, last);
         let text = text.trim_end_matches('\n');
         ToolOutput::text(text).with_structured(json!({
             "path": path.to_string_lossy(),
@@ -86,24 +86,24 @@ impl NumberedLines {
         }))
     }
 
-    fn remark(&self, text: &mut String, last: u64) {
+    fn push_remarks(&self, text: &mut String, last: u64) {
         let mut remarks = Vec::new();
         if self.lines.is_empty() {
             remarks.push("the file is empty".to_owned());
         }
         let of = self.total.map_or_else(String::new, |total| format!(" of {}", group_digits(total)));
         let lines = format!("lines {}-{last}{of}", self.first);
-        match self.whole {
+        match self.coverage {
             RangeCoverage::MoreFollows => {
                 remarks.push(format!("{lines}; continue with start_line={}", last + 1));
             }
-            RangeCoverage::Cut => {
+            RangeCoverage::BlockCut => {
                 remarks.push(format!("{lines}; the block is longer: raise max_lines, or read on by line"));
             }
-            RangeCoverage::Yes if self.first > 1 || self.total.is_some_and(|total| last < total) => {
+            RangeCoverage::Complete if self.first > 1 || self.total.is_some_and(|total| last < total) => {
                 remarks.push(lines);
             }
-            RangeCoverage::Yes => {}
+            RangeCoverage::Complete => {}
         }
         if self.encoding != UTF_8 {
             remarks.push(format!("decoded from {}", self.encoding.name()));
@@ -115,7 +115,7 @@ impl NumberedLines {
     }
 }
 
-fn printed(line: &WindowLine, encoding: &'static Encoding) -> String {
+fn format_line(line: &WindowLine, encoding: &'static Encoding) -> String {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
     if line.cut() == LineCut::No {
         return encoding::decode_line(bytes, encoding);

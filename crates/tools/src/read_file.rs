@@ -24,21 +24,21 @@ use crate::text_format::format_count;
 /// The default number of lines.
 const DEFAULT_LINES: u32 = 2000;
 /// Bytes of one line that are shown.
-const LINE_BYTES: usize = 2000;
+const MAX_LINE_BYTES: usize = 2000;
 /// Bytes of an answer that are reserved for the text around the lines.
-const MARGIN: usize = 512;
+const RESERVED_BYTES: usize = 512;
 /// Bytes of a binary file that are shown.
-const GLIMPSE: usize = 32;
+const SHOWN_BINARY_BYTES: usize = 32;
 
 /// The `read_file` tool.
 pub(crate) struct ReadFile {
-    pictures: ImageSettings,
-    edits: Arc<EditTracker>,
+    image_settings: ImageSettings,
+    edit_tracker: Arc<EditTracker>,
 }
 
 impl ReadFile {
     pub(crate) fn new(pictures: ImageSettings, edits: Arc<EditTracker>) -> Self {
-        Self { pictures, edits }
+        Self { image_settings: pictures, edit_tracker: edits }
     }
 }
 
@@ -96,9 +96,9 @@ impl ToolHandler for ReadFile {
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.working_dir().resolve_path("path", &args.path)?;
-        let (args, permit, pictures) = (args.clone(), permit.clone(), self.pictures);
-        let edits = Arc::clone(&self.edits);
-        let room = cx.output_budget().saturating_sub(MARGIN).max(MARGIN);
+        let (args, permit, pictures) = (args.clone(), permit.clone(), self.image_settings);
+        let edits = Arc::clone(&self.edit_tracker);
+        let room = cx.output_budget().saturating_sub(RESERVED_BYTES).max(RESERVED_BYTES);
         cx.run_blocking(move |stop| {
             let (_, found) = look_up(&permit, &path)?;
             if found.kind() == FileKind::Directory {
@@ -107,17 +107,17 @@ impl ToolHandler for ReadFile {
                     "`{path}` is a directory; use list_dir to see what is in it"
                 )));
             }
-            let text = TextFileReader { path, found, room, stop };
-            let head = text.head()?;
+            let text = TextFileReader { path, handle: found, room, stop };
+            let head = text.read_head()?;
             match encoding::detect_content(&head) {
                 // For a model without image support, an image is a binary file like any other.
-                ContentKind::Binary if pictures.seen && image_file::is_image(&head) => {
-                    image_file::load_image(&text.path, &text.found, pictures)
+                ContentKind::Binary if pictures.model_accepts_images && image_file::is_image(&head) => {
+                    image_file::load_image(&text.path, &text.handle, pictures)
                 }
-                ContentKind::Binary => Ok(ToolOutput::text(text.glimpse(&head))),
+                ContentKind::Binary => Ok(ToolOutput::text(text.describe_binary(&head))),
                 nature @ (ContentKind::Text | ContentKind::Utf16(_)) => {
-                    let answer = text.answer(&args, nature)?;
-                    edits.record_read(&text.found);
+                    let answer = text.to_output(&args, nature)?;
+                    edits.record_read(&text.handle);
                     Ok(answer)
                 }
             }
@@ -129,74 +129,74 @@ impl ToolHandler for ReadFile {
 /// A text file being read.
 struct TextFileReader<'a> {
     path: PathBuf,
-    found: FileHandle,
+    handle: FileHandle,
     room: usize,
     stop: &'a StopFlag,
 }
 
 impl TextFileReader<'_> {
     fn open(&self) -> Result<File, ToolError> {
-        self.found.open().map_err(fs_error)
+        self.handle.open().map_err(fs_error)
     }
 
-    fn head(&self) -> Result<Vec<u8>, ToolError> {
+    fn read_head(&self) -> Result<Vec<u8>, ToolError> {
         let mut head = Vec::new();
-        let read = self.open()?.take(encoding::HEAD as u64).read_to_end(&mut head);
+        let read = self.open()?.take(encoding::HEAD_BYTES as u64).read_to_end(&mut head);
         read.map_err(|fault| read_error(&self.path, &fault))?;
         Ok(head)
     }
 
-    fn glimpse(&self, head: &[u8]) -> String {
+    fn describe_binary(&self, head: &[u8]) -> String {
         let kind = infer::get(head).map_or("of no known kind", |kind| kind.mime_type());
-        let bytes: Vec<String> = head.iter().take(GLIMPSE).map(|byte| format!("{byte:02x}")).collect();
+        let bytes: Vec<String> = head.iter().take(SHOWN_BINARY_BYTES).map(|byte| format!("{byte:02x}")).collect();
         format!(
             "`{}` is a binary file ({kind}, {}), so its text is not shown; it begins with {}",
             self.path.display(),
-            format_count(self.found.size(), "byte"),
+            format_count(self.handle.size(), "byte"),
             bytes.join(" ")
         )
     }
 
-    fn answer(&self, args: &Args, nature: ContentKind) -> Result<ToolOutput, ToolError> {
+    fn to_output(&self, args: &Args, nature: ContentKind) -> Result<ToolOutput, ToolError> {
         let max = args.max_lines.unwrap_or(DEFAULT_LINES) as usize;
         let shown = match args.mode.unwrap_or(ReadMode::Slice) {
-            ReadMode::Slice => self.slice(args, max, nature)?,
-            ReadMode::Indentation => self.block(args, max, nature)?,
+            ReadMode::Slice => self.read_slice(args, max, nature)?,
+            ReadMode::Indentation => self.read_block(args, max, nature)?,
         };
         Ok(shown.into_output(&self.path, self.room))
     }
 
-    fn slice(&self, args: &Args, max: usize, nature: ContentKind) -> Result<NumberedLines, ToolError> {
-        let start = self.start(args.start_line.unwrap_or(1), nature)?;
+    fn read_slice(&self, args: &Args, max: usize, nature: ContentKind) -> Result<NumberedLines, ToolError> {
+        let start = self.resolve_start(args.start_line.unwrap_or(1), nature)?;
         if args.end_line.is_some_and(|end| end < start) {
             return Err(ToolError::bad_argument("end_line", format!("it is before the start line, {start}")));
         }
         let wanted =
             args.end_line.map_or(usize::MAX, |end| usize::try_from(end - start + 1).unwrap_or(usize::MAX));
-        let window = self.window(start, wanted.min(max), nature)?;
+        let window = self.read_slice_window(start, wanted.min(max), nature)?;
         let mut shown = self.number_lines(&window, ("start_line", start), nature)?;
         if shown.lines.len() == wanted {
-            shown.whole = RangeCoverage::Yes;
+            shown.coverage = RangeCoverage::Complete;
         }
         Ok(shown)
     }
 
-    fn block(&self, args: &Args, max: usize, nature: ContentKind) -> Result<NumberedLines, ToolError> {
+    fn read_block(&self, args: &Args, max: usize, nature: ContentKind) -> Result<NumberedLines, ToolError> {
         let wish = args.indentation.clone().unwrap_or_default();
         let (argument, anchor) = match wish.anchor_line {
             Some(anchor) => ("indentation.anchor_line", anchor),
-            None => ("start_line", self.start(args.start_line.unwrap_or(1), nature)?),
+            None => ("start_line", self.resolve_start(args.start_line.unwrap_or(1), nature)?),
         };
         let limit = wish.max_lines.map_or(max, |most| most as usize).min(max).min(DEFAULT_LINES as usize);
         let before = (limit as u64).min(anchor - 1);
         // All lines around the anchor, as the block may be anywhere among them; their number and length are bounded.
         let (start, count) = (anchor - before, limit * 2 + 1);
         let window =
-            self.lines(LineRequest { start, count, line_bytes: LINE_BYTES, bytes: usize::MAX }, nature)?;
+            self.read_window(LineRequest { start, count, line_bytes: MAX_LINE_BYTES, bytes: usize::MAX }, nature)?;
         let mut shown = self.number_lines(&window, (argument, anchor), nature)?;
         let at = usize::try_from(before).unwrap_or(usize::MAX);
         if at >= shown.lines.len() {
-            return Err(self.past_end(argument, anchor, shown.total));
+            return Err(self.past_end_error(argument, anchor, shown.total));
         }
         let choice = BlockOptions {
             levels: wish.max_levels.unwrap_or(0),
@@ -214,13 +214,13 @@ impl TextFileReader<'_> {
         };
         let range = code_block::find_block(&shown.lines, at, choice);
         shown.first += range.start as u64;
-        shown.whole = if range.len() < limit { RangeCoverage::Yes } else { RangeCoverage::Cut };
+        shown.coverage = if range.len() < limit { RangeCoverage::Complete } else { RangeCoverage::BlockCut };
         shown.lines = shown.lines[range].to_vec();
         Ok(shown)
     }
 
     /// Converts the first line to a number from 1; a negative number counts from the end.
-    fn start(&self, line: i64, nature: ContentKind) -> Result<u64, ToolError> {
+    fn resolve_start(&self, line: i64, nature: ContentKind) -> Result<u64, ToolError> {
         match u64::try_from(line) {
             Ok(0) => Err(ToolError::bad_argument("start_line", "lines are counted from 1")),
             Ok(line) => Ok(line),
@@ -232,11 +232,11 @@ impl TextFileReader<'_> {
         }
     }
 
-    fn window(&self, start: u64, count: usize, nature: ContentKind) -> Result<LineWindow, ToolError> {
-        self.lines(LineRequest { start, count, line_bytes: LINE_BYTES, bytes: self.room }, nature)
+    fn read_slice_window(&self, start: u64, count: usize, nature: ContentKind) -> Result<LineWindow, ToolError> {
+        self.read_window(LineRequest { start, count, line_bytes: MAX_LINE_BYTES, bytes: self.room }, nature)
     }
 
-    fn lines(&self, ask: LineRequest, nature: ContentKind) -> Result<LineWindow, ToolError> {
+    fn read_window(&self, ask: LineRequest, nature: ContentKind) -> Result<LineWindow, ToolError> {
         line_window::read_window(&mut *self.reader(nature)?, ask, self.stop)
             .map_err(|fault| read_error(&self.path, &fault))
     }
@@ -260,7 +260,7 @@ impl TextFileReader<'_> {
         let (argument, line) = asked;
         let empty = window.lines.is_empty() && window.total == Some(0) && line == 1;
         if window.lines.is_empty() && !empty {
-            return Err(self.past_end(argument, line, window.total));
+            return Err(self.past_end_error(argument, line, window.total));
         }
         let encoding = match nature {
             ContentKind::Utf16(encoding) => encoding,
@@ -271,7 +271,7 @@ impl TextFileReader<'_> {
         Ok(NumberedLines::new(window, encoding, nature))
     }
 
-    fn past_end(&self, argument: &str, line: u64, total: Option<u64>) -> ToolError {
+    fn past_end_error(&self, argument: &str, line: u64, total: Option<u64>) -> ToolError {
         let total = total.unwrap_or_default();
         let path = self.path.display();
         ToolError::bad_argument(

@@ -60,9 +60,9 @@ impl ToolHandler for ShellTool {
         ("working_directory", "workdir"),
         ("request_permission_elevation", "with_escalated_permissions"),
     ];
-    const UNTOLD: &'static [&'static str] = &["with_escalated_permissions", "prefix_rule", "env", "user"];
-    const TOLD_AS: &'static [(&'static str, JsonType)] = &[("command", JsonType::Array)];
-    const JOB: ToolJob = ToolJob::Shell(ShellForm::Words);
+    const HIDDEN_ARGS: &'static [&'static str] = &["with_escalated_permissions", "prefix_rule", "env", "user"];
+    const ADVERTISED_TYPES: &'static [(&'static str, JsonType)] = &[("command", JsonType::Array)];
+    const JOB: ToolJob = ToolJob::Shell(ShellForm::Argv);
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         check_user(args.user.as_deref())?;
@@ -79,9 +79,9 @@ impl ToolHandler for ShellTool {
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let wanted = CommandRequest {
             argv: self.argv(args)?,
-            shown: args.command.display_text(),
+            command_text: args.command.display_text(),
             workdir: args.workdir.as_deref(),
-            stdio: Stdio::Piped,
+            stdio: Stdio::NoInput,
             lifetime: Lifetime::Session,
         };
         self.0.run_once(wanted, args.timeout_ms, permit, cx).await

@@ -54,8 +54,8 @@ impl ToolHandler for ShellCommand {
         ("cwd", "workdir"),
         ("request_permission_elevation", "with_escalated_permissions"),
     ];
-    const UNTOLD: &'static [&'static str] = &["with_escalated_permissions", "prefix_rule"];
-    const TOLD_AS: &'static [(&'static str, JsonType)] = &[("command", JsonType::String)];
+    const HIDDEN_ARGS: &'static [&'static str] = &["with_escalated_permissions", "prefix_rule"];
+    const ADVERTISED_TYPES: &'static [(&'static str, JsonType)] = &[("command", JsonType::String)];
     const JOB: ToolJob = ToolJob::Shell(ShellForm::Script);
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
@@ -72,9 +72,9 @@ impl ToolHandler for ShellCommand {
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let wanted = CommandRequest {
             argv: self.argv(args)?,
-            shown: args.command.display_text(),
+            command_text: args.command.display_text(),
             workdir: args.workdir.as_deref(),
-            stdio: Stdio::Piped,
+            stdio: Stdio::NoInput,
             lifetime: Lifetime::Session,
         };
         self.0.run_once(wanted, args.timeout_ms, permit, cx).await

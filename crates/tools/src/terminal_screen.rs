@@ -7,8 +7,8 @@ use exec::process::PtySize;
 use tool::StopFlag;
 
 /// The time limit of rendering, and the number of bytes between two checks.
-const PATIENCE: Duration = Duration::from_secs(1);
-const PIECE: usize = 64;
+const RENDER_TIMEOUT: Duration = Duration::from_secs(1);
+const CHUNK_BYTES: usize = 64;
 
 /// Returns the lines that a terminal of this size shows after receiving `bytes`, and its cursor position.
 ///
@@ -19,8 +19,8 @@ pub(crate) fn render_screen(bytes: &[u8], size: PtySize, stop: &StopFlag) -> Str
     let mut parser = vt100::Parser::new(at_least_one(size.rows), at_least_one(size.cols), 0);
     let began = Instant::now();
     let mut drawn = 0;
-    for piece in bytes.chunks(PIECE) {
-        if stop.is_requested() || began.elapsed() > PATIENCE {
+    for piece in bytes.chunks(CHUNK_BYTES) {
+        if stop.is_requested() || began.elapsed() > RENDER_TIMEOUT {
             break;
         }
         parser.process(piece);

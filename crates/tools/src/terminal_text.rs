@@ -49,9 +49,9 @@ pub(crate) fn trim_to_chars<'a>(head: &'a [u8], tail: &'a [u8]) -> (&'a [u8], &'
 pub(crate) struct RenderedOutput {
     pub(crate) text: String,
     /// The size of the omitted part. Lines that memory dropped are not counted.
-    pub(crate) cut: Option<OmittedSize>,
+    pub(crate) omitted: Option<OmittedSize>,
     /// The file with the full output, or with as much as could be kept.
-    pub(crate) kept: Option<PathBuf>,
+    pub(crate) output_file: Option<PathBuf>,
     /// The token count of the full output.
     pub(crate) tokens: u64,
     /// The number of lines.
@@ -69,29 +69,29 @@ pub(crate) fn render_within(captured: &mut Captured, terminal: bool, budget: usi
     } else {
         let (head, tail) = trim_to_chars(&captured.head, &captured.tail);
         let omitted = captured.bytes() - (head.len() + tail.len()) as u64;
-        CapturedText::Ends { head: shown(head), omitted, tail: shown(tail) }
+        CapturedText::HeadAndTail { head: shown(head), omitted, tail: shown(tail) }
     };
     let tokens = captured.bytes().div_ceil(BYTES_PER_TOKEN as u64);
     let lines = captured.lines;
     match known {
         CapturedText::Whole(text) if text.len() <= budget => {
-            RenderedOutput { text, cut: None, kept: None, tokens, lines }
+            RenderedOutput { text, omitted: None, output_file: None, tokens, lines }
         }
         known => {
             let kept = captured.keep_all();
             let (text, cut) = known.truncate(budget, &describe_kept_file(&kept));
             let kept = match kept {
                 KeptOutput::Whole(path) | KeptOutput::Part { path, .. } => Some(path),
-                KeptOutput::Nowhere(_) => None,
+                KeptOutput::NotKept(_) => None,
             };
-            RenderedOutput { text, cut: Some(cut), kept, tokens, lines }
+            RenderedOutput { text, omitted: Some(cut), output_file: kept, tokens, lines }
         }
     }
 }
 
 fn render(bytes: &[u8], device: OutputDevice) -> String {
     if let Ok(text) = std::str::from_utf8(bytes)
-        && !is_steered(bytes, device)
+        && !has_control_bytes(bytes, device)
         && memchr::memchr(0, bytes).is_none()
     {
         return text.to_owned();
@@ -105,10 +105,10 @@ fn render(bytes: &[u8], device: OutputDevice) -> String {
         // A trailing CR overwrites nothing.
         let returns = line.iter().rev().take_while(|&&byte| byte == b'\r').count();
         let line = &line[..line.len() - returns];
-        if is_steered(line, device) {
+        if has_control_bytes(line, device) {
             overwritten_line::render_line(line, device, &mut out);
         } else {
-            escape(line, &mut out);
+            escape_bytes(line, &mut out);
         }
         out.push_str(end);
     }
@@ -116,7 +116,7 @@ fn render(bytes: &[u8], device: OutputDevice) -> String {
 }
 
 /// Returns true if the bytes contain anything that moves the cursor or is invisible on the device.
-fn is_steered(bytes: &[u8], device: OutputDevice) -> bool {
+fn has_control_bytes(bytes: &[u8], device: OutputDevice) -> bool {
     match device {
         OutputDevice::Pipe => memchr::memchr(b'\r', bytes).is_some(),
         OutputDevice::Terminal => bytes.iter().any(|byte| matches!(byte, 1..=8 | 11..=31 | 127)),
@@ -124,7 +124,7 @@ fn is_steered(bytes: &[u8], device: OutputDevice) -> bool {
 }
 
 /// Appends bytes as text. Bytes that are not UTF-8, and NUL, which some model APIs reject, become `\xNN`.
-fn escape(bytes: &[u8], out: &mut String) {
+fn escape_bytes(bytes: &[u8], out: &mut String) {
     for chunk in bytes.utf8_chunks() {
         for (at, part) in chunk.valid().split('\0').enumerate() {
             out.push_str(if at == 0 { "" } else { "\\x00" });

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Bytes of a path that are shown.
-const NAME_BYTES: usize = 1000;
+const MAX_PATH_BYTES: usize = 1000;
 
 /// Formats a path as one line. Control characters are escaped, so that a name cannot forge a line; a very long path is
 /// truncated.
 pub(crate) fn format_path(path: &Path) -> String {
     let mut out = String::new();
     for letter in path.to_string_lossy().chars() {
-        if out.len() > NAME_BYTES {
+        if out.len() > MAX_PATH_BYTES {
             out.push('…');
             break;
         }
@@ -49,14 +49,14 @@ pub(crate) fn format_count(number: u64, noun: &str) -> String {
 /// Formats a time in UTC to the minute, e.g. `2026-11-15 20:10`.
 pub(crate) fn format_utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (year, month, day) = date(seconds / 86_400);
+    let (year, month, day) = civil_date(seconds / 86_400);
     let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
 }
 
 /// Converts days since 1970-01-01 to year, month and day, by 400-year eras that begin in March, so that leap days come
 /// last.
-fn date(days: u64) -> (u64, u64, u64) {
+fn civil_date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -56,24 +56,24 @@ impl tool::Args for PlanArgs {
         Args::spec(name, about, strict)
     }
 
-    fn read(
+    fn parse_payload(
         payload: &ToolPayload,
         schema: &tool::JsonSchema,
         aliases: &[(&str, &str)],
     ) -> Result<Self, BadArguments> {
-        let arguments = match written(&payload.arguments()) {
+        let arguments = match plan_as_text(&payload.arguments()) {
             Some((lines, explanation)) => {
-                json!({ "steps": steps(&lines), "explanation": explanation }).to_string()
+                json!({ "steps": parse_steps(&lines), "explanation": explanation }).to_string()
             }
             None => payload.arguments().into_owned(),
         };
-        Args::read(&ToolPayload::Function { arguments }, schema, aliases).map(Self)
+        Args::parse_payload(&ToolPayload::Function { arguments }, schema, aliases).map(Self)
     }
 }
 
 /// Returns a plan written as text instead of a list of steps, with its explanation. The text is all of `arguments`, or
 /// stands in place of the steps.
-fn written(arguments: &str) -> Option<(String, Value)> {
+fn plan_as_text(arguments: &str) -> Option<(String, Value)> {
     let value: Value = match serde_json::from_str(arguments) {
         Ok(value) => value,
         Err(_) if arguments.trim_start().starts_with(['{', '[']) || arguments.trim().is_empty() => {
@@ -87,7 +87,7 @@ fn written(arguments: &str) -> Option<(String, Value)> {
 }
 
 /// Parses the steps of a plan written as a list: `- [x] done`, `- [>] under way`, `1. to do`, or a plain line.
-fn steps(text: &str) -> Vec<Value> {
+fn parse_steps(text: &str) -> Vec<Value> {
     let step = |line: &str| {
         let line = line.trim();
         let bare = line.trim_start_matches(|letter: char| letter.is_ascii_digit());
@@ -121,14 +121,14 @@ impl ToolHandler for UpdatePlan {
         &[("plan", "steps"), ("steps[].step", "description")];
 
     async fn run(&self, PlanArgs(args): &PlanArgs, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        check(&args.steps)?;
+        check_steps(&args.steps)?;
         let steps = (1..).zip(&args.steps).map(|(number, step)| plan_step(number, step)).collect();
         cx.notify(ToolNotice::PlanUpdated { steps, explanation: args.explanation.clone() });
         Ok(ToolOutput::text("Plan updated"))
     }
 }
 
-fn check(steps: &[PlanStepArg]) -> Result<(), ToolError> {
+fn check_steps(steps: &[PlanStepArg]) -> Result<(), ToolError> {
     if steps.len() > MAX_STEPS {
         let why = format!("{} steps are too many; {MAX_STEPS} are the most", steps.len());
         return Err(ToolError::bad_argument("steps", why));

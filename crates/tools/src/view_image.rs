@@ -10,12 +10,12 @@ use crate::image_file::{self, ImageSettings};
 
 /// The `view_image` tool.
 pub(crate) struct ViewImage {
-    pictures: ImageSettings,
+    image_settings: ImageSettings,
 }
 
 impl ViewImage {
     pub(crate) fn new(pictures: ImageSettings) -> Self {
-        Self { pictures }
+        Self { image_settings: pictures }
     }
 }
 
@@ -42,9 +42,9 @@ impl ToolHandler for ViewImage {
     const NAME: &'static str = "view_image";
     const ABOUT: &'static str = "Shows a picture (PNG, JPEG, GIF or WebP), scaled down if it is large.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("file_path", "path")];
-    const UNTOLD: &'static [&'static str] = &["detail"];
+    const HIDDEN_ARGS: &'static [&'static str] = &["detail"];
     const LANE: Lane = Lane::Shared;
-    const NEEDS: RequiredCapability = RequiredCapability::Sight;
+    const NEEDS: RequiredCapability = RequiredCapability::ImageInput;
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent::read(place.resolve_path("path", &args.path)?))
@@ -52,7 +52,7 @@ impl ToolHandler for ViewImage {
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.working_dir().resolve_path("path", &args.path)?;
-        let (permit, pictures) = (permit.clone(), self.pictures);
+        let (permit, pictures) = (permit.clone(), self.image_settings);
         cx.run_blocking(move |_| {
             let (_, found) = look_up(&permit, &path)?;
             image_file::load_image(&path, &found, pictures)

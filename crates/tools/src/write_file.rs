@@ -8,7 +8,7 @@ use tool::{ToolError, ToolPayload};
 pub(crate) const WRITE_FILE: &str = "write_file";
 
 /// The arguments that hold a patch or a list of edits instead of one file.
-const PATCHES: [&str; 4] = ["input", "patch", "files", "edits"];
+const PATCH_ARGUMENTS: [&str; 4] = ["input", "patch", "files", "edits"];
 
 /// The name under which `apply_patch` was called; it decides the wording of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl CalledAs {
             )
         };
         match (has(&["path", "file_path"]), has(&["content"])) {
-            _ if has(&PATCHES) => Ok(()),
+            _ if has(&PATCH_ARGUMENTS) => Ok(()),
             (false, _) => Err(missing("path")),
             (true, false) => Err(missing("content")),
             (true, true) => Ok(()),
@@ -60,7 +60,7 @@ impl CalledAs {
         match self {
             Self::ApplyPatch => plan.to_string(),
             Self::WriteFile => {
-                let already = std::mem::take(&mut plan.already);
+                let already = std::mem::take(&mut plan.already_applied);
                 let already =
                     already.iter().map(|path| format!("  {} has this content already", path.escape_debug()));
                 let changes = Some(plan.to_string()).filter(|changes| !changes.is_empty());

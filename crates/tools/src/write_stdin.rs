@@ -11,19 +11,19 @@ use serde::Deserialize;
 use tool::{Cx, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
 use crate::commands::{
-    CommandReport, CommandRunner, EscalationRequest, OutputStreamer, PLEA, ReportLabels, SandboxPermissions,
+    CommandReport, CommandRunner, EscalationRequest, OutputStreamer, ESCALATION_ARGS, ReportLabels, SandboxPermissions,
     WaitOptions, WaitResult, wait_for_command,
 };
 use crate::terminal_screen::render_screen;
 
 /// The default and longest wait in milliseconds after input; the default is also the shortest.
-const DEFAULT_YIELD: u64 = 250;
-const MAX_YIELD: u64 = 30_000;
+const DEFAULT_YIELD_MS: u64 = 250;
+const MAX_YIELD_MS: u64 = 30_000;
 /// The shortest and longest wait in milliseconds without input.
-const MIN_POLL: u64 = 5_000;
-const MAX_POLL: u64 = 300_000;
+const MIN_POLL_MS: u64 = 5_000;
+const MAX_POLL_MS: u64 = 300_000;
 /// Ctrl-C; a process without a terminal gets it as a signal.
-const INTERRUPT: &str = "\u{3}";
+const CTRL_C: &str = "\u{3}";
 const SIGINT: i32 = 2;
 
 /// The `write_stdin` tool.
@@ -58,7 +58,7 @@ impl ToolHandler for WriteStdin {
     type Args = Args;
     const NAME: &'static str = "write_stdin";
     const ABOUT: &'static str = "Types into a session of exec_command and returns its new output; with nothing to type, waits for some.";
-    const UNTOLD: &'static [&'static str] = PLEA;
+    const HIDDEN_ARGS: &'static [&'static str] = ESCALATION_ARGS;
     const JOB: ToolJob = ToolJob::Session;
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("input", "chars")];
 
@@ -74,7 +74,7 @@ impl ToolHandler for WriteStdin {
         let session = self.0.sessions.find(args.session_id).filter(|_| types);
         let effect = session.map(|session| {
             let confined = session.confinement().is_some();
-            Effect::Type(ProgramInput { into: session.origin().command.clone(), text: chars, confined })
+            Effect::SendInput(ProgramInput { command_line: session.origin().command.clone(), text: chars, confined })
         });
         Ok(plea.apply_to(Intent::from_effects(effect.into_iter().collect())))
     }
@@ -85,15 +85,15 @@ impl ToolHandler for WriteStdin {
         resize(&session, args)?;
         let chars = args.chars.as_deref().unwrap_or_default();
         let poll = chars.is_empty() && args.close != Some(true) && args.rows.is_none() && args.cols.is_none();
-        type_in(&session, chars, args)?;
-        let asked = args.yield_time_ms.unwrap_or(DEFAULT_YIELD);
+        send_input(&session, chars, args)?;
+        let asked = args.yield_time_ms.unwrap_or(DEFAULT_YIELD_MS);
         let wait = match (poll, args.screen) {
             (true, Some(true)) => 0,
-            (true, _) => asked.clamp(MIN_POLL, MAX_POLL),
-            (false, _) => asked.clamp(DEFAULT_YIELD, MAX_YIELD),
+            (true, _) => asked.clamp(MIN_POLL_MS, MAX_POLL_MS),
+            (false, _) => asked.clamp(DEFAULT_YIELD_MS, MAX_YIELD_MS),
         };
         let until = Instant::now() + Duration::from_millis(wait);
-        let wait = WaitOptions { until, prompts: true, leaves: false };
+        let wait = WaitOptions { deadline: until, stop_at_prompt: true, stop_at_exit: false };
         // A screen request consumes no output, so it streams nothing.
         let mut deltas = if args.screen == Some(true) {
             OutputStreamer::disabled()
@@ -102,7 +102,7 @@ impl ToolHandler for WriteStdin {
         };
         let outcome = match wait_for_command(&session, None, &mut deltas, wait, cx).await {
             // Ending the wait does not end the session.
-            WaitResult::Halted(_) => WaitResult::Yielded,
+            WaitResult::Halted(_) => WaitResult::StillRunning,
             other => other,
         };
         if args.screen == Some(true)
@@ -158,13 +158,13 @@ fn resize(session: &ProcessSession, args: &Args) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn type_in(session: &ProcessSession, chars: &str, args: &Args) -> Result<(), ToolError> {
+fn send_input(session: &ProcessSession, chars: &str, args: &Args) -> Result<(), ToolError> {
     if session.stage() != SessionStage::Running {
         // The model must learn that the session has ended; its input comes too late.
         return Ok(());
     }
     let no_terminal = !session.origin().terminal;
-    if chars == INTERRUPT && no_terminal {
+    if chars == CTRL_C && no_terminal {
         session.signal(SIGINT);
     } else if !chars.is_empty() {
         session.write_input(chars.as_bytes()).map_err(|fault| {

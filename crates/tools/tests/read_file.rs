@@ -309,7 +309,7 @@ fn pictures_are_described_to_a_model_that_does_not_see() {
         .unwrap();
     w.write_file("p.png", &png);
     let tools = toolgate_tools::builtin_tools(
-        ImageSettings { seen: false, ..ImageSettings::default() },
+        ImageSettings { model_accepts_images: false, ..ImageSettings::default() },
         &Arc::default(),
         &Arc::default(),
     )

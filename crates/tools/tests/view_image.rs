@@ -13,7 +13,7 @@ use toolgate_tools::ImageSettings;
 
 fn view(workspace: &TestWorkspace, path: &str) -> ToolOutput {
     let tools = toolgate_tools::builtin_tools(
-        ImageSettings { max_side: 100, seen: true },
+        ImageSettings { max_side: 100, model_accepts_images: true },
         &Arc::default(),
         &Arc::default(),
     )

@@ -23,7 +23,7 @@ pub struct AssistantTurn {
 /// One piece of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TurnPiece {
-    pub(crate) what: TurnContent,
+    pub(crate) content: TurnContent,
     /// The item as the API sent it, if it contains more than `what`.
     pub(crate) raw: Option<Value>,
 }
@@ -50,7 +50,7 @@ impl AssistantTurn {
     /// Returns a turn that consists of calls alone.
     pub fn from_calls(dialect: Dialect, calls: impl IntoIterator<Item = ToolCall>) -> Self {
         let mut said = Self::new(dialect);
-        calls.into_iter().for_each(|call| said.push(TurnPiece { what: TurnContent::Call(call), raw: None }));
+        calls.into_iter().for_each(|call| said.push(TurnPiece { content: TurnContent::Call(call), raw: None }));
         said
     }
 
@@ -66,7 +66,7 @@ impl AssistantTurn {
 
     /// Returns the text for the user, pieces joined by newlines.
     pub fn text(&self) -> String {
-        let texts = self.pieces.iter().filter_map(|piece| match &piece.what {
+        let texts = self.pieces.iter().filter_map(|piece| match &piece.content {
             TurnContent::Text(text) => Some(text.as_str()),
             TurnContent::Call(_) | TurnContent::Unread(..) | TurnContent::Lost(_) | TurnContent::Item => None,
         });
@@ -75,7 +75,7 @@ impl AssistantTurn {
 
     /// Returns the calls to run, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
-        self.pieces.iter().filter_map(|piece| match &piece.what {
+        self.pieces.iter().filter_map(|piece| match &piece.content {
             TurnContent::Call(call) => Some(call),
             TurnContent::Text(_) | TurnContent::Unread(..) | TurnContent::Lost(_) | TurnContent::Item => None,
         })
@@ -83,7 +83,7 @@ impl AssistantTurn {
 
     /// Returns the calls that could not be parsed, each with its answer.
     pub fn unread_calls(&self) -> impl Iterator<Item = (&ToolCall, ToolOutput)> {
-        self.pieces.iter().filter_map(|piece| match &piece.what {
+        self.pieces.iter().filter_map(|piece| match &piece.content {
             TurnContent::Unread(call, why) => Some((call, ToolOutput::failure(why.as_str()))),
             TurnContent::Text(_) | TurnContent::Call(_) | TurnContent::Lost(_) | TurnContent::Item => None,
         })
@@ -91,7 +91,7 @@ impl AssistantTurn {
 
     /// Returns one sentence for the model about each call without an id. Such calls are not in the history.
     pub fn lost_calls(&self) -> impl Iterator<Item = &str> {
-        self.pieces.iter().filter_map(|piece| match &piece.what {
+        self.pieces.iter().filter_map(|piece| match &piece.content {
             TurnContent::Lost(why) => Some(why.as_str()),
             TurnContent::Text(_) | TurnContent::Call(_) | TurnContent::Unread(..) | TurnContent::Item => None,
         })
@@ -103,20 +103,20 @@ impl AssistantTurn {
 
     /// Adds a piece. Blank text and calls with a known id are dropped.
     pub(crate) fn push(&mut self, piece: TurnPiece) {
-        let taken = |call: &ToolCall| self.ids().any(|id| *id == call.id);
-        let keep = match &piece.what {
+        let taken = |call: &ToolCall| self.call_ids().any(|id| *id == call.id);
+        let keep = match &piece.content {
             TurnContent::Text(text) => !text.trim().is_empty(),
             TurnContent::Call(call) | TurnContent::Unread(call, _) => !taken(call),
             TurnContent::Lost(_) => true,
-            TurnContent::Item => piece.raw.as_ref().is_some_and(is_harmless),
+            TurnContent::Item => piece.raw.as_ref().is_some_and(is_standalone_item),
         };
         if keep {
             self.pieces.push(piece);
         }
     }
 
-    fn ids(&self) -> impl Iterator<Item = &CallId> {
-        self.pieces.iter().filter_map(|piece| match &piece.what {
+    fn call_ids(&self) -> impl Iterator<Item = &CallId> {
+        self.pieces.iter().filter_map(|piece| match &piece.content {
             TurnContent::Call(call) | TurnContent::Unread(call, _) => Some(&call.id),
             TurnContent::Text(_) | TurnContent::Lost(_) | TurnContent::Item => None,
         })
@@ -125,8 +125,8 @@ impl AssistantTurn {
 
 /// Returns whether an item is neither a call, an answer, a message nor a reference. Those would break the pairing of
 /// calls and answers, and the API would reject every later request.
-fn is_harmless(item: &Value) -> bool {
-    const PAIRED: &[&str] = &[
+fn is_standalone_item(item: &Value) -> bool {
+    const PAIRED_TYPES: &[&str] = &[
         "function_call",
         "function_call_output",
         "custom_tool_call",
@@ -138,7 +138,7 @@ fn is_harmless(item: &Value) -> bool {
         "tool_use",
         "tool_result",
     ];
-    item.is_object() && item["type"].as_str().is_none_or(|kind| !PAIRED.contains(&kind))
+    item.is_object() && item["type"].as_str().is_none_or(|kind| !PAIRED_TYPES.contains(&kind))
 }
 
 impl TurnContent {
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn piece(what: TurnContent) -> TurnPiece {
-        TurnPiece { what, raw: None }
+        TurnPiece { content: what, raw: None }
     }
 
     #[test]

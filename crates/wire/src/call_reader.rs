@@ -35,17 +35,17 @@ pub enum ParsedCall {
 #[derive(Debug)]
 pub struct CallReader {
     state: DialectCallReader,
-    seen: CallDeduplicator,
+    deduplicator: CallDeduplicator,
     dialect: Dialect,
-    turn: ResponseTracker,
-    span: ReaderScope,
+    response_tracker: ResponseTracker,
+    scope: ReaderScope,
 }
 
 /// The number of responses that a reader serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReaderScope {
-    One,
-    Many,
+    OneResponse,
+    ManyResponses,
 }
 
 /// The call reader of the dialect.
@@ -66,47 +66,47 @@ impl CallReader {
         };
         Self {
             state,
-            seen: CallDeduplicator::default(),
+            deduplicator: CallDeduplicator::default(),
             dialect,
-            turn: ResponseTracker::default(),
-            span: ReaderScope::Many,
+            response_tracker: ResponseTracker::default(),
+            scope: ReaderScope::ManyResponses,
         }
     }
 
     /// Returns a reader that takes all input for one response, so no id is reported twice.
     pub(crate) fn for_one_response(dialect: Dialect) -> Self {
-        Self { span: ReaderScope::One, ..Self::new(dialect) }
+        Self { scope: ReaderScope::OneResponse, ..Self::new(dialect) }
     }
 
     /// Parses the next piece of JSON: a stream event, a whole response, a message, or a single item.
     ///
     /// Any other JSON gives no result.
     pub fn push(&mut self, json: &Value) -> Vec<ParsedCall> {
-        match self.span {
-            ReaderScope::One => {
-                let readings = self.read(json);
-                self.admit(readings)
+        match self.scope {
+            ReaderScope::OneResponse => {
+                let readings = self.parse_event(json);
+                self.deduplicate(readings)
             }
-            ReaderScope::Many => self.push_to_a_turn(json),
+            ReaderScope::ManyResponses => self.push_across_responses(json),
         }
     }
 
-    fn push_to_a_turn(&mut self, json: &Value) -> Vec<ParsedCall> {
+    fn push_across_responses(&mut self, json: &Value) -> Vec<ParsedCall> {
         let piece = ResponseFragment::classify(self.dialect, json);
         let idle = match &self.state {
             DialectCallReader::Chat(reader) => reader.is_idle(),
             DialectCallReader::Responses(_) | DialectCallReader::Anthropic(_) => true,
         };
-        let mut before = if self.turn.starts_new_response(piece, idle) { self.finish() } else { Vec::new() };
-        let readings = self.read(json);
+        let mut before = if self.response_tracker.starts_new_response(piece, idle) { self.finish() } else { Vec::new() };
+        let readings = self.parse_event(json);
         if piece == ResponseFragment::Item {
-            readings.iter().for_each(|reading| self.seen.forget(reading));
+            readings.iter().for_each(|reading| self.deduplicator.forget(reading));
         }
-        before.extend(self.admit(readings));
+        before.extend(self.deduplicate(readings));
         before
     }
 
-    fn read(&mut self, json: &Value) -> Vec<ParsedCall> {
+    fn parse_event(&mut self, json: &Value) -> Vec<ParsedCall> {
         match &mut self.state {
             DialectCallReader::Responses(reader) => reader.read_event(json),
             DialectCallReader::Chat(reader) => reader.read_event(json),
@@ -121,16 +121,16 @@ impl CallReader {
             DialectCallReader::Chat(reader) => reader.finish(),
             DialectCallReader::Anthropic(reader) => reader.finish(),
         };
-        let readings = self.admit(readings);
-        match self.span {
-            ReaderScope::One => {}
-            ReaderScope::Many => self.seen.clear(),
+        let readings = self.deduplicate(readings);
+        match self.scope {
+            ReaderScope::OneResponse => {}
+            ReaderScope::ManyResponses => self.deduplicator.clear(),
         }
         readings
     }
 
-    fn admit(&mut self, readings: Vec<ParsedCall>) -> Vec<ParsedCall> {
-        readings.into_iter().filter_map(|reading| self.seen.admit(reading)).collect()
+    fn deduplicate(&mut self, readings: Vec<ParsedCall>) -> Vec<ParsedCall> {
+        readings.into_iter().filter_map(|reading| self.deduplicator.admit(reading)).collect()
     }
 }
 

@@ -66,8 +66,8 @@ pub enum ResponseEnd {
 #[derive(Debug)]
 pub struct StreamDecoder {
     calls: CallReader,
-    ear: DialectDecoder,
-    notes: ResponseAccumulator,
+    dialect_decoder: DialectDecoder,
+    accumulator: ResponseAccumulator,
 }
 
 /// The decoder of the response's dialect.
@@ -88,8 +88,8 @@ impl Dialect {
         };
         StreamDecoder {
             calls: CallReader::for_one_response(self),
-            ear,
-            notes: ResponseAccumulator::new(self),
+            dialect_decoder: ear,
+            accumulator: ResponseAccumulator::new(self),
         }
     }
 }
@@ -97,45 +97,45 @@ impl Dialect {
 impl StreamDecoder {
     /// Decodes the next stream event, or a whole response. Input after the end is ignored.
     pub fn push(&mut self, json: &Value) -> Vec<ModelStreamEvent> {
-        if self.notes.is_over() {
+        if self.accumulator.is_over() {
             return Vec::new();
         }
-        self.notes.add_parsed_calls(self.calls.push(json));
-        match &mut self.ear {
-            DialectDecoder::Responses(ear) => ear.decode_event(json, &mut self.notes),
-            DialectDecoder::Chat(ear) => ear.decode_event(json, &mut self.notes),
-            DialectDecoder::Anthropic(ear) => ear.decode_event(json, &mut self.notes),
+        self.accumulator.add_parsed_calls(self.calls.push(json));
+        match &mut self.dialect_decoder {
+            DialectDecoder::Responses(ear) => ear.decode_event(json, &mut self.accumulator),
+            DialectDecoder::Chat(ear) => ear.decode_event(json, &mut self.accumulator),
+            DialectDecoder::Anthropic(ear) => ear.decode_event(json, &mut self.accumulator),
         }
-        if self.notes.is_ending() {
+        if self.accumulator.is_ending() {
             // Flushes the partial state of the ear and of the reader. The end itself is already set.
-            self.close();
+            self.flush_partial();
         }
-        self.notes.take_events()
+        self.accumulator.take_events()
     }
 
     /// Ends the stream, with or without `[DONE]`. If the response is incomplete, each partial call becomes a call or a
     /// fault, and the end is [`ResponseEnd::Failed`].
     pub fn finish(&mut self) -> Vec<ModelStreamEvent> {
-        if self.notes.is_over() {
+        if self.accumulator.is_over() {
             return Vec::new();
         }
-        let end = self.close();
-        self.notes.set_end(end);
-        self.notes.take_events()
+        let end = self.flush_partial();
+        self.accumulator.set_end(end);
+        self.accumulator.take_events()
     }
 
     /// Returns the turn accumulated so far.
     pub fn into_turn(self) -> AssistantTurn {
-        self.notes.into_turn()
+        self.accumulator.into_turn()
     }
 
     /// Flushes partial state, and returns the end of a response that receives no more events.
-    fn close(&mut self) -> ResponseEnd {
-        self.notes.add_parsed_calls(self.calls.finish());
-        match &mut self.ear {
-            DialectDecoder::Responses(ear) => ear.finish(&mut self.notes),
-            DialectDecoder::Chat(ear) => ear.finish(&mut self.notes),
-            DialectDecoder::Anthropic(ear) => ear.finish(&mut self.notes),
+    fn flush_partial(&mut self) -> ResponseEnd {
+        self.accumulator.add_parsed_calls(self.calls.finish());
+        match &mut self.dialect_decoder {
+            DialectDecoder::Responses(ear) => ear.finish(&mut self.accumulator),
+            DialectDecoder::Chat(ear) => ear.finish(&mut self.accumulator),
+            DialectDecoder::Anthropic(ear) => ear.finish(&mut self.accumulator),
         }
     }
 }

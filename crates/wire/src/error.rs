@@ -12,7 +12,7 @@ use crate::Dialect;
 pub use code::ModelErrorCode;
 
 /// Upper bound on a retry delay that a server requests; a longer one is taken for a wrong server clock.
-const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The error of a model request that failed or whose response is incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,9 +42,9 @@ pub enum RetryAdvice {
 struct ServerErrorReport {
     status: Option<u16>,
     /// The server's error identifiers, the more specific one first.
-    words: Vec<String>,
+    identifiers: Vec<String>,
     text: String,
-    wait: Option<Duration>,
+    retry_delay: Option<Duration>,
 }
 
 impl Dialect {
@@ -57,13 +57,13 @@ impl Dialect {
             }
         };
         account.status = Some(status);
-        account.wait = retry_after.and_then(seconds).or(account.wait);
-        account.judge(self)
+        account.retry_delay = retry_after.and_then(parse_retry_after).or(account.retry_delay);
+        account.into_model_error(self)
     }
 
     /// Parses an error that a stream reports.
     pub(crate) fn stream_error(self, json: &Value) -> ModelError {
-        ServerErrorReport::from_json(json).judge(self)
+        ServerErrorReport::from_json(json).into_model_error(self)
     }
 }
 
@@ -105,28 +105,28 @@ impl ServerErrorReport {
         let words = [&error["code"], &error["type"], &error["status"]];
         let status = words.into_iter().find_map(Value::as_u64).and_then(|code| u16::try_from(code).ok());
         let words = words.into_iter().filter_map(Value::as_str).map(str::to_owned).collect();
-        Self { status, words, wait: wait_in(&text), text }
+        Self { status, identifiers: words, retry_delay: parse_delay_in_text(&text), text }
     }
 
-    fn judge(self, dialect: Dialect) -> ModelError {
-        let code = ModelErrorCode::classify(self.status, &self.words, &self.text);
-        let retry = match (code.is_transient(), self.wait) {
+    fn into_model_error(self, dialect: Dialect) -> ModelError {
+        let code = ModelErrorCode::classify(self.status, &self.identifiers, &self.text);
+        let retry = match (code.is_transient(), self.retry_delay) {
             (false, _) => RetryAdvice::Never,
-            (true, Some(wait)) => RetryAdvice::After(wait.min(MAX_WAIT)),
+            (true, Some(wait)) => RetryAdvice::After(wait.min(MAX_RETRY_DELAY)),
             (true, None) => RetryAdvice::Soon,
         };
-        ModelError { code, message: self.sentence(code, dialect), retry }
+        ModelError { code, message: self.compose_message(code, dialect), retry }
     }
 
-    fn sentence(&self, code: ModelErrorCode, dialect: Dialect) -> String {
+    fn compose_message(&self, code: ModelErrorCode, dialect: Dialect) -> String {
         let status = self.status.map(|status| status.to_string());
         let marks: Vec<&str> =
-            status.as_deref().into_iter().chain(self.words.first().map(String::as_str)).collect();
+            status.as_deref().into_iter().chain(self.identifiers.first().map(String::as_str)).collect();
         let marks = match marks.join(", ").as_str() {
             "" => String::new(),
-            marks => format!(" ({})", sanitize::sanitize_line(marks, sanitize::MARKS)),
+            marks => format!(" ({})", sanitize::sanitize_line(marks, sanitize::MAX_IDENTIFIER_CHARS)),
         };
-        let text = sanitize::sanitize_line(&self.text, sanitize::TEXT);
+        let text = sanitize::sanitize_line(&self.text, sanitize::MAX_TEXT_CHARS);
         let text = match text.trim_end_matches(['.', ' ']) {
             "" => String::new(),
             text => format!(": {text}"),
@@ -136,18 +136,18 @@ impl ServerErrorReport {
 }
 
 /// Parses a numeric `retry-after` value. A date is ignored, because it needs the current time.
-fn seconds(value: &str) -> Option<Duration> {
+fn parse_retry_after(value: &str) -> Option<Duration> {
     let seconds: f64 = value.trim().parse().ok().filter(|seconds| *seconds >= 0.0)?;
-    Some(Duration::try_from_secs_f64(seconds).unwrap_or(MAX_WAIT))
+    Some(Duration::try_from_secs_f64(seconds).unwrap_or(MAX_RETRY_DELAY))
 }
 
 /// Parses the delay in OpenAI's error text, the only place where a stream states one: `Please try again in 1.5s.`
-fn wait_in(text: &str) -> Option<Duration> {
-    const BEFORE: &str = "try again in ";
-    let rest = &text[text.find(BEFORE)? + BEFORE.len()..];
+fn parse_delay_in_text(text: &str) -> Option<Duration> {
+    const DELAY_PREFIX: &str = "try again in ";
+    let rest = &text[text.find(DELAY_PREFIX)? + DELAY_PREFIX.len()..];
     let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
     let (number, unit) = rest.split_at(end);
-    let wait = seconds(number)?;
+    let wait = parse_retry_after(number)?;
     let unit = unit.trim_start();
     let of = |name: &str| unit.starts_with(name);
     if of("ms") { Some(wait / 1000) } else { of("s").then_some(wait) }

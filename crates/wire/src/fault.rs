@@ -96,9 +96,9 @@ impl WireFault {
     }
 
     fn subject(&self) -> String {
-        const SHOWN: usize = 100;
+        const MAX_NAME_CHARS: usize = 100;
         match &self.name {
-            Some(name) => format!("the call of `{}`", name.chars().take(SHOWN).collect::<String>()),
+            Some(name) => format!("the call of `{}`", name.chars().take(MAX_NAME_CHARS).collect::<String>()),
             None => "the call".to_owned(),
         }
     }

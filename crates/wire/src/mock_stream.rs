@@ -8,7 +8,7 @@ use crate::write::call_fields::{arguments_object, arguments_text};
 use crate::{Dialect, TokenUsage};
 
 /// Approximate bytes of a text delta.
-const PIECE: usize = 24;
+const DELTA_BYTES: usize = 24;
 
 /// One output of a mock model.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,9 +23,9 @@ impl Dialect {
     /// Returns the stream events of a response with these outputs. The response id is derived from `id`.
     pub fn mock_stream(self, id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
         let events = match self {
-            Self::Responses => responses(id, lines, usage),
-            Self::Chat => chat(id, lines, usage),
-            Self::Anthropic => anthropic(id, lines, usage),
+            Self::Responses => responses_events(id, lines, usage),
+            Self::Chat => chat_events(id, lines, usage),
+            Self::Anthropic => anthropic_events(id, lines, usage),
         };
         events.into_iter().map(with_sorted_keys).collect()
     }
@@ -35,12 +35,12 @@ impl Dialect {
     /// Returns the response as a whole, for requests that do not stream.
     pub fn mock_response(self, id: &str, lines: &[MockOutput], usage: TokenUsage) -> Value {
         let calls = lines.iter().any(|line| matches!(line, MockOutput::Call(_)));
-        let text: String = lines.iter().filter_map(MockOutput::text).collect();
+        let text: String = lines.iter().filter_map(MockOutput::as_text).collect();
         let last = self.mock_stream(id, lines, usage).pop().unwrap_or_default();
         with_sorted_keys(match self {
             Self::Responses => last["response"].clone(),
             Self::Chat => {
-                let calls_made: Vec<Value> = lines.iter().filter_map(MockOutput::call).map(|call| {
+                let calls_made: Vec<Value> = lines.iter().filter_map(MockOutput::as_call).map(|call| {
                     json!({"id": call.id.as_str(), "type": "function", "function": {"name": call.name, "arguments": arguments_text(call)}})
                 }).collect();
                 let mut message = json!({"role": "assistant", "content": text});
@@ -68,14 +68,14 @@ impl Dialect {
 }
 
 impl MockOutput {
-    fn text(&self) -> Option<&str> {
+    fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             Self::Call(_) => None,
         }
     }
 
-    fn call(&self) -> Option<&ToolCall> {
+    fn as_call(&self) -> Option<&ToolCall> {
         match self {
             Self::Text(_) => None,
             Self::Call(call) => Some(call),
@@ -84,11 +84,11 @@ impl MockOutput {
 }
 
 /// Splits text into pieces at word boundaries.
-fn pieces(text: &str) -> Vec<&str> {
+fn split_at_words(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
-    while rest.len() > PIECE {
-        let from = rest.ceil_char_boundary(PIECE);
+    while rest.len() > DELTA_BYTES {
+        let from = rest.ceil_char_boundary(DELTA_BYTES);
         let Some(blank) = rest[from..].find(char::is_whitespace) else { break };
         let (piece, left) = rest.split_at(from + blank);
         pieces.push(piece);
@@ -98,7 +98,7 @@ fn pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
-fn responses(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
+fn responses_events(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
     let open =
         json!({"id": format!("resp_{id}"), "object": "response", "status": "in_progress", "output": []});
     let mut events = vec![json!({"type": "response.created", "response": open})];
@@ -107,7 +107,7 @@ fn responses(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
         let item = responses_item(&format!("{id}_{at}"), line);
         events.push(json!({"type": "response.output_item.added", "output_index": at, "item": item}));
         if let MockOutput::Text(text) = line {
-            events.extend(pieces(text).into_iter().map(|piece| {
+            events.extend(split_at_words(text).into_iter().map(|piece| {
                 json!({"type": "response.output_text.delta", "item_id": item["id"], "output_index": at, "content_index": 0, "delta": piece})
             }));
         }
@@ -147,7 +147,7 @@ fn responses_item(id: &str, line: &MockOutput) -> Value {
     item
 }
 
-fn chat(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
+fn chat_events(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
     let chunk = |choices: Value| json!({"id": format!("chatcmpl_{id}"), "object": "chat.completion.chunk", "choices": choices});
     let delta = |delta: Value| chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]));
     let mut events = vec![delta(json!({"role": "assistant", "content": ""}))];
@@ -155,7 +155,7 @@ fn chat(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
     for line in lines {
         match line {
             MockOutput::Text(text) => {
-                events.extend(pieces(text).into_iter().map(|piece| delta(json!({ "content": piece }))));
+                events.extend(split_at_words(text).into_iter().map(|piece| delta(json!({ "content": piece }))));
             }
             MockOutput::Call(call) => {
                 let function = json!({"name": call.name, "arguments": arguments_text(call)});
@@ -178,7 +178,7 @@ fn chat(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
     events
 }
 
-fn anthropic(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
+fn anthropic_events(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
     let fresh = usage.input.saturating_sub(usage.cached);
     let start = json!({"id": format!("msg_{id}"), "type": "message", "role": "assistant", "content": [],
         "usage": {"input_tokens": fresh, "cache_read_input_tokens": usage.cached, "output_tokens": 1}});
@@ -187,7 +187,7 @@ fn anthropic(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
         let (block, deltas): (Value, Vec<Value>) = match line {
             MockOutput::Text(text) => {
                 let deltas =
-                    pieces(text).into_iter().map(|piece| json!({"type": "text_delta", "text": piece}));
+                    split_at_words(text).into_iter().map(|piece| json!({"type": "text_delta", "text": piece}));
                 (json!({"type": "text", "text": ""}), deltas.collect())
             }
             MockOutput::Call(call) => {
@@ -266,9 +266,9 @@ mod tests {
 
     #[test]
     fn text_is_cut_where_words_end() {
-        assert_eq!(pieces(""), [""]);
+        assert_eq!(split_at_words(""), [""]);
         let text = "éééééééééééééééééééééééééééééé ab  cdefghijklmnopqrstuvwxyzabc d";
-        assert_eq!(pieces(text).concat(), text);
-        assert_eq!(pieces(text).len(), 3);
+        assert_eq!(split_at_words(text).concat(), text);
+        assert_eq!(split_at_words(text).len(), 3);
     }
 }

@@ -12,17 +12,17 @@ use crate::Dialect;
 use crate::serialized_item::{ItemFragment, SerializedItem};
 
 /// Default output limit for the API that requires one. Every Claude 4 model accepts it.
-const MAX_TOKENS: u64 = 32_000;
+const DEFAULT_MAX_TOKENS: u64 = 32_000;
 
 /// The cache mark of Anthropic: the prompt up to here will be sent again.
-const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 /// Number of trailing user messages with a cache mark. The API looks back over only 20 blocks. A turn of many calls is
 /// longer, and the second mark then covers its start.
 const MARKED_MESSAGES: usize = 2;
 
 /// Capacity for everything except the caller's text.
-const ROOM: usize = 1024;
+const BODY_OVERHEAD_BYTES: usize = 1024;
 
 /// The parameters of a model request.
 #[derive(Debug, Clone, Copy)]
@@ -56,22 +56,22 @@ pub enum ReasoningMode {
 impl Dialect {
     /// Writes the body of a streaming request. Equal requests give equal bytes.
     pub fn request_body(self, request: &ModelRequest<'_>) -> String {
-        let items: usize = request.items.iter().map(|entry| entry.size() + MARK.len()).sum();
+        let items: usize = request.items.iter().map(|entry| entry.size() + CACHE_MARK.len()).sum();
         let given = request.instructions.len() + request.instructions.len() / 8 + request.tools.len();
-        let mut body = String::with_capacity(items + given + ROOM);
+        let mut body = String::with_capacity(items + given + BODY_OVERHEAD_BYTES);
         body.push_str(r#"{"model":"#);
         push_text(&mut body, request.model);
         match self {
-            Self::Responses => responses(&mut body, request),
-            Self::Chat => chat(&mut body, request),
-            Self::Anthropic => anthropic(&mut body, request),
+            Self::Responses => push_responses_body(&mut body, request),
+            Self::Chat => push_chat_body(&mut body, request),
+            Self::Anthropic => push_anthropic_body(&mut body, request),
         }
         body.push_str("]}");
         body
     }
 }
 
-fn responses(body: &mut String, request: &ModelRequest<'_>) {
+fn push_responses_body(body: &mut String, request: &ModelRequest<'_>) {
     body.push_str(r#","store":false,"stream":true"#);
     match request.reasoning {
         ReasoningMode::Keep => body.push_str(r#","include":["reasoning.encrypted_content"]"#),
@@ -82,7 +82,7 @@ fn responses(body: &mut String, request: &ModelRequest<'_>) {
         body.push_str(r#","prompt_cache_key":"#);
         push_text(body, key);
     }
-    if let Some(tools) = tools_of(request) {
+    if let Some(tools) = non_empty_tools(request) {
         body.push_str(r#","tool_choice":"auto","parallel_tool_calls":true,"tools":"#);
         body.push_str(tools);
     }
@@ -91,14 +91,14 @@ fn responses(body: &mut String, request: &ModelRequest<'_>) {
         push_text(body, request.instructions);
     }
     body.push_str(r#","input":["#);
-    push_wholes(body, request.items);
+    push_items(body, request.items);
 }
 
-fn chat(body: &mut String, request: &ModelRequest<'_>) {
+fn push_chat_body(body: &mut String, request: &ModelRequest<'_>) {
     body.push_str(r#","stream":true,"stream_options":{"include_usage":true}"#);
     // OpenAI's newer models reject `max_tokens`; servers that do not know the newer name ignore it.
     push_number(body, "max_completion_tokens", request.max_output_tokens);
-    if let Some(tools) = tools_of(request) {
+    if let Some(tools) = non_empty_tools(request) {
         body.push_str(r#","tools":"#);
         body.push_str(tools);
     }
@@ -108,29 +108,29 @@ fn chat(body: &mut String, request: &ModelRequest<'_>) {
         push_text(body, request.instructions);
         body.push_str(if request.items.is_empty() { "}" } else { "}," });
     }
-    push_wholes(body, request.items);
+    push_items(body, request.items);
 }
 
-fn anthropic(body: &mut String, request: &ModelRequest<'_>) {
+fn push_anthropic_body(body: &mut String, request: &ModelRequest<'_>) {
     body.push_str(r#","stream":true"#);
-    push_number(body, "max_tokens", Some(request.max_output_tokens.unwrap_or(MAX_TOKENS)));
-    if let Some(tools) = tools_of(request) {
+    push_number(body, "max_tokens", Some(request.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS)));
+    if let Some(tools) = non_empty_tools(request) {
         body.push_str(r#","tools":"#);
         match tools.strip_suffix("}]") {
-            Some(start) => body.extend([start, MARK, "}]"]),
+            Some(start) => body.extend([start, CACHE_MARK, "}]"]),
             None => body.push_str(tools),
         }
     }
     if !request.instructions.trim().is_empty() {
         body.push_str(r#","system":[{"type":"text","text":"#);
         push_text(body, request.instructions);
-        body.extend([MARK, "}]"]);
+        body.extend([CACHE_MARK, "}]"]);
     }
     body.push_str(r#","messages":["#);
     push_messages(body, request.items);
 }
 
-fn push_wholes(body: &mut String, entries: &[SerializedItem]) {
+fn push_items(body: &mut String, entries: &[SerializedItem]) {
     for (at, entry) in entries.iter().enumerate() {
         body.push_str(if at == 0 { "" } else { "," });
         body.push_str(entry.text());
@@ -149,7 +149,7 @@ fn push_messages(body: &mut String, entries: &[SerializedItem]) {
     for (at, run) in runs.iter().enumerate() {
         body.push_str(if at == 0 { "" } else { "," });
         if !is_user(run) {
-            push_wholes(body, run);
+            push_items(body, run);
             continue;
         }
         user += 1;
@@ -157,7 +157,7 @@ fn push_messages(body: &mut String, entries: &[SerializedItem]) {
         push_blocks(body, run);
         if users - user < MARKED_MESSAGES && body.ends_with('}') {
             body.pop();
-            body.extend([MARK, "}"]);
+            body.extend([CACHE_MARK, "}"]);
         }
         body.push_str("]}");
     }
@@ -172,7 +172,7 @@ fn push_blocks(body: &mut String, run: &[SerializedItem]) {
 }
 
 /// Returns the tools unless the list is empty, which APIs reject.
-fn tools_of<'a>(request: &ModelRequest<'a>) -> Option<&'a str> {
+fn non_empty_tools<'a>(request: &ModelRequest<'a>) -> Option<&'a str> {
     let tools = request.tools.trim();
     (!matches!(tools, "" | "[]")).then_some(tools)
 }

@@ -10,7 +10,7 @@ use crate::Dialect;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SerializedItem {
     text: Arc<str>,
-    part: ItemFragment,
+    fragment: ItemFragment,
 }
 
 /// The role of an entry's text in the request body.
@@ -28,16 +28,16 @@ impl Dialect {
     /// Serialises an item that [`user`](Self::user_message), [`said`](Self::assistant_turn), [`answers`](Self::answers) or
     /// [`replies`](Self::turn_replies) wrote.
     pub fn serialize_item(self, item: &Value) -> SerializedItem {
-        let whole = || SerializedItem { text: item.to_string().into(), part: ItemFragment::Whole };
+        let whole = || SerializedItem { text: item.to_string().into(), fragment: ItemFragment::Whole };
         match self {
             Self::Responses | Self::Chat => whole(),
             Self::Anthropic if item["type"] == "tool_result" => {
-                SerializedItem { part: ItemFragment::Result, ..whole() }
+                SerializedItem { fragment: ItemFragment::Result, ..whole() }
             }
             Self::Anthropic => match (item["role"].as_str(), item["content"].as_array()) {
                 (Some("user"), Some(blocks)) if !blocks.is_empty() => {
                     let blocks: Vec<String> = blocks.iter().map(Value::to_string).collect();
-                    SerializedItem { text: blocks.join(",").into(), part: ItemFragment::Blocks }
+                    SerializedItem { text: blocks.join(",").into(), fragment: ItemFragment::Blocks }
                 }
                 (Some(_) | None, _) => whole(),
             },
@@ -56,6 +56,6 @@ impl SerializedItem {
     }
 
     pub(crate) fn fragment(&self) -> ItemFragment {
-        self.part
+        self.fragment
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Maximum nesting depth: a message, its content, and provider wrappers.
-const DEPTH: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// One readable part of a model response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum TranscriptItem {
 /// [`AssistantTurn::to_saved_json`](crate::AssistantTurn::to_saved_json). Calls are left out.
 pub fn transcript_items(items: &[Value]) -> Vec<TranscriptItem> {
     let mut found = Vec::new();
-    items.iter().for_each(|item| collect_item(item, DEPTH, &mut found));
+    items.iter().for_each(|item| collect_item(item, MAX_DEPTH, &mut found));
     found.retain(|words| match words {
         TranscriptItem::Text(text) | TranscriptItem::Thought(text) | TranscriptItem::Other(text) => {
             !text.trim().is_empty()
@@ -36,7 +36,7 @@ fn collect_item(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) {
     found.extend(text("reasoning_content").or_else(|| text("reasoning")).map(TranscriptItem::Thought));
     match item["type"].as_str() {
         Some("thinking") => found.extend(text("thinking").map(TranscriptItem::Thought)),
-        Some("reasoning") => thoughts(item, found),
+        Some("reasoning") => collect_reasoning(item, found),
         Some("refusal") => found.extend(text("refusal").map(TranscriptItem::Text)),
         Some("text" | "output_text") => found.extend(text("text").map(TranscriptItem::Text)),
         Some("message") | None => collect_message(item, depth, found),
@@ -63,7 +63,7 @@ fn collect_message(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) 
 }
 
 /// Collects the reasoning of a Responses item: the full text, or else the summary.
-fn thoughts(item: &Value, found: &mut Vec<TranscriptItem>) {
+fn collect_reasoning(item: &Value, found: &mut Vec<TranscriptItem>) {
     let text = |part: &Value| part["text"].as_str().map(|text| TranscriptItem::Thought(text.to_owned()));
     let before = found.len();
     for name in ["content", "summary"] {
@@ -74,8 +74,8 @@ fn thoughts(item: &Value, found: &mut Vec<TranscriptItem>) {
 }
 
 fn is_call(kind: &str) -> bool {
-    const CALLS: &[&str] = &["function_call", "custom_tool_call", "local_shell_call", "tool_use"];
-    CALLS.contains(&kind)
+    const CALL_TYPES: &[&str] = &["function_call", "custom_tool_call", "local_shell_call", "tool_use"];
+    CALL_TYPES.contains(&kind)
 }
 
 fn list(value: &Value) -> &[Value] {

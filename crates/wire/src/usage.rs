@@ -29,19 +29,19 @@ impl TokenUsage {
     }
 
     fn take_responses(&mut self, usage: &Value) {
-        set(&mut self.input, &usage["input_tokens"]);
-        set(&mut self.cached, &usage["input_tokens_details"]["cached_tokens"]);
-        set(&mut self.output, &usage["output_tokens"]);
-        set(&mut self.reasoning, &usage["output_tokens_details"]["reasoning_tokens"]);
+        set_if_number(&mut self.input, &usage["input_tokens"]);
+        set_if_number(&mut self.cached, &usage["input_tokens_details"]["cached_tokens"]);
+        set_if_number(&mut self.output, &usage["output_tokens"]);
+        set_if_number(&mut self.reasoning, &usage["output_tokens_details"]["reasoning_tokens"]);
     }
 
     fn take_chat(&mut self, usage: &Value) {
-        set(&mut self.input, &usage["prompt_tokens"]);
+        set_if_number(&mut self.input, &usage["prompt_tokens"]);
         // DeepSeek's own field, which comes without the details.
-        set(&mut self.cached, &usage["prompt_cache_hit_tokens"]);
-        set(&mut self.cached, &usage["prompt_tokens_details"]["cached_tokens"]);
-        set(&mut self.output, &usage["completion_tokens"]);
-        set(&mut self.reasoning, &usage["completion_tokens_details"]["reasoning_tokens"]);
+        set_if_number(&mut self.cached, &usage["prompt_cache_hit_tokens"]);
+        set_if_number(&mut self.cached, &usage["prompt_tokens_details"]["cached_tokens"]);
+        set_if_number(&mut self.output, &usage["completion_tokens"]);
+        set_if_number(&mut self.reasoning, &usage["completion_tokens_details"]["reasoning_tokens"]);
     }
 
     /// Anthropic's `input_tokens` exclude tokens read from or written to the cache.
@@ -52,11 +52,11 @@ impl TokenUsage {
             self.input =
                 fresh.saturating_add(self.cached).saturating_add(count("cache_creation_input_tokens"));
         }
-        set(&mut self.output, &usage["output_tokens"]);
+        set_if_number(&mut self.output, &usage["output_tokens"]);
     }
 }
 
-fn set(field: &mut u64, value: &Value) {
+fn set_if_number(field: &mut u64, value: &Value) {
     if let Some(count) = value.as_u64() {
         *field = count;
     }

@@ -17,7 +17,7 @@ use crate::{ApiCompat, IntegerSpelling};
 const NO_OUTPUT: &str = "(no output)";
 
 /// Stands for an empty user message.
-const NO_WORDS: &str = "(an empty message)";
+const EMPTY_MESSAGE: &str = "(an empty message)";
 
 /// A tool declared as a function, for APIs that only have functions.
 struct FunctionDeclaration {
@@ -30,20 +30,20 @@ impl FunctionDeclaration {
     /// Returns the declaration, if the tool can be a function.
     fn from_spec(spec: &ToolSpec, style: &ApiCompat) -> Option<Self> {
         match spec {
-            ToolSpec::Function(function) => Some(Self::function(function, style)),
-            ToolSpec::Freeform(freeform) => Some(Self::wrapped(freeform)),
+            ToolSpec::Function(function) => Some(Self::from_function(function, style)),
+            ToolSpec::Freeform(freeform) => Some(Self::from_freeform(freeform)),
             ToolSpec::LocalShell | ToolSpec::WebSearch { .. } => None,
         }
     }
 
-    fn function(function: &FunctionSpec, style: &ApiCompat) -> Self {
-        let parameters = schema(&function.parameters, style);
+    fn from_function(function: &FunctionSpec, style: &ApiCompat) -> Self {
+        let parameters = argument_schema(&function.parameters, style);
         Self { name: function.name.clone(), description: function.description.clone(), parameters }
     }
 
     /// Wraps a freeform tool as a function with one string parameter. No API enforces the grammar of a function. It is
     /// left out, because the model would pay for it in every request and the description shows the format.
-    fn wrapped(freeform: &FreeformSpec) -> Self {
+    fn from_freeform(freeform: &FreeformSpec) -> Self {
         let FreeformSpec { name, description, .. } = freeform;
         let description = description.clone();
         let parameters = json!({
@@ -58,7 +58,7 @@ impl FunctionDeclaration {
 
 /// Returns the schema of a tool's arguments. OpenAI rejects an object without `properties`, Anthropic a root without
 /// `type`.
-fn schema(schema: &JsonSchema, style: &ApiCompat) -> Value {
+fn argument_schema(schema: &JsonSchema, style: &ApiCompat) -> Value {
     let written = match style.integers {
         IntegerSpelling::Keep => serde_json::to_value(schema),
         IntegerSpelling::AsNumber => serde_json::to_value(schema.fold_integers()),
@@ -72,13 +72,13 @@ fn schema(schema: &JsonSchema, style: &ApiCompat) -> Value {
 }
 
 /// Returns all text of an output, or the placeholder for empty text.
-fn text_of(output: &ToolOutput) -> String {
+fn output_text(output: &ToolOutput) -> String {
     let text = output.joined_text();
     if text.trim().is_empty() { NO_OUTPUT.to_owned() } else { text }
 }
 
 /// Returns the images of an output.
-fn images_of(output: &ToolOutput) -> impl Iterator<Item = &OutputImage> {
+fn output_images(output: &ToolOutput) -> impl Iterator<Item = &OutputImage> {
     output.items.iter().filter_map(|item| match item {
         OutputItem::Text(_) => None,
         OutputItem::Image(image) => Some(image),
@@ -86,25 +86,25 @@ fn images_of(output: &ToolOutput) -> impl Iterator<Item = &OutputImage> {
 }
 
 /// Returns the items of an output that has images, without blank texts.
-fn pieces_of(output: &ToolOutput) -> impl Iterator<Item = &OutputItem> {
+fn non_blank_items(output: &ToolOutput) -> impl Iterator<Item = &OutputItem> {
     output.items.iter().filter(|item| item.as_text().is_none_or(|text| !text.trim().is_empty()))
 }
 
 /// Returns the text of a user message; `None` for a message of images alone.
-fn words_of<'a>(text: &'a str, pictures: &[OutputImage]) -> Option<&'a str> {
+fn message_text<'a>(text: &'a str, pictures: &[OutputImage]) -> Option<&'a str> {
     match (text.trim().is_empty(), pictures.is_empty()) {
         (false, _) => Some(text),
-        (true, true) => Some(NO_WORDS),
+        (true, true) => Some(EMPTY_MESSAGE),
         (true, false) => None,
     }
 }
 
-fn base64_of(image: &OutputImage) -> String {
+fn encode_base64(image: &OutputImage) -> String {
     STANDARD.encode(&image.bytes)
 }
 
 fn data_url(image: &OutputImage) -> String {
-    format!("data:{};base64,{}", image.mime, base64_of(image))
+    format!("data:{};base64,{}", image.mime, encode_base64(image))
 }
 
 #[cfg(test)]

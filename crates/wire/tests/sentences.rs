@@ -91,7 +91,7 @@ fn place(kind: ToolErrorKind) -> u8 {
 fn arguments() -> Vec<BadArguments> {
     let misfit = |path: &str| {
         let (path, expected, found) = (path.to_owned(), "a string".to_owned(), "a number".to_owned());
-        BadArguments::Misfit(SchemaViolation { path, expected, found })
+        BadArguments::SchemaViolation(SchemaViolation { path, expected, found })
     };
     let value = BadArguments::Value {
         path: "steps[1].status".to_owned(),
@@ -108,7 +108,7 @@ fn arguments() -> Vec<BadArguments> {
     for one in &all {
         match one {
             BadArguments::NotJson { .. }
-            | BadArguments::Misfit(_)
+            | BadArguments::SchemaViolation(_)
             | BadArguments::Value { .. }
             | BadArguments::TooLong { .. } => {}
         }
@@ -151,7 +151,7 @@ fn denials() -> Vec<Denial> {
         Denial::Ended { excess: policy::ResourceExcess::Memory },
         Denial::Disabled,
         unasked(policy::NotAskedReason::Never),
-        unasked(policy::NotAskedReason::Nobody),
+        unasked(policy::NotAskedReason::NoReviewer),
     ];
     for one in &all {
         match one {

@@ -62,7 +62,7 @@ pub struct AgentRestrictions {
 
 impl AgentRestrictions {
     /// Combines both restrictions.
-    fn narrowed(&self, other: &Self) -> Self {
+    fn intersect(&self, other: &Self) -> Self {
         let tools = match (&self.tools, &other.tools) {
             (Some(one), Some(other)) => {
                 Some(one.iter().filter(|name| other.contains(name)).cloned().collect())
@@ -80,13 +80,13 @@ pub struct SubagentSpec {
     /// Its role, in the words of its parent.
     pub role: Option<String>,
     /// Its restrictions.
-    pub bounds: AgentRestrictions,
+    pub restrictions: AgentRestrictions,
     /// Its working directory.
     pub workspace: AgentWorkspace,
     /// The session to resume, if the agent existed before.
     pub resume: Option<String>,
     /// The limit that its requests count against.
-    pub budget: RequestLimit,
+    pub request_limit: RequestLimit,
     /// Registry for the agents that it starts itself; `None` if it cannot start any.
     pub agents: Option<Arc<SessionAgents>>,
 }
@@ -98,9 +98,9 @@ pub struct SubagentSession {
     /// Id of its journal.
     pub id: String,
     /// Returns its last message.
-    pub last: Box<dyn Fn() -> String + Send + Sync>,
+    pub last_message: Box<dyn Fn() -> String + Send + Sync>,
     /// Computes the changes in its own worktree as a diff.
-    pub changed: Option<WorktreeDiffFn>,
+    pub worktree_diff: Option<WorktreeDiffFn>,
     /// Ends everything that runs in the session.
     pub close: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send + Sync>,
 }
@@ -111,27 +111,27 @@ pub type WorktreeDiffFn = Arc<dyn Fn() -> BoxFuture<'static, Result<WorktreeDiff
 /// Creates the sessions of agents.
 pub trait SubagentFactory: Send + Sync {
     /// Creates a session, or returns the reason why it cannot.
-    fn raise<'a>(&'a self, rearing: SubagentSpec) -> BoxFuture<'a, Result<SubagentSession, String>>;
+    fn create_session<'a>(&'a self, rearing: SubagentSpec) -> BoxFuture<'a, Result<SubagentSession, String>>;
 
     /// Releases everything kept for the agents that the agent at `path` started: they are closed for good.
-    fn forget<'a>(&'a self, path: &'a [String]) -> BoxFuture<'a, ()>;
+    fn release_agents<'a>(&'a self, path: &'a [String]) -> BoxFuture<'a, ()>;
 }
 
 /// State that all agents of one root share.
 struct SharedAgentLimits {
     limits: AgentLimits,
     requests: RequestLimit,
-    alive: AtomicUsize,
-    named: AtomicUsize,
+    alive_count: AtomicUsize,
+    ids_assigned: AtomicUsize,
 }
 
 /// The agents that one session has started. Dropping this value ends them.
 pub struct SessionAgents {
-    family: Arc<SharedAgentLimits>,
-    nursery: Arc<dyn SubagentFactory>,
+    shared_limits: Arc<SharedAgentLimits>,
+    factory: Arc<dyn SubagentFactory>,
     path: Vec<String>,
     /// Restrictions of the session itself.
-    bounds: AgentRestrictions,
+    restrictions: AgentRestrictions,
     children: Mutex<BTreeMap<String, Arc<Subagent>>>,
     stop: CancellationToken,
 }
@@ -142,14 +142,14 @@ impl SessionAgents {
         let family = SharedAgentLimits {
             limits,
             requests: RequestLimit::new(limits.requests),
-            alive: AtomicUsize::new(0),
-            named: AtomicUsize::new(0),
+            alive_count: AtomicUsize::new(0),
+            ids_assigned: AtomicUsize::new(0),
         };
         Arc::new(Self {
-            family: Arc::new(family),
-            nursery,
+            shared_limits: Arc::new(family),
+            factory: nursery,
             path: Vec::new(),
-            bounds: AgentRestrictions::default(),
+            restrictions: AgentRestrictions::default(),
             children: Mutex::default(),
             stop: CancellationToken::new(),
         })
@@ -160,7 +160,7 @@ impl SessionAgents {
         self.stop.cancel();
         let all = self.all();
         join_all(all.iter().map(|child| child.close())).await;
-        self.nursery.forget(&self.path).await;
+        self.factory.release_agents(&self.path).await;
     }
 
     /// Interrupts the turns of all agents. Each agent then waits for its next message.
@@ -180,12 +180,12 @@ impl SessionAgents {
 
     /// Starts an agent with its first task.
     pub(crate) async fn spawn(&self, task: AgentTask) -> Result<Arc<Subagent>, String> {
-        let (family, depth) = (&self.family, self.path.len() + 1);
+        let (family, depth) = (&self.shared_limits, self.path.len() + 1);
         if depth > family.limits.depth {
             return Err("agents may not be started this deep; do it yourself".to_owned());
         }
         let place = AgentSlot::take(family)?;
-        let id = format!("a{}", family.named.fetch_add(1, Ordering::Relaxed) + 1);
+        let id = format!("a{}", family.ids_assigned.fetch_add(1, Ordering::Relaxed) + 1);
         let child = Subagent::new(id.clone(), task, place, self.stop.child_token());
         self.children.lock().insert(id, Arc::clone(&child));
         // The parent's call may be cancelled during the start.
@@ -199,15 +199,15 @@ impl SessionAgents {
     pub(crate) async fn start(&self, child: &Arc<Subagent>, resume: Option<String>) -> Result<(), String> {
         let mut path = self.path.clone();
         path.push(child.id().to_owned());
-        let may_start = path.len() < self.family.limits.depth;
-        let AgentTask { role, bounds, workspace, .. } = child.task();
-        let bounds = self.bounds.narrowed(bounds);
+        let may_start = path.len() < self.shared_limits.limits.depth;
+        let AgentTask { role, restrictions: bounds, workspace, .. } = child.task();
+        let bounds = self.restrictions.intersect(bounds);
         let agents = may_start.then(|| {
             Arc::new(Self {
-                family: Arc::clone(&self.family),
-                nursery: Arc::clone(&self.nursery),
+                shared_limits: Arc::clone(&self.shared_limits),
+                factory: Arc::clone(&self.factory),
                 path: path.clone(),
-                bounds: bounds.clone(),
+                restrictions: bounds.clone(),
                 children: Mutex::default(),
                 stop: child.stop_token(),
             })
@@ -215,13 +215,13 @@ impl SessionAgents {
         let rearing = SubagentSpec {
             path,
             role: role.clone(),
-            bounds,
+            restrictions: bounds,
             workspace: *workspace,
             resume: resume.clone(),
-            budget: self.family.requests.clone(),
+            request_limit: self.shared_limits.requests.clone(),
             agents: agents.clone(),
         };
-        match self.nursery.raise(rearing).await {
+        match self.factory.create_session(rearing).await {
             Ok(raised) => {
                 child.run_session(raised, agents, resume.is_none());
                 Ok(())
@@ -256,7 +256,7 @@ impl Drop for UnfinishedStart<'_> {
 pub(crate) struct AgentTask {
     pub(crate) message: String,
     pub(crate) role: Option<String>,
-    pub(crate) bounds: AgentRestrictions,
+    pub(crate) restrictions: AgentRestrictions,
     pub(crate) workspace: AgentWorkspace,
 }
 
@@ -268,7 +268,7 @@ impl AgentSlot {
         let most = family.limits.agents;
         let more = |alive: usize| (alive < most).then_some(alive + 1);
         family
-            .alive
+            .alive_count
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
             .map(|_| Self(Arc::clone(family)))
             .map_err(|_| format!("{most} agents are there, and no more may be; close one, or do it yourself"))
@@ -277,6 +277,6 @@ impl AgentSlot {
 
 impl Drop for AgentSlot {
     fn drop(&mut self) {
-        self.0.alive.fetch_sub(1, Ordering::Relaxed);
+        self.0.alive_count.fetch_sub(1, Ordering::Relaxed);
     }
 }

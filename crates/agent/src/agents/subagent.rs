@@ -13,21 +13,21 @@ use super::{
 use crate::{AgentFault, SessionHandle, TurnEnd};
 
 /// Time limit for closing an agent.
-const CLOSE: Duration = Duration::from_secs(10);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An agent that was started.
 pub(crate) struct Subagent {
     id: String,
     task: AgentTask,
     /// The agent counts against the limit while this slot is held.
-    place: Mutex<Option<AgentSlot>>,
+    slot: Mutex<Option<AgentSlot>>,
     stop: Mutex<CancellationToken>,
     status: watch::Sender<AgentStatus>,
-    work: Mutex<Option<SubagentHandle>>,
+    running: Mutex<Option<SubagentHandle>>,
     /// Id of its journal, once it has one.
-    session: Mutex<Option<String>>,
+    session_id: Mutex<Option<String>>,
     /// Computes the changes in the agent's own worktree. The worktree remains after the agent is closed.
-    changed: Mutex<Option<WorktreeDiffFn>>,
+    worktree_diff: Mutex<Option<WorktreeDiffFn>>,
 }
 
 /// Access to an agent whose session runs.
@@ -36,7 +36,7 @@ struct SubagentHandle {
     handle: SessionHandle,
     inbox: mpsc::UnboundedSender<String>,
     /// Closed when everything of the agent has ended.
-    over: watch::Receiver<()>,
+    ended: watch::Receiver<()>,
 }
 
 impl Subagent {
@@ -44,12 +44,12 @@ impl Subagent {
         Arc::new(Self {
             id,
             task,
-            place: Mutex::new(Some(place)),
+            slot: Mutex::new(Some(place)),
             stop: Mutex::new(stop),
             status: watch::Sender::new(AgentStatus::PendingInit),
-            work: Mutex::default(),
-            session: Mutex::default(),
-            changed: Mutex::default(),
+            running: Mutex::default(),
+            session_id: Mutex::default(),
+            worktree_diff: Mutex::default(),
         })
     }
 
@@ -72,13 +72,13 @@ impl Subagent {
 
     /// Id of its journal, once it has one.
     pub(crate) fn session_id(&self) -> Option<String> {
-        self.session.lock().clone()
+        self.session_id.lock().clone()
     }
 
     /// Records that its session could not be created.
     pub(super) fn fail_start(&self, why: &str) {
         self.status.send_replace(AgentStatus::Errored(why.to_owned()));
-        self.place.lock().take();
+        self.slot.lock().take();
     }
 
     /// Runs the session `raised` from now on. Sends the agent's task first if `begins` is set.
@@ -91,9 +91,9 @@ impl Subagent {
         let (inbox, told) = mpsc::unbounded_channel();
         let (alive, over) = watch::channel(());
         let handle = raised.session.handle();
-        *self.session.lock() = Some(raised.id.clone());
-        self.changed.lock().clone_from(&raised.changed);
-        *self.work.lock() = Some(SubagentHandle { handle, inbox: inbox.clone(), over });
+        *self.session_id.lock() = Some(raised.id.clone());
+        self.worktree_diff.lock().clone_from(&raised.worktree_diff);
+        *self.running.lock() = Some(SubagentHandle { handle, inbox: inbox.clone(), ended: over });
         if begins {
             let _nobody_listens = inbox.send(self.task.message.clone());
             self.status.send_replace(AgentStatus::Running);
@@ -139,7 +139,7 @@ impl Subagent {
                     }
                 }
             };
-            self.settle(&mut raised, &told, ended);
+            self.publish_turn_end(&mut raised, &told, ended);
         }
         drop(raised.session);
         if let Some(agents) = agents {
@@ -147,19 +147,19 @@ impl Subagent {
             Box::pin(agents.close_all()).await;
         }
         (raised.close)().await;
-        self.place.lock().take();
+        self.slot.lock().take();
         self.status.send_replace(AgentStatus::Shutdown);
     }
 
     /// Publishes the result of a turn. Input that arrived at the last moment becomes the next task.
     /// The status stays `Running` while messages wait, so a waiting caller never sees a premature final status.
-    fn settle(
+    fn publish_turn_end(
         &self,
         raised: &mut SubagentSession,
         told: &mpsc::UnboundedReceiver<String>,
         ended: Result<TurnEnd, AgentFault>,
     ) {
-        let work = self.work.lock();
+        let work = self.running.lock();
         if let Some(more) = raised.session.take_late_input() {
             let _nobody_listens = work.as_ref().map(|work| work.inbox.send(more));
         }
@@ -167,7 +167,7 @@ impl Subagent {
             return;
         }
         self.status.send_replace(match ended {
-            Ok(TurnEnd::Done) => AgentStatus::Completed((raised.last)()),
+            Ok(TurnEnd::Done) => AgentStatus::Completed((raised.last_message)()),
             Ok(TurnEnd::Interrupted) => AgentStatus::Interrupted,
             Ok(TurnEnd::CutShort { why }) => {
                 AgentStatus::Errored(format!("its provider cut it short: {why}"))
@@ -181,7 +181,7 @@ impl Subagent {
     /// closed.
     pub(crate) fn send_message(&self, message: String, interrupt: bool) -> Option<()> {
         // The lock is held to the end, so `settle` checks for waiting messages either before or after this send.
-        let work = self.work.lock();
+        let work = self.running.lock();
         let work = work.as_ref()?;
         let running = !self.status().is_final();
         if running && !interrupt {
@@ -197,7 +197,7 @@ impl Subagent {
 
     /// Interrupts the current turn. The agent then waits for its next message.
     pub(super) fn interrupt(&self) {
-        if let Some(work) = self.work.lock().as_ref() {
+        if let Some(work) = self.running.lock().as_ref() {
             work.handle.interrupt();
         }
     }
@@ -211,7 +211,7 @@ impl Subagent {
 
     /// Returns the changes in its own worktree; `None` if it has no worktree.
     pub(crate) async fn worktree_changes(&self) -> Option<Result<WorktreeDiff, String>> {
-        let changed = self.changed.lock().clone()?;
+        let changed = self.worktree_diff.lock().clone()?;
         Some(changed().await)
     }
 
@@ -219,20 +219,20 @@ impl Subagent {
     pub(crate) async fn close(&self) -> AgentStatus {
         let before = self.status();
         self.stop_token().cancel();
-        let work = self.work.lock().take();
+        let work = self.running.lock().take();
         if let Some(mut work) = work {
-            let gone = async { while work.over.changed().await.is_ok() {} };
-            let _takes_too_long = tokio::time::timeout(CLOSE, gone).await;
+            let gone = async { while work.ended.changed().await.is_ok() {} };
+            let _takes_too_long = tokio::time::timeout(CLOSE_TIMEOUT, gone).await;
         }
-        self.place.lock().take();
+        self.slot.lock().take();
         self.status.send_replace(AgentStatus::Shutdown);
         before
     }
 
     /// Prepares a closed agent for a restart, in a slot of its own.
     pub(crate) fn reopen(&self, agents: &SessionAgents) -> Result<(), String> {
-        let place = AgentSlot::take(&agents.family)?;
-        *self.place.lock() = Some(place);
+        let place = AgentSlot::take(&agents.shared_limits)?;
+        *self.slot.lock() = Some(place);
         *self.stop.lock() = agents.stop.child_token();
         self.status.send_replace(AgentStatus::PendingInit);
         Ok(())

@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorktreeDiff {
     /// No changes.
-    Nothing,
+    Empty,
     /// A diff that `apply_patch` accepts.
-    Short(String),
+    Inline(String),
     /// A diff file for `git apply`: the diff is too long for the model to repeat, or contains more than text.
-    Kept {
+    File {
         /// Path of the diff file.
         path: PathBuf,
         /// The changed files and the size of the changes.
@@ -23,9 +23,9 @@ pub enum WorktreeDiff {
 /// Adds the changes, or the reason why they are unknown, to the JSON for the model.
 pub(crate) fn insert_changes(changes: Result<WorktreeDiff, String>, told: &mut Map<String, Value>) {
     let members = match changes {
-        Ok(WorktreeDiff::Nothing) => vec![("diff", Value::Null)],
-        Ok(WorktreeDiff::Short(diff)) => vec![("diff", json!(diff))],
-        Ok(WorktreeDiff::Kept { path, about }) => {
+        Ok(WorktreeDiff::Empty) => vec![("diff", Value::Null)],
+        Ok(WorktreeDiff::Inline(diff)) => vec![("diff", json!(diff))],
+        Ok(WorktreeDiff::File { path, about }) => {
             let path = path.display().to_string();
             let apply = format!("git apply --whitespace=nowarn '{path}'");
             vec![("diff_file", json!(path)), ("changes", json!(about)), ("apply_with", json!(apply))]

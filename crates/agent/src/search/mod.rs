@@ -15,10 +15,10 @@ pub use search_endpoint::SearchEndpoint;
 pub use search_hits::{SearchHit, parse_search_hits};
 
 /// Default and maximum number of results.
-const USUAL: u32 = 5;
-const MOST: u32 = 20;
+const DEFAULT_RESULTS: u32 = 5;
+const MAX_RESULTS: u32 = 20;
 /// Maximum bytes of a query.
-const LONGEST_QUERY: usize = 2000;
+const MAX_QUERY_BYTES: usize = 2000;
 
 /// A provider of web searches.
 pub trait SearchProvider: Send + Sync {
@@ -35,7 +35,7 @@ pub struct SearchQuery {
     /// The search words, never empty.
     pub text: String,
     /// Maximum number of results.
-    pub most: usize,
+    pub max_results: usize,
 }
 
 /// The `web_search` tool.
@@ -47,7 +47,7 @@ impl WebSearchTool {
     /// # Errors
     /// If the arguments are invalid.
     pub fn parse_query(payload: &ToolPayload) -> Result<SearchQuery, ToolError> {
-        let args = <Args as tool::Args>::read(payload, &<Args as tool::Args>::schema(), Self::ARG_ALIASES)?;
+        let args = <Args as tool::Args>::parse_payload(payload, &<Args as tool::Args>::schema(), Self::ARG_ALIASES)?;
         args.query()
     }
 }
@@ -64,12 +64,12 @@ pub struct Args {
 
 impl Args {
     fn query(&self) -> Result<SearchQuery, ToolError> {
-        if self.query.trim().is_empty() || self.query.len() > LONGEST_QUERY {
-            return Err(ToolError::bad_argument("query", format!("it must have 1 to {LONGEST_QUERY} bytes")));
+        if self.query.trim().is_empty() || self.query.len() > MAX_QUERY_BYTES {
+            return Err(ToolError::bad_argument("query", format!("it must have 1 to {MAX_QUERY_BYTES} bytes")));
         }
-        let most = self.num_results.unwrap_or(USUAL).clamp(1, MOST);
+        let most = self.num_results.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS);
         let most = usize::try_from(most).unwrap_or(1);
-        Ok(SearchQuery { text: self.query.trim().to_owned(), most })
+        Ok(SearchQuery { text: self.query.trim().to_owned(), max_results: most })
     }
 }
 
@@ -95,13 +95,13 @@ impl ToolHandler for WebSearchTool {
         let query = args.query()?;
         let found = self.0.search(&query).await;
         let mut hits = found.map_err(|why| ToolError::io(format!("the web could not be searched: {why}")))?;
-        hits.truncate(query.most);
-        Ok(answer(&query, &hits))
+        hits.truncate(query.max_results);
+        Ok(results_output(&query, &hits))
     }
 }
 
 /// Returns the results as text for the model, and as structured data.
-fn answer(query: &SearchQuery, hits: &[SearchHit]) -> ToolOutput {
+fn results_output(query: &SearchQuery, hits: &[SearchHit]) -> ToolOutput {
     let results: Vec<_> = hits
         .iter()
         .map(|hit| json!({ "title": hit.title, "url": hit.url, "snippet": hit.snippet }))
@@ -130,8 +130,8 @@ mod tests {
             url: "https://example.org/".to_owned(),
             snippet: snippet.to_owned(),
         };
-        let query = SearchQuery { text: "q".to_owned(), most: 5 };
-        let text = |hits: &[SearchHit]| answer(&query, hits).joined_text();
+        let query = SearchQuery { text: "q".to_owned(), max_results: 5 };
+        let text = |hits: &[SearchHit]| results_output(&query, hits).joined_text();
         insta::assert_snapshot!(text(&[hit("One", "First."), hit("Two", "")]), @"
         1. One
            https://example.org/

@@ -13,18 +13,18 @@ use crate::http_client::{build_client, check_url, root_cause};
 use crate::response_stream::read_body;
 
 /// Maximum number of response bytes that are read.
-const ANSWER: usize = 4 << 20;
+const MAX_RESPONSE_BYTES: usize = 4 << 20;
 
 /// A search engine behind a URL. Redirects are not followed.
 pub struct SearchEndpoint {
     http: reqwest::Client,
     url: Url,
     bearer: Option<HeaderValue>,
-    at_most: Duration,
+    timeout: Duration,
 }
 
 impl SearchEndpoint {
-    /// Creates a client for the engine at `url`, which sends `bearer` as the token and waits at most `at_most`.
+    /// Creates a client for the engine at `url`, which sends `bearer` as the token and waits at most `timeout`.
     ///
     /// # Errors
     /// One sentence, if the URL or the token is invalid.
@@ -33,7 +33,7 @@ impl SearchEndpoint {
         let parsed = Url::parse(url).map_err(|_| no_url())?;
         match check_url(&parsed) {
             Ok(()) => {}
-            Err(UrlRefusal::NoUrl | UrlRefusal::NoHost | UrlRefusal::NotHttp) => return Err(no_url()),
+            Err(UrlRefusal::NotAUrl | UrlRefusal::NoHost | UrlRefusal::NotHttp) => return Err(no_url()),
             Err(UrlRefusal::Credentials) => {
                 return Err(
                     "the URL has a user name or a password in it; use `bearer_token_env_var`".to_owned()
@@ -52,10 +52,10 @@ impl SearchEndpoint {
             Ok::<_, String>(value)
         };
         let bearer = bearer.map(header).transpose()?;
-        Ok(Self { http: build_client(&parsed)?, url: parsed, bearer, at_most })
+        Ok(Self { http: build_client(&parsed)?, url: parsed, bearer, timeout: at_most })
     }
 
-    async fn found(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, String> {
+    async fn fetch_hits(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, String> {
         let mut url = self.url.clone();
         url.query_pairs_mut().append_pair("q", &query.text).append_pair("format", "json");
         let mut request = self.http.get(url).header(ACCEPT, "application/json");
@@ -74,8 +74,8 @@ impl SearchEndpoint {
             }
             status => return Err(format!("{host} answered {status}")),
         }
-        let printed = read_body(response, ANSWER).await.map_err(|why| format!("{host}: {}", why.message))?;
-        parse_search_hits(printed.as_bytes(), query.most).map_err(|why| format!("{host}: {why}"))
+        let printed = read_body(response, MAX_RESPONSE_BYTES).await.map_err(|why| format!("{host}: {}", why.message))?;
+        parse_search_hits(printed.as_bytes(), query.max_results).map_err(|why| format!("{host}: {why}"))
     }
 }
 
@@ -86,9 +86,9 @@ impl SearchProvider for SearchEndpoint {
     }
 
     fn search<'a>(&'a self, query: &'a SearchQuery) -> BoxFuture<'a, Result<Vec<SearchHit>, String>> {
-        let seconds = self.at_most.as_secs();
+        let seconds = self.timeout.as_secs();
         Box::pin(async move {
-            let found = tokio::time::timeout(self.at_most, self.found(query)).await;
+            let found = tokio::time::timeout(self.timeout, self.fetch_hits(query)).await;
             found.unwrap_or_else(|_| Err(format!("nothing came within {seconds} seconds")))
         })
     }

@@ -4,11 +4,11 @@ use reqwest::Url;
 use serde_json::Value;
 
 /// Maximum characters of a title and of a snippet, and bytes of a URL.
-const TITLE: usize = 200;
-const SNIPPET: usize = 500;
-const ADDRESS: usize = 2000;
+const MAX_TITLE_CHARS: usize = 200;
+const MAX_SNIPPET_CHARS: usize = 500;
+const MAX_URL_BYTES: usize = 2000;
 /// JSON pointers to the result list, in the output of known search engines.
-const LISTS: &[&str] = &[
+const RESULT_POINTERS: &[&str] = &[
     "/results",
     "/items",
     "/organic",
@@ -37,25 +37,25 @@ pub struct SearchHit {
 pub fn parse_search_hits(printed: &[u8], most: usize) -> Result<Vec<SearchHit>, String> {
     let value: Value =
         serde_json::from_slice(printed).map_err(|error| format!("it did not print JSON ({error})"))?;
-    let list = value.as_array().or_else(|| LISTS.iter().find_map(|place| value.pointer(place)?.as_array()));
+    let list = value.as_array().or_else(|| RESULT_POINTERS.iter().find_map(|place| value.pointer(place)?.as_array()));
     let list = list.ok_or("it printed JSON without a list of `results`")?;
-    Ok(list.iter().filter_map(hit).take(most).collect())
+    Ok(list.iter().filter_map(parse_hit).take(most).collect())
 }
 
-fn hit(value: &Value) -> Option<SearchHit> {
+fn parse_hit(value: &Value) -> Option<SearchHit> {
     let text = |names: &[&str]| names.iter().find_map(|name| value.get(name)?.as_str()).unwrap_or_default();
     let url = Url::parse(text(&["url", "link", "href"]).trim()).ok()?;
     let url = matches!(url.scheme(), "http" | "https").then(|| url.to_string())?;
-    if url.len() > ADDRESS {
+    if url.len() > MAX_URL_BYTES {
         return None;
     }
-    let title = line(text(&["title", "name"]), TITLE);
-    let snippet = line(text(&["snippet", "content", "description", "body", "summary", "text"]), SNIPPET);
+    let title = clean_line(text(&["title", "name"]), MAX_TITLE_CHARS);
+    let snippet = clean_line(text(&["snippet", "content", "description", "body", "summary", "text"]), MAX_SNIPPET_CHARS);
     Some(SearchHit { title: if title.is_empty() { url.clone() } else { title }, url, snippet })
 }
 
 /// Returns a text on one line, without invisible characters.
-fn line(text: &str, most: usize) -> String {
+fn clean_line(text: &str, most: usize) -> String {
     let visible = text.chars().take(most * 8).map(|letter| if letter.is_whitespace() { ' ' } else { letter });
     let visible: String = visible.filter(|letter| !policy::is_invisible(*letter)).collect();
     let words = visible.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");

@@ -11,7 +11,7 @@ use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 use crate::agents::{SessionAgents, Subagent};
 
 /// Characters of a task that are listed.
-const LETTERS: usize = 80;
+const LISTED_TASK_CHARS: usize = 80;
 
 /// The `list_agents` tool.
 pub struct ListAgents(pub Arc<SessionAgents>);
@@ -28,7 +28,7 @@ impl ToolHandler for ListAgents {
 
     async fn run(&self, _: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         let row = |child: &Arc<Subagent>| {
-            let task: String = child.task().message.chars().take(LETTERS).collect();
+            let task: String = child.task().message.chars().take(LISTED_TASK_CHARS).collect();
             json!({ "agent_id": child.id(), "role": child.task().role, "task": task, "status": child.status().to_json() })
         };
         let told = json!({ "agents": self.0.all().iter().map(row).collect::<Vec<Value>>() });

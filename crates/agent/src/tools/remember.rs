@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
-use crate::memory_store::{LONGEST, MemoryScope, MemoryStore, is_valid_name};
+use crate::memory_store::{MAX_MEMORY_BYTES, MemoryScope, MemoryStore, is_valid_name};
 
 /// The `remember` tool.
 pub struct Remember(pub Arc<MemoryStore>);
@@ -33,8 +33,8 @@ impl ToolHandler for Remember {
         if !is_valid_name(name) {
             return Err(ToolError::bad_argument("name", "it must be 1 to 64 letters, digits, - and _"));
         }
-        if text.trim().is_empty() || text.len() > LONGEST {
-            return Err(ToolError::bad_argument("text", format!("it must have 1 to {LONGEST} bytes")));
+        if text.trim().is_empty() || text.len() > MAX_MEMORY_BYTES {
+            return Err(ToolError::bad_argument("text", format!("it must have 1 to {MAX_MEMORY_BYTES} bytes")));
         }
         let scope = match scope.unwrap_or(MemoryScope::Project) {
             MemoryScope::Project => "this project",

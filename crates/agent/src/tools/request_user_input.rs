@@ -11,8 +11,8 @@ use serde_json::json;
 use tool::{BoxFuture, Cx, ToolError, ToolHandler, ToolOutput};
 
 /// Limits on questions at once and options of one question; more would not help the user.
-const MOST_QUESTIONS: usize = 4;
-const MOST_OPTIONS: usize = 8;
+const MAX_QUESTIONS: usize = 4;
+const MAX_OPTIONS: usize = 8;
 
 /// Asks the user free-form questions.
 pub trait UserPrompter: Send + Sync {
@@ -67,10 +67,10 @@ impl ToolHandler for RequestUserInput {
     const ABOUT: &'static str = "Asks the user for a decision that you cannot go on without, and waits.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("questions[].header", "id")];
     // If `id` is given too, `header` is meant as a title.
-    const UNTOLD: &'static [&'static str] = &["questions[].header"];
+    const HIDDEN_ARGS: &'static [&'static str] = &["questions[].header"];
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
-        check(&args.questions)?;
+        check_questions(&args.questions)?;
         let Some(person) = &self.0 else {
             return Ok(ToolOutput::failure(
                 "nobody is there to be asked; decide yourself, and say what you decided and why",
@@ -90,30 +90,30 @@ impl ToolHandler for RequestUserInput {
             waited += since.elapsed();
             let Some(answer) = answer else {
                 let nobody = "the user did not answer; go on without, or stop and say what you need to know";
-                return Ok(after(ToolOutput::failure(nobody), waited));
+                return Ok(with_wait_time(ToolOutput::failure(nobody), waited));
             };
             answers.insert(id.clone(), json!({ "answers": [answer] }));
         }
-        Ok(after(ToolOutput::text(json!({ "answers": answers }).to_string()), waited))
+        Ok(with_wait_time(ToolOutput::text(json!({ "answers": answers }).to_string()), waited))
     }
 }
 
 /// Adds the time spent waiting for the user to an output.
-fn after(mut output: ToolOutput, waited: Duration) -> ToolOutput {
+fn with_wait_time(mut output: ToolOutput, waited: Duration) -> ToolOutput {
     output.facts.waited = waited;
     output
 }
 
-fn check(questions: &[QuestionArg]) -> Result<(), ToolError> {
-    if questions.is_empty() || questions.len() > MOST_QUESTIONS {
-        return Err(ToolError::bad_argument("questions", format!("there must be 1 to {MOST_QUESTIONS}")));
+fn check_questions(questions: &[QuestionArg]) -> Result<(), ToolError> {
+    if questions.is_empty() || questions.len() > MAX_QUESTIONS {
+        return Err(ToolError::bad_argument("questions", format!("there must be 1 to {MAX_QUESTIONS}")));
     }
     for (at, question) in questions.iter().enumerate() {
         if question.question.trim().is_empty() {
             return Err(ToolError::bad_argument(format!("questions[{at}].question"), "it is empty"));
         }
-        if question.options.len() > MOST_OPTIONS {
-            let why = format!("{MOST_OPTIONS} are the most");
+        if question.options.len() > MAX_OPTIONS {
+            let why = format!("{MAX_OPTIONS} are the most");
             return Err(ToolError::bad_argument(format!("questions[{at}].options"), why));
         }
         if questions[..at].iter().any(|other| other.id == question.id) {

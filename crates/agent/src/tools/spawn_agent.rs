@@ -51,7 +51,7 @@ impl ToolHandler for SpawnAgent {
             Some(WorkspaceArg::Shared) | None => AgentWorkspace::Shared,
         };
         let bounds = AgentRestrictions { read_only: args.read_only == Some(true), tools: args.tools.clone() };
-        let task = AgentTask { message: args.message.clone(), role: args.role.clone(), bounds, workspace };
+        let task = AgentTask { message: args.message.clone(), role: args.role.clone(), restrictions: bounds, workspace };
         match self.0.spawn(task).await {
             Ok(child) => {
                 let told = json!({ "agent_id": child.id(), "session": child.session_id() });

@@ -14,9 +14,9 @@ use super::list_agents::find_agent;
 use crate::agents::{SessionAgents, Subagent, insert_changes};
 
 /// Default, minimum and maximum timeout in milliseconds.
-const DEFAULT_TIMEOUT: u64 = 30_000;
-const MIN_TIMEOUT: u64 = 1_000;
-const MAX_TIMEOUT: u64 = 300_000;
+const DEFAULT_TIMEOUT_MS: u64 = 30_000;
+const MIN_TIMEOUT_MS: u64 = 1_000;
+const MAX_TIMEOUT_MS: u64 = 300_000;
 
 /// The `wait` tool.
 pub struct WaitForAgents(pub Arc<SessionAgents>);
@@ -47,7 +47,7 @@ impl ToolHandler for WaitForAgents {
         if children.is_empty() {
             return Err(ToolError::bad_argument("ids", "it is empty; list_agents has those there are"));
         }
-        let limit = args.timeout_ms.unwrap_or(DEFAULT_TIMEOUT).clamp(MIN_TIMEOUT, MAX_TIMEOUT);
+        let limit = args.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS).clamp(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS);
         let settled = children.iter().map(|child| Box::pin(child.wait_until_idle()));
         let settling = async {
             match args.all {
@@ -58,7 +58,7 @@ impl ToolHandler for WaitForAgents {
         let timed_out = tokio::time::timeout(Duration::from_millis(limit), settling).await.is_err();
         let mut status = Map::new();
         for child in &children {
-            status.insert(child.id().to_owned(), described(child).await);
+            status.insert(child.id().to_owned(), status_json(child).await);
         }
         let told = json!({ "status": status, "timed_out": timed_out });
         Ok(ToolOutput::text(told.to_string()).with_structured(told))
@@ -66,7 +66,7 @@ impl ToolHandler for WaitForAgents {
 }
 
 /// Returns the status of an agent and, if it is done and has a worktree, its changes.
-async fn described(child: &Subagent) -> Value {
+async fn status_json(child: &Subagent) -> Value {
     let status = child.status();
     let changes = if status.is_final() { child.worktree_changes().await } else { None };
     let Some(changes) = changes else { return status.to_json() };

@@ -56,7 +56,7 @@ impl ApprovalChoice {
 
 /// Returns the answers that are valid for `question`.
 pub(crate) fn approval_choices(question: &ApprovalQuestion) -> Vec<ApprovalChoice> {
-    let hooked = question.why.iter().any(|why| matches!(why, toolgate::ApprovalReason::Hook { .. }));
+    let hooked = question.reasons.iter().any(|why| matches!(why, toolgate::ApprovalReason::Hook { .. }));
     let makes_sense = |choice: &ApprovalChoice| match choice {
         // A hook asks every time, so an answer for the session has no effect.
         ApprovalChoice::Session => !hooked,
@@ -85,10 +85,10 @@ pub(crate) fn shell_script(line: &CommandLine) -> Option<&str> {
 /// Returns each command that is more than a shell around others, with its class and the reason for it.
 pub(crate) fn command_classes(question: &ApprovalQuestion) -> Vec<(String, &'static str, Option<String>)> {
     let whole = ShownCommand::from_question(question);
-    let parts = question.account.iter().flat_map(|account| &account.parts).filter(|part| !part.wraps);
+    let parts = question.analysis.iter().flat_map(|account| &account.commands).filter(|part| !part.is_wrapper);
     let described = parts.map(|part| {
-        let (class, why) = class(part);
-        (line(part, &whole), class, why)
+        let (class, why) = describe_class(part);
+        (format_command(part, &whole), class, why)
     });
     described.collect()
 }
@@ -97,44 +97,44 @@ pub(crate) fn command_classes(question: &ApprovalQuestion) -> Vec<(String, &'sta
 pub(super) fn question_reasons(question: &ApprovalQuestion) -> Vec<String> {
     let whole = ShownCommand::from_question(question);
     let parts: Vec<(String, String)> = question
-        .account
+        .analysis
         .iter()
-        .flat_map(|account| &account.parts)
-        .map(|part| (part.command.command_text(), line(part, &whole)))
+        .flat_map(|account| &account.commands)
+        .map(|part| (part.command.command_text(), format_command(part, &whole)))
         .filter(|(whole, short)| whole != short)
         .collect();
     let shorter =
         |cause: String| parts.iter().fold(cause, |cause, (whole, short)| cause.replace(whole, short));
-    question.why.iter().map(|cause| shorter(cause.describe_for_user())).collect()
+    question.reasons.iter().map(|cause| shorter(cause.describe_for_user())).collect()
 }
 
 /// Returns the class of a part, and the reason for it.
-fn class(part: &ClassifiedCommand) -> (&'static str, Option<String>) {
+fn describe_class(part: &ClassifiedCommand) -> (&'static str, Option<String>) {
     let by_rule = |says: &str| {
-        let said = part.rules.first().map(|said| place(&said.rule));
+        let said = part.rules.first().map(|said| rule_location(&said.rule));
         said.map(|place| format!("the rule at {place} {says} it"))
     };
-    match (part.decision(), part.known) {
+    match (part.decision(), part.risk) {
         (Some(RuleDecision::Forbid), _) => ("forbidden", by_rule("forbids")),
         (Some(RuleDecision::Ask), _) => ("asked", by_rule("asks about")),
         (Some(RuleDecision::Allow), _) => {
-            let rule = part.allowed_by().map(|said| place(&said.rule));
+            let rule = part.allowed_by().map(|said| rule_location(&said.rule));
             ("allowed", rule.map(|place| format!("by the rule at {place}")))
         }
         (None, CommandRisk::ReadOnly) => ("reads", None),
-        (None, CommandRisk::Ordinary) => ("ordinary", uncovered(part)),
+        (None, CommandRisk::Ordinary) => ("ordinary", explain_uncovered_word(part)),
         (None, CommandRisk::Risky(why)) => ("dangerous if not confined", Some(why.to_owned())),
         (None, CommandRisk::Dangerous(why)) => ("dangerous", Some(why.to_owned())),
     }
 }
 
 /// Explains why a rule that allows the command by its first words does not apply.
-fn uncovered(part: &ClassifiedCommand) -> Option<String> {
+fn explain_uncovered_word(part: &ClassifiedCommand) -> Option<String> {
     let (rule, word) = part.uncovered_word()?;
-    Some(format!("the rule at {} does not cover `{word}`", place(rule)))
+    Some(format!("the rule at {} does not cover `{word}`", rule_location(rule)))
 }
 
-fn place(rule: &PolicyRule) -> String {
+fn rule_location(rule: &PolicyRule) -> String {
     format!("{}:{}", rule.file.display(), rule.line)
 }
 
@@ -148,51 +148,51 @@ impl ShownCommand {
             Effect::Read(_)
             | Effect::Write(_)
             | Effect::Network(_)
-            | Effect::Type(_)
+            | Effect::SendInput(_)
             | Effect::Foreign(_)
             | Effect::Remember(_) => None,
         });
-        Self(lines.map(|line| Self::bare(&line)).collect())
+        Self(lines.map(|line| Self::strip_quoting(&line)).collect())
     }
 
     fn shows(&self, text: &str) -> bool {
-        self.0.contains(&Self::bare(text))
+        self.0.contains(&Self::strip_quoting(text))
     }
 
-    fn bare(text: &str) -> String {
+    fn strip_quoting(text: &str) -> String {
         text.replace(['\\', '"', '\''], "")
     }
 }
 
 /// Formats a part on one line. Scripts within it and here-documents are shown in full elsewhere, so they are
 /// shortened.
-fn line(part: &ClassifiedCommand, whole: &ShownCommand) -> String {
+fn format_command(part: &ClassifiedCommand, whole: &ShownCommand) -> String {
     use toolgate::shell::{ScriptRedirect, ScriptWord};
     /// Longest script or here-document text that is shown in full.
-    const SHORT: usize = 40;
+    const MAX_SCRIPT_BYTES: usize = 40;
     /// Longest other word that is shown in full: a path is seldom longer, and a script seldom shorter.
-    const WORD: usize = 120;
+    const MAX_WORD_BYTES: usize = 120;
     let mut command = part.command.clone();
-    let most = if part.wraps { SHORT } else { WORD };
+    let most = if part.is_wrapper { MAX_SCRIPT_BYTES } else { MAX_WORD_BYTES };
     for word in &mut command.words {
         let (ScriptWord::Literal(text) | ScriptWord::Unknown(text)) = &*word;
-        if (text.len() > most || text.contains('\n')) && (part.wraps || whole.shows(text)) {
-            let short = if part.wraps { "the script, as shown".to_owned() } else { short(text) };
+        if (text.len() > most || text.contains('\n')) && (part.is_wrapper || whole.shows(text)) {
+            let short = if part.is_wrapper { "the script, as shown".to_owned() } else { placeholder_for(text) };
             *word = ScriptWord::Unknown(short);
         }
     }
     for redirect in &mut command.redirects {
         if let ScriptRedirect::Text(ScriptWord::Literal(text) | ScriptWord::Unknown(text)) = redirect
-            && (text.len() > SHORT || text.contains('\n'))
+            && (text.len() > MAX_SCRIPT_BYTES || text.contains('\n'))
         {
-            *redirect = ScriptRedirect::Text(ScriptWord::Unknown(short(text)));
+            *redirect = ScriptRedirect::Text(ScriptWord::Unknown(placeholder_for(text)));
         }
     }
     command.command_text()
 }
 
 /// Returns a placeholder for a text that is shown with the whole command.
-fn short(text: &str) -> String {
+fn placeholder_for(text: &str) -> String {
     match text.lines().count() {
         lines @ 2.. => format!("{lines} lines of text, as shown"),
         0 | 1 => format!("{} letters, as shown", text.trim_end().chars().count()),
@@ -209,7 +209,7 @@ pub(crate) fn confinement_summary(question: &ApprovalQuestion) -> String {
         return "nothing runs: one file of Toolgate's own state is written".to_owned();
     }
     match &question.confinement {
-        Some(confinement) => confined(question, confinement),
+        Some(confinement) => describe_confinement(question, confinement),
         None if question.grants.contains(&Grant::Unconfined) => {
             "nothing: it would run without the sandbox, and may do whatever you may".to_owned()
         }
@@ -222,7 +222,7 @@ pub(crate) fn confinement_summary(question: &ApprovalQuestion) -> String {
     }
 }
 
-fn confined(question: &ApprovalQuestion, confinement: &Confinement) -> String {
+fn describe_confinement(question: &ApprovalQuestion, confinement: &Confinement) -> String {
     let granted = |grant: Grant| question.grants.contains(&grant);
     let roots = confinement.writable.iter().filter(|root| !granted(Grant::Write((*root).clone())));
     let roots: Vec<String> = roots.map(|root| format!("`{}`", root.display())).collect();

@@ -9,7 +9,7 @@ use super::render::{self, ScreenSize};
 use crate::terminal_output::escape_invisible;
 
 /// The longest note, in bytes.
-const MAX_NOTE: usize = 2000;
+const MAX_NOTE_BYTES: usize = 2000;
 
 const CONTROL_C: u8 = 3;
 const ESCAPE: u8 = 0x1b;
@@ -22,7 +22,7 @@ pub(super) enum DialogueOutcome {
     /// Text to write.
     Show(String),
     /// Text to write over the current line.
-    Again(String),
+    RedrawLine(String),
     /// The answer, and the words that confirm it.
     Decided(ApprovalAnswer, &'static str),
 }
@@ -67,9 +67,9 @@ pub(crate) struct ApprovalDialogue {
 enum DialogueStage {
     Choosing,
     /// The rule is shown and awaits confirmation.
-    Confirming,
+    ConfirmingRule,
     /// The user types a note; holds its bytes.
-    Noting(Vec<u8>),
+    TypingNote(Vec<u8>),
 }
 
 impl ApprovalDialogue {
@@ -96,8 +96,8 @@ impl ApprovalDialogue {
                 let keys: Vec<String> = keys.map(|(key, _)| key.to_string()).collect();
                 format!("Answer ({}): ", keys.join(" "))
             }
-            DialogueStage::Confirming => "Save this rule and go on? (y yes, n back): ".to_owned(),
-            DialogueStage::Noting(note) => {
+            DialogueStage::ConfirmingRule => "Save this rule and go on? (y yes, n back): ".to_owned(),
+            DialogueStage::TypingNote(note) => {
                 let note = String::from_utf8_lossy(note);
                 // Shows only the end of the note, on one line: the cursor cannot move back over a line that the
                 // terminal wrapped.
@@ -118,15 +118,15 @@ impl ApprovalDialogue {
         }
         match std::mem::replace(&mut self.stage, DialogueStage::Choosing) {
             DialogueStage::Choosing => self.choose(input),
-            DialogueStage::Confirming => match input {
+            DialogueStage::ConfirmingRule => match input {
                 [b'y' | b'Y'] => DialogueOutcome::Decided(ApprovalAnswer::Always, "yes, and from now on"),
                 [b'n' | b'N' | ESCAPE] => DialogueOutcome::Show(format!("\n{}", self.prompt())),
                 _ => {
-                    self.stage = DialogueStage::Confirming;
+                    self.stage = DialogueStage::ConfirmingRule;
                     DialogueOutcome::Nothing
                 }
             },
-            DialogueStage::Noting(note) => self.note(note, input),
+            DialogueStage::TypingNote(note) => self.edit_note(note, input),
         }
     }
 
@@ -143,21 +143,21 @@ impl ApprovalDialogue {
             }
             ApprovalChoice::Always => match self.rule.clone() {
                 Some(shown) => {
-                    self.stage = DialogueStage::Confirming;
+                    self.stage = DialogueStage::ConfirmingRule;
                     DialogueOutcome::Show(format!("\n{shown}{}", self.prompt()))
                 }
                 None => DialogueOutcome::Nothing,
             },
             ApprovalChoice::No => DialogueOutcome::Decided(ApprovalAnswer::No { note: None }, "no"),
             ApprovalChoice::Note => {
-                self.stage = DialogueStage::Noting(Vec::new());
+                self.stage = DialogueStage::TypingNote(Vec::new());
                 DialogueOutcome::Show(format!("\n{}", self.prompt()))
             }
             ApprovalChoice::Stop => DialogueOutcome::Decided(ApprovalAnswer::Stop, "stopped"),
         }
     }
 
-    fn note(&mut self, mut note: Vec<u8>, input: &[u8]) -> DialogueOutcome {
+    fn edit_note(&mut self, mut note: Vec<u8>, input: &[u8]) -> DialogueOutcome {
         const CLEAR: u8 = 0x15;
         if input == [ESCAPE] {
             return DialogueOutcome::Show(format!("\n{}", self.prompt()));
@@ -177,11 +177,11 @@ impl ApprovalDialogue {
                     note = text.into_bytes();
                 }
                 CLEAR => note.clear(),
-                b' '.. if note.len() < MAX_NOTE => note.push(byte),
+                b' '.. if note.len() < MAX_NOTE_BYTES => note.push(byte),
                 _ => {}
             }
         }
-        self.stage = DialogueStage::Noting(note);
-        DialogueOutcome::Again(self.prompt())
+        self.stage = DialogueStage::TypingNote(note);
+        DialogueOutcome::RedrawLine(self.prompt())
     }
 }

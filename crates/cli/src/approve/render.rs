@@ -14,14 +14,14 @@ use crate::terminal_output::{FAINT, NAME};
 
 /// Commands that are listed at most; those that need attention are always listed. The full command is shown in any
 /// case.
-const MAX_RUNS: usize = 20;
+const MAX_LISTED_COMMANDS: usize = 20;
 
 const TITLE: Style = AnsiColor::Yellow.on_default().bold();
 const DANGER: Style = AnsiColor::Red.on_default().bold();
 const PLAIN: Style = Style::new();
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
-const PLACE: Style = AnsiColor::Cyan.on_default();
+const HEADER: Style = AnsiColor::Cyan.on_default();
 
 /// The size of a screen.
 #[derive(Debug, Clone, Copy)]
@@ -32,8 +32,8 @@ pub(crate) struct ScreenSize {
 
 /// Renders `question` in full, with the keys of its answers.
 pub(crate) fn render_question(question: &ApprovalQuestion, size: ScreenSize, scope: PromptScope) -> String {
-    let mut page = body(question, size.width);
-    remarks(&mut page, question, size);
+    let mut page = render_body(question, size.width);
+    render_warnings(&mut page, question, size);
     for (key, label) in approval_choices(question).into_iter().filter_map(|choice| choice.terminal_key(scope))
     {
         page.push_field(&key.to_string(), &[label.to_owned()], PLAIN);
@@ -45,51 +45,51 @@ pub(crate) fn render_question(question: &ApprovalQuestion, size: ScreenSize, sco
 /// model's justification come first, the command itself last.
 pub(crate) fn render_plain(question: &ApprovalQuestion, width: usize) -> String {
     let mut page = TextBox::new(width);
-    title(&mut page, question);
+    render_title(&mut page, question);
     page.push_blank();
     page.push_field("why", &question_reasons(question), PLAIN);
-    limits(&mut page, question);
+    render_limits(&mut page, question);
     render_justification(&mut page, question);
     page.push_blank();
-    parts(&mut page, question);
+    render_parts(&mut page, question);
     if let Some(proposal) = &question.proposal {
         page.push_blank();
         page.push_line("The rule that could be saved:", PLAIN);
         page.push_quote(&proposal.rule.to_string(), |_| PLAIN);
-        examples(&mut page, proposal);
+        render_examples(&mut page, proposal);
     }
     render_effects(&mut page, question);
     page.push_blank();
-    remarks(&mut page, question, ScreenSize { width, height: usize::MAX });
+    render_warnings(&mut page, question, ScreenSize { width, height: usize::MAX });
     anstream::adapter::strip_str(&page.to_text()).to_string()
 }
 
 /// Renders the question without its answers. A terminal shows the end first, so the command comes at the beginning.
-fn body(question: &ApprovalQuestion, width: usize) -> TextBox {
+fn render_body(question: &ApprovalQuestion, width: usize) -> TextBox {
     let mut page = TextBox::new(width);
     page.push_blank();
-    title(&mut page, question);
+    render_title(&mut page, question);
     render_effects(&mut page, question);
     page.push_blank();
     page.push_field("why", &question_reasons(question), PLAIN);
-    parts(&mut page, question);
-    limits(&mut page, question);
+    render_parts(&mut page, question);
+    render_limits(&mut page, question);
     render_justification(&mut page, question);
     page.push_blank();
     page
 }
 
-fn title(page: &mut TextBox, question: &ApprovalQuestion) {
+fn render_title(page: &mut TextBox, question: &ApprovalQuestion) {
     page.push_line(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
-    if !question.agents.is_empty() {
+    if !question.agent_path.is_empty() {
         page.push_line(
-            &format!("The agent {} wants to, which the model has started.", question.agents.join("/")),
+            &format!("The agent {} wants to, which the model has started.", question.agent_path.join("/")),
             PLAIN,
         );
     }
-    if question.again {
-        let guessed = |why: &ApprovalReason| matches!(why, ApprovalReason::Refused { guessed: true, .. });
-        let told = match question.why.iter().all(guessed) {
+    if question.is_retry {
+        let guessed = |why: &ApprovalReason| matches!(why, ApprovalReason::DeniedInSandbox { guessed: true, .. });
+        let told = match question.reasons.iter().all(guessed) {
             true => "It ran and failed.",
             false => "It ran, was refused something, and failed.",
         };
@@ -100,7 +100,7 @@ fn title(page: &mut TextBox, question: &ApprovalQuestion) {
 /// Shows the complete effects, however long they are.
 fn render_effects(page: &mut TextBox, question: &ApprovalQuestion) {
     for effect in &question.intent.effects {
-        does(page, effect, question.account.as_ref());
+        render_effect(page, effect, question.analysis.as_ref());
     }
     let remembers = |effect: &Effect| matches!(effect, Effect::Remember(_));
     // The text to remember is shown already.
@@ -110,7 +110,7 @@ fn render_effects(page: &mut TextBox, question: &ApprovalQuestion) {
         let foreign = |effect: &Effect| matches!(effect, Effect::Foreign(_));
         let called = question.intent.effects.iter().any(foreign);
         page.push_line(if called { "It is called with:" } else { "It would change:" }, PLAIN);
-        page.push_quote(diff, painted);
+        page.push_quote(diff, diff_line_style);
     }
 }
 
@@ -121,16 +121,16 @@ fn render_justification(page: &mut TextBox, question: &ApprovalQuestion) {
         page.push_line("The model says why, in its own words, which nobody checked:", PLAIN);
         page.push_quote(words, |_| PLAIN);
     }
-    proposed(page, question);
+    render_proposed_prefix(page, question);
 }
 
 /// Shows the rule that the model proposes, offered or not.
-fn proposed(page: &mut TextBox, question: &ApprovalQuestion) {
+fn render_proposed_prefix(page: &mut TextBox, question: &ApprovalQuestion) {
     let Some(words) = &question.intent.prefix_rule else { return };
     page.push_blank();
     page.push_line("The model proposes to allow from now on every command that begins with:", PLAIN);
     page.push_quote(&words.join(" "), |_| PLAIN);
-    if !question.proposal.as_ref().is_some_and(|proposal| proposal.of_model) {
+    if !question.proposal.as_ref().is_some_and(|proposal| proposal.chosen_by_model) {
         page.push_line(
             "That rule is not offered: it would allow too much, or does not fit the command.",
             PLAIN,
@@ -144,31 +144,31 @@ pub(crate) fn render_rule(proposal: &RuleProposal, size: ScreenSize) -> String {
     page.push_blank();
     page.push_line("This rule would be saved among yours:", TITLE);
     page.push_quote(&proposal.rule.to_string(), |_| PLAIN);
-    if proposal.of_model {
+    if proposal.chosen_by_model {
         page.push_line("The model proposed the command words in this rule.", PLAIN);
     }
     if proposal.rule.unsandboxed {
         page.push_line("What it allows runs without the sandbox, and is never asked about again.", DANGER);
     }
-    examples(&mut page, proposal);
+    render_examples(&mut page, proposal);
     page.to_text()
 }
 
 /// Lists commands that the rule would allow besides the one in question.
-fn examples(page: &mut TextBox, proposal: &RuleProposal) {
-    if !proposal.allows.is_empty() {
+fn render_examples(page: &mut TextBox, proposal: &RuleProposal) {
+    if !proposal.allowed_examples.is_empty() {
         page.push_line("From then on it would also allow, for example:", PLAIN);
-        page.push_quote(&proposal.allows.join("\n"), |_| NAME);
+        page.push_quote(&proposal.allowed_examples.join("\n"), |_| NAME);
     }
 }
 
 /// Shows one effect if it needs more than a line.
-fn does(page: &mut TextBox, effect: &Effect, account: Option<&CommandAnalysis>) {
+fn render_effect(page: &mut TextBox, effect: &Effect, account: Option<&CommandAnalysis>) {
     match effect {
-        Effect::Exec(line) => command(page, line, account),
-        Effect::Type(typing) => {
+        Effect::Exec(line) => render_command(page, line, account),
+        Effect::SendInput(typing) => {
             page.push_blank();
-            page.push_line(&format!("It would type this into `{}`:", typing.into), PLAIN);
+            page.push_line(&format!("It would type this into `{}`:", typing.command_line), PLAIN);
             page.push_quote(&typing.text, |_| PLAIN);
         }
         Effect::Foreign(foreign) => {
@@ -190,20 +190,20 @@ fn does(page: &mut TextBox, effect: &Effect, account: Option<&CommandAnalysis>) 
     }
 }
 
-fn command(page: &mut TextBox, line: &CommandLine, account: Option<&CommandAnalysis>) {
+fn render_command(page: &mut TextBox, line: &CommandLine, account: Option<&CommandAnalysis>) {
     page.push_blank();
     let cwd = line.cwd.display();
     let terminal = if line.terminal { ", at a terminal of its own" } else { "" };
     if let Some(patch) = toolgate::shell::find_patch(&line.argv) {
         let place = patch.directory.map_or_else(|| line.cwd.clone(), |below| line.cwd.join(below));
         page.push_line(&format!("It would apply this patch in `{}`:", place.display()), PLAIN);
-        return page.push_quote(&patch.text, painted);
+        return page.push_quote(&patch.text, diff_line_style);
     }
     match shell_script(line) {
         Some(script) => {
             let shell = line.argv[..2].join(" ");
             page.push_line(&format!("It would run this in `{cwd}` by `{shell}`{terminal}:"), PLAIN);
-            page.push_quote(&marked(script, account), |_| NAME);
+            page.push_quote(&mark_unknown_words(script, account), |_| NAME);
         }
         None => {
             let words: Vec<String> =
@@ -215,16 +215,16 @@ fn command(page: &mut TextBox, line: &CommandLine, account: Option<&CommandAnaly
 }
 
 /// Marks the unknown parts of the script with ‹ and ›.
-fn marked(script: &str, account: Option<&CommandAnalysis>) -> String {
-    let mut unknown: Vec<&str> = account.map(unknown).unwrap_or_default();
+fn mark_unknown_words(script: &str, account: Option<&CommandAnalysis>) -> String {
+    let mut unknown: Vec<&str> = account.map(unknown_words).unwrap_or_default();
     // Longest first: one unknown text may be part of another.
     unknown.sort_by_key(|text| std::cmp::Reverse(text.len()));
     let mut out = String::with_capacity(script.len());
     let mut rest = script;
     while let Some(letter) = rest.chars().next() {
-        let begins = !out.ends_with(is_of_word);
+        let begins = !out.ends_with(is_word_char);
         let found = unknown.iter().find(|text| {
-            begins && rest.strip_prefix(**text).is_some_and(|after| !after.starts_with(is_of_word))
+            begins && rest.strip_prefix(**text).is_some_and(|after| !after.starts_with(is_word_char))
         });
         let taken = match found {
             Some(text) => {
@@ -242,8 +242,8 @@ fn marked(script: &str, account: Option<&CommandAnalysis>) -> String {
 }
 
 /// Returns every unknown word as written.
-fn unknown(account: &CommandAnalysis) -> Vec<&str> {
-    let commands = account.parts.iter().map(|part| &part.command);
+fn unknown_words(account: &CommandAnalysis) -> Vec<&str> {
+    let commands = account.commands.iter().map(|part| &part.command);
     let words = commands.flat_map(|command| {
         let redirects = command.redirects.iter().filter_map(|redirect| match redirect {
             ScriptRedirect::Read(to)
@@ -255,7 +255,7 @@ fn unknown(account: &CommandAnalysis) -> Vec<&str> {
         });
         command.words.iter().chain(command.variables.iter().map(|(_, value)| value)).chain(redirects)
     });
-    let words = words.chain(account.sets.iter().map(|(_, value, _)| value));
+    let words = words.chain(account.assignments.iter().map(|(_, value, _)| value));
     let unknown = words.filter_map(|word| match word {
         ScriptWord::Unknown(text) if !text.is_empty() => Some(text.as_str()),
         ScriptWord::Unknown(_) | ScriptWord::Literal(_) => None,
@@ -263,16 +263,16 @@ fn unknown(account: &CommandAnalysis) -> Vec<&str> {
     unknown.collect()
 }
 
-fn is_of_word(letter: char) -> bool {
+fn is_word_char(letter: char) -> bool {
     !letter.is_whitespace() && !"=;|&()<>\"`‹›".contains(letter)
 }
 
 /// Lists the commands that it consists of, and the paths, programs and hosts they are known to touch.
-fn parts(page: &mut TextBox, question: &ApprovalQuestion) {
+fn render_parts(page: &mut TextBox, question: &ApprovalQuestion) {
     let (mut shown, mut more) = (0, 0);
     for (command, class, why) in command_classes(question) {
         let plain = matches!(class, "reads" | "ordinary" | "allowed");
-        if plain && shown >= MAX_RUNS {
+        if plain && shown >= MAX_LISTED_COMMANDS {
             more += 1;
             continue;
         }
@@ -289,22 +289,22 @@ fn parts(page: &mut TextBox, question: &ApprovalQuestion) {
             FAINT,
         );
     }
-    if let Some(account) = &question.account {
+    if let Some(account) = &question.analysis {
         let unclear = account.undecided.iter().map(|doubt| format!("{}: {}", doubt.why, doubt.text));
         page.push_field("unclear", &unclear.collect::<Vec<_>>(), DANGER);
-        let sets = account.sets.iter().map(|(name, value, why)| {
+        let sets = account.assignments.iter().map(|(name, value, why)| {
             let why = why.map(|why| format!("({why}) ")).unwrap_or_default();
             format!("{why}{name}={value}")
         });
         page.push_field("sets", &sets.collect::<Vec<_>>(), PLAIN);
-        page.push_field("defines", &account.defines, PLAIN);
+        page.push_field("defines", &account.definitions, PLAIN);
     }
     let touches = question.effect_summary();
     for (label, things) in [
         ("reads", &touches.reads),
         ("writes", &touches.writes),
-        ("starts", &touches.starts),
-        ("reaches", &touches.reaches),
+        ("starts", &touches.programs),
+        ("reaches", &touches.hosts),
     ] {
         if !things.is_empty() {
             page.push_field(label, &[things.join(", ")], PLAIN);
@@ -314,16 +314,16 @@ fn parts(page: &mut TextBox, question: &ApprovalQuestion) {
 }
 
 /// Shows the confinement, and what an approval grants.
-fn limits(page: &mut TextBox, question: &ApprovalQuestion) {
+fn render_limits(page: &mut TextBox, question: &ApprovalQuestion) {
     page.push_field("confined", &[confinement_summary(question)], PLAIN);
     let grants: Vec<String> = question.grants.iter().map(ToString::to_string).collect();
     page.push_field("yes gives", &grants, DANGER);
 }
 
 /// Adds warnings about the question itself: escaped characters and length.
-fn remarks(page: &mut TextBox, question: &ApprovalQuestion, size: ScreenSize) {
+fn render_warnings(page: &mut TextBox, question: &ApprovalQuestion, size: ScreenSize) {
     let height = page.height();
-    if page.has_escapes() || hides(question) {
+    if page.has_escapes() || has_invisible_chars(question) {
         page.push_line("Beware: it holds characters that do not show; they are written as \\u{…}.", DANGER);
         page.push_blank();
     }
@@ -336,25 +336,25 @@ fn remarks(page: &mut TextBox, question: &ApprovalQuestion, size: ScreenSize) {
 }
 
 /// Reports whether the command contains invisible characters. Some were escaped before they arrived here.
-fn hides(question: &ApprovalQuestion) -> bool {
+fn has_invisible_chars(question: &ApprovalQuestion) -> bool {
     question.intent.effects.iter().any(|effect| match effect {
         Effect::Exec(line) => line.argv.iter().any(|word| word.contains(is_invisible)),
         Effect::Read(_)
         | Effect::Write(_)
         | Effect::Network(_)
-        | Effect::Type(_)
+        | Effect::SendInput(_)
         | Effect::Foreign(_)
         | Effect::Remember(_) => false,
     })
 }
 
 /// Returns the style for a line of a diff or patch.
-fn painted(line: &str) -> Style {
+fn diff_line_style(line: &str) -> Style {
     match line.as_bytes() {
-        [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => PLACE,
+        [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => HEADER,
         [b'+', ..] => ADDED,
         [b'-', ..] => REMOVED,
-        [b'@', b'@', ..] | [b'*', b'*', b'*', ..] => PLACE,
+        [b'@', b'@', ..] | [b'*', b'*', b'*', ..] => HEADER,
         _ => PLAIN,
     }
 }

@@ -21,11 +21,11 @@ use super::dialogue::{ApprovalAnswer, ApprovalDialogue, DialogueOutcome};
 use super::render::{self, ScreenSize};
 
 /// The keyboard must be idle this long before a key counts, so that type-ahead cannot answer a question.
-const QUIET: Duration = Duration::from_millis(300);
+const IDLE_BEFORE_ANSWER: Duration = Duration::from_millis(300);
 /// Time limit for the rest of an escape sequence.
-const SEQUENCE: Duration = Duration::from_millis(50);
+const ESCAPE_SEQUENCE_TIMEOUT: Duration = Duration::from_millis(50);
 /// Bytes of one key or paste at most.
-const MAX_INPUT: usize = 256;
+const MAX_INPUT_BYTES: usize = 256;
 
 /// Returns the lock of the terminal: one question at a time.
 pub(crate) fn terminal_lock() -> Arc<tokio::sync::Mutex<()>> {
@@ -35,24 +35,24 @@ pub(crate) fn terminal_lock() -> Arc<tokio::sync::Mutex<()>> {
 
 /// Approver that asks at the terminal.
 pub(crate) struct TerminalApprover {
-    asks: AtomicBool,
+    asking: AtomicBool,
 }
 
 impl TerminalApprover {
     /// Returns an approver if standard input and stderr are terminals and `/dev/tty` can be opened.
     pub(crate) fn detect() -> Option<Arc<Self>> {
-        let sits = io::stdin().is_terminal() && io::stderr().is_terminal() && open().is_ok();
-        sits.then(|| Arc::new(Self { asks: AtomicBool::new(false) }))
+        let sits = io::stdin().is_terminal() && io::stderr().is_terminal() && open_tty().is_ok();
+        sits.then(|| Arc::new(Self { asking: AtomicBool::new(false) }))
     }
 
     /// Reports whether a question is on the screen: then nothing else should be written.
     pub(crate) fn is_asking(&self) -> bool {
-        self.asks.load(Ordering::Acquire)
+        self.asking.load(Ordering::Acquire)
     }
 
     /// Returns the size of the terminal.
     pub(crate) fn size() -> io::Result<ScreenSize> {
-        Ok(size(&open()?))
+        Ok(window_size(&open_tty()?))
     }
 
     async fn answer(&self, question: &ApprovalQuestion) -> io::Result<ReviewDecision> {
@@ -71,15 +71,15 @@ impl TerminalApprover {
         dialogue: ApprovalDialogue,
     ) -> io::Result<ApprovalAnswer> {
         let _owner = terminal_lock().lock_owned().await;
-        let _asking = AskingFlag::on(&self.asks);
-        let terminal = open()?;
+        let _asking = AskingFlag::set(&self.asking);
+        let terminal = open_tty()?;
         let mut keys = RawKeyMode::enable(terminal.try_clone()?)?;
         // Dropping the future drops `_wanted`, which wakes the thread.
         let (unwanted, _wanted) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let (tell, told) = oneshot::channel();
         let thread = std::thread::Builder::new().name("approval".to_owned());
         thread.spawn(move || {
-            let _nobody_waits = tell.send(DialogueThread { terminal, unwanted }.hold(&text, dialogue));
+            let _nobody_waits = tell.send(DialogueThread { terminal, cancel_fd: unwanted }.run_dialogue(&text, dialogue));
         })?;
         let answer = told.await.unwrap_or_else(|_| Err(io::Error::other("the question was lost")));
         keys.answered = true;
@@ -98,13 +98,13 @@ impl Approver for TerminalApprover {
     }
 }
 
-fn open() -> io::Result<File> {
+fn open_tty() -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
     Ok(rustix::fs::open("/dev/tty", flags, Mode::empty())?.into())
 }
 
-fn size(terminal: &File) -> ScreenSize {
+fn window_size(terminal: &File) -> ScreenSize {
     let known = termios::tcgetwinsize(terminal).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
     let (width, height) = known.map_or((80, 24), |size| (size.ws_col, size.ws_row));
     ScreenSize { width: width.into(), height: height.into() }
@@ -114,7 +114,7 @@ fn size(terminal: &File) -> ScreenSize {
 struct AskingFlag<'a>(&'a AtomicBool);
 
 impl<'a> AskingFlag<'a> {
-    fn on(asks: &'a AtomicBool) -> Self {
+    fn set(asks: &'a AtomicBool) -> Self {
         asks.store(true, Ordering::Release);
         Self(asks)
     }
@@ -164,20 +164,20 @@ impl Drop for RawKeyMode {
 struct DialogueThread {
     terminal: File,
     /// Becomes readable when the caller stops waiting.
-    unwanted: OwnedFd,
+    cancel_fd: OwnedFd,
 }
 
 /// Input from the terminal.
 enum TerminalInput {
     Bytes(Vec<u8>),
     /// No input within the time limit.
-    Quiet,
+    Idle,
     /// The caller has stopped waiting.
-    Unwanted,
+    Cancelled,
 }
 
 impl DialogueThread {
-    fn hold(self, text: &str, mut dialogue: ApprovalDialogue) -> io::Result<ApprovalAnswer> {
+    fn run_dialogue(self, text: &str, mut dialogue: ApprovalDialogue) -> io::Result<ApprovalAnswer> {
         let mut out = anstream::AutoStream::auto(self.terminal.try_clone()?);
         // Overwrites the progress line.
         self.clear_line()?;
@@ -185,33 +185,33 @@ impl DialogueThread {
         out.flush()?;
         // ends: when the keyboard is idle for a moment, or the caller stops waiting
         loop {
-            match self.wait(Some(QUIET))? {
+            match self.wait_for_input(Some(IDLE_BEFORE_ANSWER))? {
                 TerminalInput::Bytes(bytes) => {
                     // Only Ctrl-C counts.
                     if let DialogueOutcome::Decided(said @ ApprovalAnswer::Stop, words) =
-                        dialogue.handle_input(&keep_stop(&bytes))
+                        dialogue.handle_input(&keep_ctrl_c(&bytes))
                     {
                         writeln!(out, "{words}")?;
                         return Ok(said);
                     }
                 }
-                TerminalInput::Quiet => break,
-                TerminalInput::Unwanted => return Ok(ApprovalAnswer::Stop),
+                TerminalInput::Idle => break,
+                TerminalInput::Cancelled => return Ok(ApprovalAnswer::Stop),
             }
         }
         write!(out, "{}", dialogue.prompt())?;
         out.flush()?;
         // ends: with an answer, or when the caller stops waiting
         loop {
-            let bytes = match self.wait(None)? {
+            let bytes = match self.wait_for_input(None)? {
                 TerminalInput::Bytes(bytes) => bytes,
-                TerminalInput::Quiet => continue,
-                TerminalInput::Unwanted => return Ok(ApprovalAnswer::Stop),
+                TerminalInput::Idle => continue,
+                TerminalInput::Cancelled => return Ok(ApprovalAnswer::Stop),
             };
             match dialogue.handle_input(&bytes) {
                 DialogueOutcome::Nothing => {}
                 DialogueOutcome::Show(text) => write!(out, "{text}")?,
-                DialogueOutcome::Again(text) => {
+                DialogueOutcome::RedrawLine(text) => {
                     self.clear_line()?;
                     write!(out, "{text}")?;
                 }
@@ -230,35 +230,35 @@ impl DialogueThread {
     }
 
     /// Waits for input; for an escape sequence until it is complete.
-    fn wait(&self, limit: Option<Duration>) -> io::Result<TerminalInput> {
-        let mut bytes = match self.read(limit)? {
+    fn wait_for_input(&self, limit: Option<Duration>) -> io::Result<TerminalInput> {
+        let mut bytes = match self.read_input(limit)? {
             TerminalInput::Bytes(bytes) => bytes,
             other => return Ok(other),
         };
         // ends: with the sequence, which is short
-        while bytes[0] == 0x1b && bytes.len() < MAX_INPUT {
-            match self.read(Some(SEQUENCE))? {
+        while bytes[0] == 0x1b && bytes.len() < MAX_INPUT_BYTES {
+            match self.read_input(Some(ESCAPE_SEQUENCE_TIMEOUT))? {
                 TerminalInput::Bytes(more) => bytes.extend(more),
-                TerminalInput::Quiet => break,
-                TerminalInput::Unwanted => return Ok(TerminalInput::Unwanted),
+                TerminalInput::Idle => break,
+                TerminalInput::Cancelled => return Ok(TerminalInput::Cancelled),
             }
         }
         Ok(TerminalInput::Bytes(bytes))
     }
 
-    fn read(&self, limit: Option<Duration>) -> io::Result<TerminalInput> {
+    fn read_input(&self, limit: Option<Duration>) -> io::Result<TerminalInput> {
         let limit = limit.map(|limit| Timespec { tv_sec: 0, tv_nsec: limit.subsec_nanos().into() });
         let mut watched =
-            [PollFd::new(&self.terminal, PollFlags::IN), PollFd::new(&self.unwanted, PollFlags::IN)];
+            [PollFd::new(&self.terminal, PollFlags::IN), PollFd::new(&self.cancel_fd, PollFlags::IN)];
         retry_on_intr(|| poll(&mut watched, limit.as_ref()))?;
         let [terminal, unwanted] = watched.map(|watched| !watched.revents().is_empty());
         if unwanted {
-            return Ok(TerminalInput::Unwanted);
+            return Ok(TerminalInput::Cancelled);
         }
         if !terminal {
-            return Ok(TerminalInput::Quiet);
+            return Ok(TerminalInput::Idle);
         }
-        let mut bytes = vec![0; MAX_INPUT];
+        let mut bytes = vec![0; MAX_INPUT_BYTES];
         let read = retry_on_intr(|| rustix::io::read(&self.terminal, &mut bytes))?;
         bytes.truncate(read);
         if bytes.is_empty() { Err(Errno::IO.into()) } else { Ok(TerminalInput::Bytes(bytes)) }
@@ -266,6 +266,6 @@ impl DialogueThread {
 }
 
 /// Keeps only the Ctrl-C bytes of some input.
-fn keep_stop(bytes: &[u8]) -> Vec<u8> {
+fn keep_ctrl_c(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().copied().filter(|&byte| byte == 3).collect()
 }

@@ -20,12 +20,12 @@ const SIZE: ScreenSize = ScreenSize { width: 90, height: 60 };
 struct SystemProgramsMachine;
 
 impl MachineLookup for SystemProgramsMachine {
-    fn program(&self, name: &str, _: &Path, _: bool) -> Option<ResolvedProgram> {
+    fn resolve_program(&self, name: &str, _: &Path, _: bool) -> Option<ResolvedProgram> {
         let name = name.rsplit('/').next().unwrap_or(name);
         Some(ResolvedProgram { path: Path::new("/usr/bin").join(name), trusted: true })
     }
 
-    fn standing(&self, path: &Path) -> PathBuf {
+    fn nearest_existing(&self, path: &Path) -> PathBuf {
         path.to_owned()
     }
 
@@ -456,7 +456,7 @@ fn answer(question: &ApprovalQuestion, keys: &[&str]) -> Option<ReviewDecision> 
         DialogueOutcome::Decided(said, _) => {
             Some(said.into_decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))
         }
-        DialogueOutcome::Nothing | DialogueOutcome::Show(_) | DialogueOutcome::Again(_) => None,
+        DialogueOutcome::Nothing | DialogueOutcome::Show(_) | DialogueOutcome::RedrawLine(_) => None,
     })
 }
 

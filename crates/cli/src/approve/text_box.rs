@@ -8,14 +8,14 @@ use crate::terminal_output::{FAINT, escape_invisible};
 /// The narrowest supported screen; on a narrower one the terminal wraps again.
 const MIN_WIDTH: usize = 24;
 /// Consecutive blank lines that are shown unchanged.
-const BLANK_LINES: usize = 2;
+const MAX_BLANK_LINES: usize = 2;
 /// Consecutive blanks that are shown unchanged.
-const BLANKS: usize = 60;
+const MAX_BLANKS: usize = 60;
 /// Width of the field labels.
 const LABEL: usize = 10;
 
 /// Indents the continuation of a wrapped line, so that it cannot pass for a line of its own.
-const MORE: &str = "    ";
+const CONTINUATION_INDENT: &str = "    ";
 
 /// The lines to show, with styles.
 pub(super) struct TextBox {
@@ -34,9 +34,9 @@ impl TextBox {
     /// Adds one of Toolgate's own lines. It may end with foreign text: only its beginning stands at the left edge.
     pub(super) fn push_line(&mut self, text: &str, style: Style) {
         self.note_invisible(text);
-        for (at, line) in words(&one_line(text), self.width - MORE.len()).into_iter().enumerate() {
-            let more = if at == 0 { "" } else { MORE };
-            self.lines.push(format!("{more}{}", painted(&line, style)));
+        for (at, line) in wrap_words(&escape_to_one_line(text), self.width - CONTINUATION_INDENT.len()).into_iter().enumerate() {
+            let more = if at == 0 { "" } else { CONTINUATION_INDENT };
+            self.lines.push(format!("{more}{}", apply_style(&line, style)));
         }
     }
 
@@ -50,10 +50,10 @@ impl TextBox {
         for (at, value) in values.iter().enumerate() {
             self.note_invisible(value);
             let label = if at == 0 { label } else { "" };
-            let width = self.width - LABEL - 2 - MORE.len();
-            for (at, line) in words(&one_line(value), width).into_iter().enumerate() {
-                let (label, more) = if at == 0 { (label, "") } else { ("", MORE) };
-                self.lines.push(format!("  {FAINT}{label:LABEL$}{FAINT:#}{more}{}", painted(&line, style)));
+            let width = self.width - LABEL - 2 - CONTINUATION_INDENT.len();
+            for (at, line) in wrap_words(&escape_to_one_line(value), width).into_iter().enumerate() {
+                let (label, more) = if at == 0 { (label, "") } else { ("", CONTINUATION_INDENT) };
+                self.lines.push(format!("  {FAINT}{label:LABEL$}{FAINT:#}{more}{}", apply_style(&line, style)));
             }
         }
     }
@@ -68,21 +68,21 @@ impl TextBox {
                 blank += 1;
                 continue;
             }
-            self.blanks(blank);
+            self.push_blank_lines(blank);
             blank = 0;
             self.note_invisible(line);
             let style = style(line);
-            for (at, piece) in pieces(&squeezed(&make_visible(line)), self.width - 4).into_iter().enumerate()
+            for (at, piece) in split_to_width(&squeeze_blanks(&make_visible(line)), self.width - 4).into_iter().enumerate()
             {
                 let bar = if at == 0 { '│' } else { '┊' };
-                self.lines.push(format!("  {FAINT}{bar}{FAINT:#} {}", painted(&piece, style)));
+                self.lines.push(format!("  {FAINT}{bar}{FAINT:#} {}", apply_style(&piece, style)));
             }
         }
-        self.blanks(blank);
+        self.push_blank_lines(blank);
     }
 
-    fn blanks(&mut self, blank: usize) {
-        if blank > BLANK_LINES {
+    fn push_blank_lines(&mut self, blank: usize) {
+        if blank > MAX_BLANK_LINES {
             self.lines.push(format!("  {FAINT}│ … {blank} blank lines …{FAINT:#}"));
         } else {
             let bars = (0..blank).map(|_| format!("  {FAINT}│{FAINT:#}"));
@@ -118,7 +118,7 @@ pub(crate) fn quote_lines(text: &str, width: usize) -> Vec<String> {
     page.lines.iter().map(plain).collect()
 }
 
-fn painted(text: &str, style: Style) -> String {
+fn apply_style(text: &str, style: Style) -> String {
     format!("{style}{text}{style:#}")
 }
 
@@ -128,7 +128,7 @@ fn make_visible(line: &str) -> String {
 }
 
 /// Returns the text on one line.
-fn one_line(text: &str) -> String {
+fn escape_to_one_line(text: &str) -> String {
     make_visible(text).replace('\n', "\\n")
 }
 
@@ -138,7 +138,7 @@ fn is_blank(line: &str) -> bool {
 }
 
 /// Replaces long runs of blanks with their count.
-fn squeezed(line: &str) -> String {
+fn squeeze_blanks(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
     while !rest.is_empty() {
@@ -147,7 +147,7 @@ fn squeezed(line: &str) -> String {
         rest = &rest[text..];
         let blank = rest.find(|letter: char| !letter.is_whitespace()).unwrap_or(rest.len());
         let count = rest[..blank].chars().count();
-        if count > BLANKS {
+        if count > MAX_BLANKS {
             out.push_str(&format!(" … {count} blanks … "));
         } else {
             out.push_str(&rest[..blank]);
@@ -159,31 +159,31 @@ fn squeezed(line: &str) -> String {
 
 /// Returns the largest width of a character in columns. All characters but ASCII count as wide, so a line may end
 /// early but never overflows.
-fn columns(letter: char) -> usize {
+fn char_width(letter: char) -> usize {
     if letter.is_ascii() { 1 } else { 2 }
 }
 
 /// Cuts `line` into pieces of at most `width` columns.
-fn pieces(line: &str, width: usize) -> Vec<String> {
+fn split_to_width(line: &str, width: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut used = 0;
     for letter in line.chars() {
-        if used + columns(letter) > width {
+        if used + char_width(letter) > width {
             pieces.push(String::new());
             used = 0;
         }
-        used += columns(letter);
+        used += char_width(letter);
         pieces.last_mut().expect("there is one from the beginning").push(letter);
     }
     pieces
 }
 
 /// Wraps `line` between words where possible.
-fn words(line: &str, width: usize) -> Vec<String> {
-    let wide = |text: &str| text.chars().map(columns).sum::<usize>();
+fn wrap_words(line: &str, width: usize) -> Vec<String> {
+    let wide = |text: &str| text.chars().map(char_width).sum::<usize>();
     let mut lines = vec![String::new()];
     for word in line.split(' ') {
-        for (at, piece) in pieces(word, width).into_iter().enumerate() {
+        for (at, piece) in split_to_width(word, width).into_iter().enumerate() {
             let last = lines.last_mut().expect("there is one from the beginning");
             let fits = wide(last) + 1 + wide(&piece) <= width;
             if at == 0 && last.is_empty() {

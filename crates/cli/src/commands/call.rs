@@ -28,10 +28,10 @@ use crate::terminal_output;
 use crate::turn_diff_store::TurnDiffRecorder;
 
 /// The prefix of server tools.
-const OF_SERVERS: &str = "mcp__";
+const SERVER_TOOL_PREFIX: &str = "mcp__";
 
 pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
-    let call = ToolCall::function("call", args.name.as_str(), arguments(args)?);
+    let call = ToolCall::function("call", args.name.as_str(), read_arguments(args)?);
     let mut composed = compose(&args.place)?;
     // Without a terminal, a call that needs approval is refused at once.
     let person = TerminalApprover::detect();
@@ -43,25 +43,25 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
     let (output, ended) = super::block_on(async {
         let mut servers = None;
         let wanted = WantedServers::for_call(&call, composed.search_server());
-        let wanted = wanted.configured(|name| composed.has_server(name));
+        let wanted = wanted.or_all_if_unconfigured(|name| composed.has_server(name));
         if wanted != WantedServers::None {
             let elicit = person.as_ref().and_then(|_| TerminalElicitor::detect());
             let means = McpClientDeps {
-                watch: Some(Arc::new(ServerNotices::Wrong)),
-                elicit,
+                observer: Some(Arc::new(ServerNotices::Problems)),
+                elicitor: elicit,
                 ..McpClientDeps::default()
             };
-            (composed, servers) = composed.start_servers(means, |server| wanted.is(server))?;
+            (composed, servers) = composed.start_servers(means, |server| wanted.includes(server))?;
         }
         let toolgate = composed.build()?;
         // A call of a server's tool waits for that server itself.
         if let Some(servers) = servers.as_ref().filter(|_| wanted == WantedServers::All) {
             servers.wait_until_settled(None).await;
         }
-        let mut turns = turns(&toolgate, &call)?;
+        let mut turns = start_turn_recorder(&toolgate, &call)?;
         let asks =
             || TerminalElicitor::is_asking() || person.as_ref().is_some_and(|person| person.is_asking());
-        let answered = answered(&toolgate, call, &args.name, (&asks, &said)).await?;
+        let answered = dispatch_call(&toolgate, call, &args.name, (&asks, &said)).await?;
         if let Some(turns) = &mut turns {
             turns.end_turn();
         }
@@ -70,9 +70,9 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
     })?;
     match args.output {
         OutputFormat::Json => terminal_output::print_text(&as_json(&args.name, &output).to_string())?,
-        OutputFormat::Text => print(&output)?,
+        OutputFormat::Text => print_output(&output)?,
     }
-    Ok(if ended { ExitCode::from(TERMINATED) } else { code(&output) })
+    Ok(if ended { ExitCode::from(TERMINATED) } else { exit_code(&output) })
 }
 
 /// The servers that must be started for a call.
@@ -93,7 +93,7 @@ impl WantedServers {
         match (search, needs_servers(name)) {
             (Some(server), _) if name == WebSearchTool::NAME => Self::One(server.to_owned()),
             (_, false) => Self::None,
-            (_, true) if is_one_tool(name) => Self::MayHave(name.to_owned()),
+            (_, true) if is_server_tool(name) => Self::MayHave(name.to_owned()),
             (_, true) => {
                 let arguments: Value = serde_json::from_str(&call.payload.arguments()).unwrap_or_default();
                 arguments["server"].as_str().map_or(Self::All, |server| Self::One(server.to_owned()))
@@ -103,14 +103,14 @@ impl WantedServers {
 
     /// Falls back to all servers if the wanted one is not configured: the answer then lists the configured
     /// ones.
-    fn configured(self, is_configured: impl Fn(&str) -> bool) -> Self {
+    fn or_all_if_unconfigured(self, is_configured: impl Fn(&str) -> bool) -> Self {
         match self {
             Self::One(name) if !is_configured(&name) => Self::All,
             other => other,
         }
     }
 
-    fn is(&self, server: &str) -> bool {
+    fn includes(&self, server: &str) -> bool {
         match self {
             Self::None => false,
             Self::All => true,
@@ -122,18 +122,18 @@ impl WantedServers {
 
 /// Returns true if the tool `name` may belong to that server, or is a tool for all servers.
 pub(super) fn may_belong_to_server(name: &str, server: &str) -> bool {
-    !is_one_tool(name) || mcp::may_belong_to(name, server)
+    !is_server_tool(name) || mcp::may_belong_to(name, server)
 }
 
 /// Returns true if `name` denotes one tool of one server.
-fn is_one_tool(name: &str) -> bool {
-    name.starts_with(OF_SERVERS) || mcp::by_path(name).is_some()
+fn is_server_tool(name: &str) -> bool {
+    name.starts_with(SERVER_TOOL_PREFIX) || mcp::by_path(name).is_some()
 }
 
 /// Returns true if a tool needs servers to be started.
 pub(super) fn needs_servers(name: &str) -> bool {
     let stands_in = [mcp::CALL_TOOL, mcp::READ_RESOURCE].as_flattened().contains(&name);
-    is_one_tool(name) || stands_in || name.contains("mcp_resource") || name == "tool_search"
+    is_server_tool(name) || stands_in || name.contains("mcp_resource") || name == "tool_search"
 }
 
 /// The latest progress message of the tool.
@@ -157,7 +157,7 @@ impl CallObserver for LatestProgress {
 }
 
 /// Answers the call. The second value is true if the program received SIGTERM meanwhile.
-async fn answered(
+async fn dispatch_call(
     toolgate: &Toolgate,
     call: ToolCall,
     name: &str,
@@ -178,7 +178,7 @@ async fn answered(
                 ended = true;
                 cancel.cancel();
             }
-            () = tokio::time::sleep(terminal_output::ProgressLine::EVERY) => if !asks() {
+            () = tokio::time::sleep(terminal_output::ProgressLine::TICK_INTERVAL) => if !asks() {
                 match said.last() {
                     Some(text) => progress.show(&text),
                     None => progress.tick(),
@@ -196,16 +196,16 @@ async fn answered(
 }
 
 /// Starts recording the turn's changes, if the tool may change anything.
-fn turns(toolgate: &Toolgate, call: &ToolCall) -> Result<Option<TurnDiffRecorder>, CliFault> {
+fn start_turn_recorder(toolgate: &Toolgate, call: &ToolCall) -> Result<Option<TurnDiffRecorder>, CliFault> {
     let found = toolgate.router().registry().tool_for_call(call);
-    let theirs = is_one_tool(&call.name) || mcp::CALL_TOOL.contains(&call.name.as_str());
-    let changes = theirs || found.is_ok_and(|tool| tool.lane() == Lane::Alone);
+    let theirs = is_server_tool(&call.name) || mcp::CALL_TOOL.contains(&call.name.as_str());
+    let changes = theirs || found.is_ok_and(|tool| tool.lane() == Lane::Exclusive);
     // Without a state directory the diff could not be stored, so it is not computed.
     let state = UserDirs::from_env()?.state.filter(|_| changes);
     Ok(state.map(|state| TurnDiffRecorder::start(toolgate, Some(&state))))
 }
 
-fn arguments(args: &CallArgs) -> Result<String, CliFault> {
+fn read_arguments(args: &CallArgs) -> Result<String, CliFault> {
     match (&args.json, &args.input) {
         (Some(json), _) => Ok(json.clone()),
         (None, Some(file)) => read_file_or_stdin(file),
@@ -229,7 +229,7 @@ pub(super) fn read_file_or_stdin(file: &Path) -> Result<String, CliFault> {
 
 /// Prints the answer to standard output, including the output of a stopped process. The error of a call
 /// without output goes to standard error.
-fn print(output: &ToolOutput) -> Result<(), CliFault> {
+fn print_output(output: &ToolOutput) -> Result<(), CliFault> {
     if output.facts.error.is_some() && output.facts.usage.is_none() {
         terminal_output::print_error(&output.joined_text());
         return Ok(());
@@ -246,7 +246,7 @@ fn print(output: &ToolOutput) -> Result<(), CliFault> {
     Ok(())
 }
 
-fn code(output: &ToolOutput) -> ExitCode {
+fn exit_code(output: &ToolOutput) -> ExitCode {
     match output.facts.error {
         Some(ToolErrorKind::UnknownTool | ToolErrorKind::BadArguments) => ExitCode::from(USAGE),
         Some(ToolErrorKind::Cancelled | ToolErrorKind::Stopped) => ExitCode::from(INTERRUPTED),
@@ -273,7 +273,7 @@ fn as_json(tool: &str, output: &ToolOutput) -> Value {
         ("error", facts.error.map(|kind| json!(kind.as_str()))),
         ("exit_code", facts.exit_code.map(|code| json!(code))),
         ("duration_ms", facts.duration.map(millis_json)),
-        ("cut", facts.cut.map(|cut| json!({ "bytes": cut.bytes, "lines": cut.lines }))),
+        ("cut", facts.omitted.map(|cut| json!({ "bytes": cut.bytes, "lines": cut.lines }))),
         ("usage", facts.usage.map(usage_json)),
         ("structured", output.structured.clone()),
     ];

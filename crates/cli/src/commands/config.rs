@@ -18,12 +18,12 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<ExitCode, CliFault> {
         let settings: Vec<Value> = rows.iter().flat_map(ConfigRow::to_json).collect();
         terminal_output::print_text(&format!(
             "{:#}",
-            json!({ "settings": settings, "files": config.looked_for })
+            json!({ "settings": settings, "files": config.candidates })
         ))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut text: String = rows.iter().map(printed).collect();
-    for file in &config.looked_for {
+    let mut text: String = rows.iter().map(format_row).collect();
+    for file in &config.candidates {
         let found = match file.found {
             CandidateState::Read => "read",
             CandidateState::NotThere => "not there",
@@ -45,7 +45,7 @@ pub(in crate::commands) fn to_toml(value: &Value) -> String {
 }
 
 /// Formats the row as TOML, valid in a configuration file.
-fn printed(ConfigRow { key, value }: &ConfigRow) -> String {
+fn format_row(ConfigRow { key, value }: &ConfigRow) -> String {
     let safe = |value: &Value| terminal_output::escape_invisible(&to_toml(value)).into_owned();
     let key = terminal_output::escape_invisible(key);
     let from = |source: &SettingSource| {

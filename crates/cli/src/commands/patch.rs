@@ -24,12 +24,12 @@ use crate::config::UserDirs;
 use crate::{terminal_output, turn_diff_store};
 
 /// Maximum size of a patch in bytes.
-const LONGEST: u64 = 64 << 20;
+const MAX_PATCH_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
-    let text = text(args)?;
+    let text = read_patch_text(args)?;
     let directory = args.cwd.clone().unwrap_or_else(|| ".".into());
-    let parsed = match format(args.format) {
+    let parsed = match text_format(args.format) {
         None => patch::parse(&text),
         Some(format) => patch::parse_as(format, &text),
     };
@@ -43,18 +43,18 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
         .with_hard_link_hint("`--break-links` changes it under this name alone");
     let root = disk.root().to_owned();
     let within = root.clone();
-    let disk = disk.with_access_check(Arc::new(move |real, _| judge(&within, real)));
-    let records = records()?;
+    let disk = disk.with_access_check(Arc::new(move |real, _| check_path(&within, real)));
+    let records = records_dir()?;
     if !args.dry_run {
-        mended(&records)?;
+        recover_interrupted_edits(&records)?;
     }
     let tally = PatchProgress::default();
     let mut progress = terminal_output::ProgressLine::new("patch");
     let tick = || progress.show(&tally.to_string());
-    let done = terminal_output::with_ticks(terminal_output::ProgressLine::EVERY, tick, || {
+    let done = terminal_output::with_ticks(terminal_output::ProgressLine::TICK_INTERVAL, tick, || {
         let plan = PatchPlan::build(&parsed, &disk).map_err(|failure| failure.to_string())?;
         let steps = plan.commit_steps();
-        tally.all.store(steps.len(), Relaxed);
+        tally.total.store(steps.len(), Relaxed);
         let done = match args.dry_run {
             true => disk.check_steps(&steps),
             false => disk.commit_with(&steps, &records, &mut |milestone| tally.count(milestone)),
@@ -66,25 +66,25 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
         Ok(plan) => plan,
         Err(why) => {
             let refused = refuse(args, &why);
-            if let Some(hint) = seen_from_top(&root, &parsed).filter(|_| !args.json) {
+            if let Some(hint) = repository_top_hint(&root, &parsed).filter(|_| !args.json) {
                 terminal_output::print_hint(&hint);
             }
             return refused;
         }
     };
     if !args.dry_run {
-        turn_diff_store::save_diff(state()?.as_path(), &root, &plan.diff());
+        turn_diff_store::save_diff(state_dir()?.as_path(), &root, &plan.diff());
     }
     print_result(args, &plan)?;
     if !args.json {
-        taking_effect(&root, &plan);
+        warn_of_host_files(&root, &plan);
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Warns about changed files that take effect on this machine by themselves: the patch may come from a
 /// stranger.
-fn taking_effect(root: &Path, plan: &PatchPlan) {
+fn warn_of_host_files(root: &Path, plan: &PatchPlan) {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let machine = ThisMachine::new("", vec![root.to_owned()]).with_home(home);
     for change in plan.listed_changes() {
@@ -97,7 +97,7 @@ fn taking_effect(root: &Path, plan: &PatchPlan) {
 
 /// Returns a hint if a missing path of the patch exists below the top of the repository, which git's paths
 /// are relative to.
-fn seen_from_top(root: &Path, patch: &patch::ParsedPatch) -> Option<String> {
+fn repository_top_hint(root: &Path, patch: &patch::ParsedPatch) -> Option<String> {
     let top = root.ancestors().skip(1).find(|above| above.join(".git").exists())?;
     let is_there = |path: &&str| !root.join(path).exists() && top.join(path).exists();
     let path = patch.paths().find(is_there)?;
@@ -105,7 +105,7 @@ fn seen_from_top(root: &Path, patch: &patch::ParsedPatch) -> Option<String> {
 }
 
 /// Recovers interrupted edits (rollback or completion) and reports them.
-fn mended(records: &Path) -> Result<(), CliFault> {
+fn recover_interrupted_edits(records: &Path) -> Result<(), CliFault> {
     let unusable = |error: io::Error| {
         CliFault::usage(format!("nothing can be changed without a record of it: {error}"))
             .with_hint("set TOOLGATE_HOME to a directory of yours")
@@ -117,13 +117,13 @@ fn mended(records: &Path) -> Result<(), CliFault> {
     for RecoveredCommit { files, outcome, record } in patch::recover(records).map_err(unusable)? {
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let what = match outcome {
-            RecoveryOutcome::Back => {
+            RecoveryOutcome::RolledBack => {
                 format!("an edit was stopped half-way; it was taken back: {}", names.join(", "))
             }
-            RecoveryOutcome::Forward => {
+            RecoveryOutcome::RolledForward => {
                 format!("an edit was stopped half-way; it was finished: {}", names.join(", "))
             }
-            RecoveryOutcome::Left(why) => {
+            RecoveryOutcome::RecordKept(why) => {
                 format!("the record `{}` of an edit was left as it is: {why}", record.display())
             }
         };
@@ -136,7 +136,7 @@ fn mended(records: &Path) -> Result<(), CliFault> {
 #[derive(Default)]
 struct PatchProgress {
     /// The number of files; zero while the matching of the patch runs.
-    all: AtomicUsize,
+    total: AtomicUsize,
     written: AtomicUsize,
     placed: AtomicUsize,
 }
@@ -154,7 +154,7 @@ impl PatchProgress {
 impl fmt::Display for PatchProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [all, written, placed] =
-            [&self.all, &self.written, &self.placed].map(|count| count.load(Relaxed));
+            [&self.total, &self.written, &self.placed].map(|count| count.load(Relaxed));
         match (all, placed) {
             (0, _) => f.write_str("looking where its lines are"),
             (all, 0) => write!(f, "{written} of {all} files written"),
@@ -164,7 +164,7 @@ impl fmt::Display for PatchProgress {
 }
 
 /// Refuses paths outside the directory, and paths in `.git`.
-fn judge(root: &Path, real: &Path) -> Result<(), String> {
+fn check_path(root: &Path, real: &Path) -> Result<(), String> {
     let Ok(below) = real.strip_prefix(root) else {
         return Err(format!("`{}` is outside `{}`; use -C to work there", real.display(), root.display()));
     };
@@ -174,7 +174,7 @@ fn judge(root: &Path, real: &Path) -> Result<(), String> {
     }
 }
 
-fn format(format: PatchFormat) -> Option<PatchTextFormat> {
+fn text_format(format: PatchFormat) -> Option<PatchTextFormat> {
     match format {
         PatchFormat::Auto => None,
         PatchFormat::Envelope => Some(PatchTextFormat::Envelope),
@@ -185,7 +185,7 @@ fn format(format: PatchFormat) -> Option<PatchTextFormat> {
 }
 
 /// Reads the patch from the argument, a file or standard input.
-fn text(args: &args::PatchArgs) -> Result<String, CliFault> {
+fn read_patch_text(args: &args::PatchArgs) -> Result<String, CliFault> {
     let mut bytes = Vec::new();
     match &args.patch {
         Some(text) if text.as_bytes().contains(&b'\n') => bytes = text.as_bytes().to_vec(),
@@ -193,7 +193,7 @@ fn text(args: &args::PatchArgs) -> Result<String, CliFault> {
             let path = Path::new(path);
             #[expect(clippy::disallowed_methods, reason = "the user names the file on the command line")]
             let opened =
-                std::fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
+                std::fs::File::open(path).and_then(|file| file.take(MAX_PATCH_BYTES + 1).read_to_end(&mut bytes));
             opened
                 .map_err(|fault| CliFault::usage(format!("`{}` cannot be read: {fault}", path.display())))?;
         }
@@ -201,15 +201,15 @@ fn text(args: &args::PatchArgs) -> Result<String, CliFault> {
             if std::io::stdin().is_terminal() {
                 terminal_output::print_hint("reading the patch from the terminal; end it with Ctrl-D");
             }
-            std::io::stdin().take(LONGEST + 1).read_to_end(&mut bytes)?;
+            std::io::stdin().take(MAX_PATCH_BYTES + 1).read_to_end(&mut bytes)?;
         }
     }
     if bytes.trim_ascii().is_empty() {
         return Err(CliFault::usage("there is no patch: the input is empty")
             .with_hint("give a file, or a patch on standard input"));
     }
-    if bytes.len() as u64 > LONGEST {
-        return Err(CliFault::usage(format!("the patch is longer than {} MiB", LONGEST >> 20)));
+    if bytes.len() as u64 > MAX_PATCH_BYTES {
+        return Err(CliFault::usage(format!("the patch is longer than {} MiB", MAX_PATCH_BYTES >> 20)));
     }
     String::from_utf8(bytes).map_err(|_| {
         CliFault::usage("the patch is not UTF-8 text")
@@ -218,11 +218,11 @@ fn text(args: &args::PatchArgs) -> Result<String, CliFault> {
 }
 
 /// Returns the directory of the write-ahead records of edits.
-fn records() -> Result<PathBuf, CliFault> {
-    Ok(state()?.join("edits"))
+fn records_dir() -> Result<PathBuf, CliFault> {
+    Ok(state_dir()?.join("edits"))
 }
 
-fn state() -> Result<PathBuf, CliFault> {
+fn state_dir() -> Result<PathBuf, CliFault> {
     let state = UserDirs::from_env()?.state;
     state.ok_or_else(|| CliFault::usage("there is no home to keep records in; set HOME or TOOLGATE_HOME"))
 }
@@ -240,15 +240,15 @@ fn print_result(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), CliFault
     if args.json {
         let file = |change: &patch::FileChange| {
             let places: Vec<_> = change
-                .landed
+                .landed_hunks
                 .iter()
-                .map(|(line, pass)| json!({"line": line, "overlooked": pass.ignored_difference(), "already": *pass == MatchPass::Done}))
+                .map(|(line, pass)| json!({"line": line, "overlooked": pass.ignored_difference(), "already": *pass == MatchPass::AlreadyApplied}))
                 .collect();
             json!({"kind": change.status_letter().to_string(), "path": change.path, "from": change.from, "replaced": change.replaces_whole_file(), "places": places})
         };
         let files: Vec<_> = plan.listed_changes().map(file).collect();
         let diff = args.dry_run.then(|| plan.diff());
-        let all = json!({"applied": !args.dry_run, "changes": files, "already": plan.already, "diff": diff});
+        let all = json!({"applied": !args.dry_run, "changes": files, "already": plan.already_applied, "diff": diff});
         return Ok(terminal_output::print_text(&all.to_string())?);
     }
     if args.dry_run {
@@ -256,7 +256,7 @@ fn print_result(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), CliFault
         if !diff.is_empty() {
             print_diff(&diff)?;
         }
-        for path in &plan.already {
+        for path in &plan.already_applied {
             terminal_output::print_hint(&format!("{path} is as the patch wants it already"));
         }
         return Ok(());
@@ -292,8 +292,8 @@ mod tests {
     fn patch_progress_names_the_phase_and_the_file_counts() {
         let tally = PatchProgress::default();
         assert_eq!(tally.to_string(), "looking where its lines are");
-        let step = patch::CommitStep { path: "a.txt".to_owned(), found: None, put: None };
-        tally.all.store(3, Relaxed);
+        let step = patch::CommitStep { path: "a.txt".to_owned(), found_version: None, new_file: None };
+        tally.total.store(3, Relaxed);
         tally.count(CommitMilestone::Written(&step));
         assert_eq!(tally.to_string(), "1 of 3 files written");
         tally.count(CommitMilestone::Placed(&step));

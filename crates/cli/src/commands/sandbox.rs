@@ -23,9 +23,9 @@ use crate::terminal_output;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 /// Environment variables that describe the terminal, passed into the sandbox.
-const OF_A_TERMINAL: &[&str] = &["TERM", "COLORTERM", "NO_COLOR", "TERM_PROGRAM", "COLUMNS", "LINES"];
+const TERMINAL_VARIABLES: &[&str] = &["TERM", "COLORTERM", "NO_COLOR", "TERM_PROGRAM", "COLUMNS", "LINES"];
 /// Time for processes that the command left running to end.
-const GRACE: Duration = Duration::from_millis(200);
+const LEFTOVER_GRACE_PERIOD: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
     let explain = args.explain;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
         if config.sandbox.source == SettingSource::BuiltIn {
             config.sandbox.value = config::SandboxMode::WorkspaceWrite;
         }
-        for named in OF_A_TERMINAL.iter().filter(|name| std::env::var_os(name).is_some()) {
+        for named in TERMINAL_VARIABLES.iter().filter(|name| std::env::var_os(name).is_some()) {
             config.commands.add_variable(named);
         }
         for named in &args.env {
@@ -45,30 +45,30 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
     super::block_on_current_thread(async {
         if explain {
             match sandbox.explain(&args.argv).await {
-                Ok(explained) => print(&explained),
-                Err(fault) => return Ok(refused(&fault)),
+                Ok(explained) => print_report(&explained),
+                Err(fault) => return Ok(report_fault(&fault)),
             }
         }
         match sandbox.enforcement(&args.argv).await {
             Ok(enforcement) => {
                 enforcement.warning().iter().for_each(|text| confinement_warnings::warn_once(text));
             }
-            Err(fault) => return Ok(refused(&fault)),
+            Err(fault) => return Ok(report_fault(&fault)),
         }
         let all_terminals = std::io::stdin().is_terminal()
             && std::io::stdout().is_terminal()
             && std::io::stderr().is_terminal();
         let started = if all_terminals {
-            let size = window();
+            let size = terminal_size();
             sandbox.run_in_terminal(args.argv, size.rows, size.cols).await
         } else {
-            sandbox.run(args.argv, stdio()?).await
+            sandbox.run(args.argv, clone_stdio()?).await
         };
         let (session, pump) = match started {
             Ok(started) => started,
-            Err(fault) => return Ok(refused(&fault)),
+            Err(fault) => return Ok(report_fault(&fault)),
         };
-        let code = if all_terminals { relay(&session, pump).await? } else { attend(&session, pump).await? };
+        let code = if all_terminals { relay_terminal(&session, pump).await? } else { wait_forwarding_signals(&session, pump).await? };
         for denial in session.denials() {
             match denial {
                 // Without the message, the exit status 137 would be the only information.
@@ -85,14 +85,14 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
     })
 }
 
-fn stdio() -> Result<[OwnedFd; 3], CliFault> {
+fn clone_stdio() -> Result<[OwnedFd; 3], CliFault> {
     let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let own = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned();
     Ok([own(input.as_fd())?, own(output.as_fd())?, own(errors.as_fd())?])
 }
 
 /// Prints the fault, and returns its exit status.
-fn refused(fault: &SandboxFault) -> ExitCode {
+fn report_fault(fault: &SandboxFault) -> ExitCode {
     terminal_output::print_error(&fault.to_string());
     ExitCode::from(match fault {
         SandboxFault::Spawn(SpawnFault::Refused { step: LaunchStep::Exec, errno, .. }) => {
@@ -106,12 +106,12 @@ fn refused(fault: &SandboxFault) -> ExitCode {
 }
 
 /// Returns the exit status of an ended session.
-fn outcome(session: &ProcessSession) -> ExitCode {
+fn exit_code(session: &ProcessSession) -> ExitCode {
     if let Some(fault) = session.take_fault() {
-        return refused(&SandboxFault::Spawn(fault));
+        return report_fault(&SandboxFault::Spawn(fault));
     }
     match session.stage() {
-        SessionStage::Over { exit, .. } | SessionStage::Leaving { exit, .. } => {
+        SessionStage::Over { exit, .. } | SessionStage::LeaderExited { exit, .. } => {
             ExitCode::from(u8::try_from(exit.code() & 0xff).unwrap_or(u8::MAX))
         }
         SessionStage::Running | SessionStage::Lost => {
@@ -122,7 +122,7 @@ fn outcome(session: &ProcessSession) -> ExitCode {
 }
 
 /// Waits for the command, and forwards signals to it.
-async fn attend(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCode, CliFault> {
+async fn wait_forwarding_signals(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCode, CliFault> {
     let mut changed = session.subscribe();
     let signals =
         [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
@@ -131,10 +131,10 @@ async fn attend(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCod
     // ends: when no process of it is left
     loop {
         tokio::select! {
-            () = &mut pump => return Ok(outcome(session)),
+            () = &mut pump => return Ok(exit_code(session)),
             _ = changed.changed() => {
-                if matches!(session.stage(), SessionStage::Leaving { .. }) {
-                    session.end(GRACE);
+                if matches!(session.stage(), SessionStage::LeaderExited { .. }) {
+                    session.end(LEFTOVER_GRACE_PERIOD);
                 }
             }
             _ = interrupt.recv() => session.signal(signals[0].as_raw_value()),
@@ -145,7 +145,7 @@ async fn attend(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCod
     }
 }
 
-fn window() -> PtySize {
+fn terminal_size() -> PtySize {
     match tcgetwinsize(std::io::stdout()) {
         Ok(size) if size.ws_row > 0 && size.ws_col > 0 => PtySize { rows: size.ws_row, cols: size.ws_col },
         Ok(_) | Err(_) => PtySize::default(),
@@ -173,7 +173,7 @@ impl Drop for RawTerminal {
 
 /// Relays keys to the command and its output to the terminal. The command has its own terminal and never
 /// holds the user's.
-async fn relay(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCode, CliFault> {
+async fn relay_terminal(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCode, CliFault> {
     let raw = RawTerminal::new()?;
     let (keys, mut typed) = tokio::sync::mpsc::channel::<Vec<u8>>(64);
     // The thread may still wait for a key at the end; the program does not join it.
@@ -191,24 +191,24 @@ async fn relay(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCode
     let mut changed = session.subscribe();
     // ends: when no process of it is left
     loop {
-        show(&streaming)?;
+        print_output(&streaming)?;
         tokio::select! {
             () = &mut pump => break,
             _ = changed.changed() => {
-                if matches!(session.stage(), SessionStage::Leaving { .. }) {
-                    session.end(GRACE);
+                if matches!(session.stage(), SessionStage::LeaderExited { .. }) {
+                    session.end(LEFTOVER_GRACE_PERIOD);
                 }
             }
             Some(bytes) = typed.recv() => { let _ended = session.write_input(&bytes); }
-            _ = resized.recv() => { let _ended = session.resize(window()); }
+            _ = resized.recv() => { let _ended = session.resize(terminal_size()); }
         }
     }
-    show(&streaming)?;
+    print_output(&streaming)?;
     drop(raw);
-    Ok(outcome(session))
+    Ok(exit_code(session))
 }
 
-fn show(streaming: &OutputStreaming) -> std::io::Result<()> {
+fn print_output(streaming: &OutputStreaming) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     // ends: when all available output was shown
     while let Some((_, bytes)) = streaming.next() {
@@ -217,10 +217,10 @@ fn show(streaming: &OutputStreaming) -> std::io::Result<()> {
     out.flush()
 }
 
-fn print(explained: &ConfinementReport) {
+fn print_report(explained: &ConfinementReport) {
     terminal_output::print_stderr(&format!("layers: {}", explained.tier.as_str()));
     terminal_output::print_stderr(&format!("enforced: {}", explained.enforcement));
-    for (path, what) in &explained.places {
+    for (path, what) in &explained.mounts {
         terminal_output::print_stderr(&format!(
             "  {what:<24} {}",
             terminal_output::escape_invisible(&path.to_string_lossy())

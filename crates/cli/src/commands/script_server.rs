@@ -16,7 +16,7 @@ use crate::terminal_output;
 
 pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
     let turns = read_script(&args.file)?;
-    let log = args.log.as_deref().map(appended).transpose()?;
+    let log = args.log.as_deref().map(open_for_append).transpose()?;
     let log = Arc::new(Mutex::new(log));
     super::block_on(async {
         let server = Server::bind(args.port, ScriptedBackend::new(Dialect::Responses, turns)).await?;
@@ -41,7 +41,7 @@ pub(crate) fn read_script(file: &Path) -> Result<Vec<ScriptedTurn>, CliFault> {
     ScriptedTurn::parse_script(&text).map_err(|fault| CliFault::usage(format!("{}: {fault}", file.display())))
 }
 
-fn appended(file: &Path) -> Result<std::fs::File, CliFault> {
+fn open_for_append(file: &Path) -> Result<std::fs::File, CliFault> {
     let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
     opened
         .map_err(|error| CliFault::usage(format!("the log `{}` cannot be written: {error}", file.display())))

@@ -18,10 +18,10 @@ use crate::terminal_output::{self, FAINT, NAME, escape_invisible, to_one_line};
 
 pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, CliFault> {
     let wire = args.wire.unwrap_or(ToolsWire::Responses);
-    let composed = compose(&args.place)?.for_api(api(wire));
+    let composed = compose(&args.place)?.for_api(form_api(wire));
     let style = composed.wire_style();
     let specs = super::block_on(async {
-        let means = McpClientDeps { watch: Some(Arc::new(ServerNotices::Wrong)), ..McpClientDeps::default() };
+        let means = McpClientDeps { observer: Some(Arc::new(ServerNotices::Problems)), ..McpClientDeps::default() };
         let wanted = |server: &str| {
             args.name.as_deref().is_none_or(|name| needs_servers(name) && may_belong_to_server(name, server))
         };
@@ -30,30 +30,30 @@ pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, CliFault> {
         if let Some(servers) = &servers {
             super::servers::wait_until_settled(servers).await;
         }
-        let chosen = chosen(&toolgate, args);
+        let chosen = select_specs(&toolgate, args);
         mcp_servers::close_servers(servers).await;
         chosen
     })?;
     let specs: Vec<&ToolSpec> = specs.iter().collect();
     if args.wire.is_none() && !args.json {
-        terminal_output::print_styled(&if args.name.is_some() { manual(&specs) } else { list(&specs) })?;
+        terminal_output::print_styled(&if args.name.is_some() { format_manual(&specs) } else { format_list(&specs) })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let json = written(&specs, wire, &style);
+    let json = encode_specs(&specs, wire, &style);
     let text = if args.json { json.to_string() } else { format!("{json:#}") };
     terminal_output::print_text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the API that tools are shown for.
-fn api(wire: ToolsWire) -> ToolFormApi {
+fn form_api(wire: ToolsWire) -> ToolFormApi {
     match wire {
         ToolsWire::Responses => ToolFormApi::from_environment(Dialect::Responses),
         ToolsWire::Chat | ToolsWire::Anthropic | ToolsWire::Mcp => ToolFormApi::Functions,
     }
 }
 
-fn chosen(toolgate: &Toolgate, args: &ToolsArgs) -> Result<Vec<ToolSpec>, CliFault> {
+fn select_specs(toolgate: &Toolgate, args: &ToolsArgs) -> Result<Vec<ToolSpec>, CliFault> {
     let registry = toolgate.router().registry();
     match args.name.as_deref() {
         None if args.all => {
@@ -78,7 +78,7 @@ fn chosen(toolgate: &Toolgate, args: &ToolsArgs) -> Result<Vec<ToolSpec>, CliFau
     }
 }
 
-fn written(specs: &[&ToolSpec], wire: ToolsWire, style: &ApiCompat) -> Value {
+fn encode_specs(specs: &[&ToolSpec], wire: ToolsWire, style: &ApiCompat) -> Value {
     match wire {
         ToolsWire::Responses => Dialect::Responses.tools(specs, style),
         ToolsWire::Chat => Dialect::Chat.tools(specs, style),
@@ -88,35 +88,35 @@ fn written(specs: &[&ToolSpec], wire: ToolsWire, style: &ApiCompat) -> Value {
 }
 
 /// Formats one line per tool. Text of servers cannot start a line of its own or hide anything.
-fn list(specs: &[&ToolSpec]) -> String {
+fn format_list(specs: &[&ToolSpec]) -> String {
     let names: Vec<String> = specs.iter().map(|spec| to_one_line(spec.name())).collect();
     let width = names.iter().map(String::len).max().unwrap_or_default();
     let mut text = String::new();
     for (spec, name) in specs.iter().zip(names) {
-        let about = to_one_line(about(spec));
+        let about = to_one_line(spec_description(spec));
         let first = about.split_inclusive(". ").next().unwrap_or_default().trim_end();
         let _infallible = writeln!(text, "{NAME}{name:width$}{NAME:#}  {first}");
     }
     text
 }
 
-fn manual(specs: &[&ToolSpec]) -> String {
+fn format_manual(specs: &[&ToolSpec]) -> String {
     let mut text = String::new();
     for spec in specs {
         let about = match needs_servers(spec.name()) {
-            true => format!("  │ {}", escape_invisible(about(spec)).replace('\n', "\n  │ ")),
-            false => escape_invisible(about(spec)).into_owned(),
+            true => format!("  │ {}", escape_invisible(spec_description(spec)).replace('\n', "\n  │ ")),
+            false => escape_invisible(spec_description(spec)).into_owned(),
         };
         let _infallible = writeln!(text, "{NAME}{}{NAME:#}\n{about}\n", to_one_line(spec.name()));
         if let ToolSpec::Function(function) = spec {
-            arguments(&mut text, &function.parameters, 1);
+            write_arguments(&mut text, &function.parameters, 1);
         }
     }
     text
 }
 
 /// Lists the properties of an object, and nested ones below each.
-fn arguments(text: &mut String, schema: &JsonSchema, depth: usize) {
+fn write_arguments(text: &mut String, schema: &JsonSchema, depth: usize) {
     let Some(object) = &schema.object else { return };
     let margin = "  ".repeat(depth);
     for (name, schema) in &object.properties {
@@ -127,18 +127,18 @@ fn arguments(text: &mut String, schema: &JsonSchema, depth: usize) {
             true => String::new(),
             false => format!("\n{description}").replace('\n', &format!("\n{margin}    ")),
         };
-        let kind = kind(schema);
+        let kind = describe_type(schema);
         let _infallible =
             writeln!(text, "{margin}{NAME}{name}{NAME:#} {FAINT}({kind}{required}){FAINT:#}{description}");
-        arguments(text, schema, depth + 2);
+        write_arguments(text, schema, depth + 2);
         if let Some(items) = &schema.items {
-            arguments(text, items, depth + 2);
+            write_arguments(text, items, depth + 2);
         }
     }
 }
 
 /// Formats a type: `integer, at least 1`, `one of pending, completed`, `array of object`.
-fn kind(schema: &JsonSchema) -> String {
+fn describe_type(schema: &JsonSchema) -> String {
     let names =
         |schema: &JsonSchema| schema.types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or ");
     if let Some(choices) = &schema.values.choices {
@@ -158,7 +158,7 @@ fn kind(schema: &JsonSchema) -> String {
     kind
 }
 
-fn about(spec: &ToolSpec) -> &str {
+fn spec_description(spec: &ToolSpec) -> &str {
     match spec {
         ToolSpec::Function(function) => &function.description,
         ToolSpec::Freeform(freeform) => &freeform.description,
@@ -186,8 +186,8 @@ mod tests {
         let function = FunctionSpec { name, description, parameters, strict: StrictMode::No };
         let spec = ToolSpec::Function(Box::new(function));
         let plain = |text: String| anstream::adapter::strip_str(&text).to_string();
-        insta::assert_snapshot!(plain(list(&[&spec])), @r"mcp__s__t  \u{1b}[2J\u{202e}evil\nTOOL  looks like another");
-        insta::assert_snapshot!(plain(manual(&[&spec])), @r"
+        insta::assert_snapshot!(plain(format_list(&[&spec])), @r"mcp__s__t  \u{1b}[2J\u{202e}evil\nTOOL  looks like another");
+        insta::assert_snapshot!(plain(format_manual(&[&spec])), @r"
         mcp__s__t
           │ \u{1b}[2J\u{202e}evil
           │ TOOL  looks like another

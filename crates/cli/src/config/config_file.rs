@@ -25,10 +25,10 @@ use crate::cli_fault::CliFault;
 /// Bytes of a configuration file at most.
 const MAX_BYTES: u64 = 1 << 20;
 const MAX_PATTERNS: usize = 500;
-const OUTPUT_TOKENS: RangeInclusive<u64> = 100..=1_000_000;
-const CALL_TIMEOUT_MS: RangeInclusive<u64> = 100..=86_400_000;
-const PARALLEL: RangeInclusive<u64> = 1..=1024;
-const SESSIONS: RangeInclusive<u64> = 1..=1024;
+const OUTPUT_TOKENS_RANGE: RangeInclusive<u64> = 100..=1_000_000;
+const CALL_TIMEOUT_MS_RANGE: RangeInclusive<u64> = 100..=86_400_000;
+const PARALLEL_RANGE: RangeInclusive<u64> = 1..=1024;
+const SESSIONS_RANGE: RangeInclusive<u64> = 1..=1024;
 
 /// A configuration file that was read.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ pub(super) struct WireTable {
 
 /// Replaces Rust terms in a parser message with words for users.
 fn humanize_parse_error(message: &str) -> String {
-    const WORDS: &[(&str, &str)] = &[
+    const REPLACEMENTS: &[(&str, &str)] = &[
         ("struct ToolsTable", "a table `[tools]`"),
         ("struct ModelTable", "a table `[models.NAME]`"),
         ("struct FilesTable", "a table `[files]`"),
@@ -155,7 +155,7 @@ fn humanize_parse_error(message: &str) -> String {
         ("a map", "a table, e.g. `{ NAME = \"value\" }`"),
         ("a boolean", "true or false"),
     ];
-    WORDS.iter().fold(message.to_owned(), |text, (rust, plain)| {
+    REPLACEMENTS.iter().fold(message.to_owned(), |text, (rust, plain)| {
         text.replace(&format!("expected {rust}"), &format!("expected {plain}"))
     })
 }
@@ -168,7 +168,7 @@ pub(super) enum ConfigSymlinks {
 }
 
 /// Opens without blocking: a FIFO in a project must not hang the program.
-fn open(path: &Path, links: ConfigSymlinks) -> rustix::io::Result<File> {
+fn open_nonblocking(path: &Path, links: ConfigSymlinks) -> rustix::io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let flags = match links {
         ConfigSymlinks::Follow => flags,
@@ -181,7 +181,7 @@ impl ConfigFile {
     /// Reads the file at `path`; `None` if it does not exist.
     pub(super) fn read(path: &Path, links: ConfigSymlinks) -> Result<Option<Self>, CliFault> {
         let broken = |why: &str| CliFault::usage(format!("{}: {why}", path.display()));
-        let file = match open(path, links) {
+        let file = match open_nonblocking(path, links) {
             Ok(file) => file,
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(Errno::LOOP) => return Err(broken("it is a link; a project's configuration must be a file")),
@@ -219,9 +219,9 @@ impl ConfigFile {
 
     fn check(&self) -> Result<(), CliFault> {
         let limits = &self.content.limits;
-        self.check_range("output_tokens", limits.output_tokens.as_ref(), OUTPUT_TOKENS)?;
-        self.check_range("call_timeout_ms", limits.call_timeout_ms.as_ref(), CALL_TIMEOUT_MS)?;
-        self.check_range("parallel", limits.parallel.as_ref(), PARALLEL)?;
+        self.check_range("output_tokens", limits.output_tokens.as_ref(), OUTPUT_TOKENS_RANGE)?;
+        self.check_range("call_timeout_ms", limits.call_timeout_ms.as_ref(), CALL_TIMEOUT_MS_RANGE)?;
+        self.check_range("parallel", limits.parallel.as_ref(), PARALLEL_RANGE)?;
         if let Some(one_more) = self.content.files.deny_read.get(MAX_PATTERNS) {
             return Err(
                 self.fault_at(&one_more.span(), &format!("more than {MAX_PATTERNS} patterns are too many"))
@@ -260,8 +260,8 @@ impl ConfigFile {
         for host in hosts {
             self.parse_host(host)?;
         }
-        match unix_sockets.iter().find(|name| !super::is_socket(name.get_ref())) {
-            Some(name) => Err(self.fault_at(&name.span(), super::NO_SOCKET)),
+        match unix_sockets.iter().find(|name| !super::is_socket_name(name.get_ref())) {
+            Some(name) => Err(self.fault_at(&name.span(), super::INVALID_SOCKET)),
             None => Ok(()),
         }
     }
@@ -275,7 +275,7 @@ impl ConfigFile {
 
     fn check_commands(&self) -> Result<(), CliFault> {
         let CommandsTable { pass, set, sessions, shell, .. } = &self.content.commands;
-        self.check_range("sessions", sessions.as_ref(), SESSIONS)?;
+        self.check_range("sessions", sessions.as_ref(), SESSIONS_RANGE)?;
         let one_more = pass.get(MAX_PATTERNS).or(set.values().nth(MAX_PATTERNS));
         if let Some(one_more) = one_more {
             let why = format!("more than {MAX_PATTERNS} variables are too many");

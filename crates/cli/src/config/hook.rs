@@ -11,8 +11,8 @@ use super::{SourcedValue, UserDirs};
 use crate::cli_fault::CliFault;
 
 const MAX_HOOKS: usize = 64;
-const MAX_NAME: usize = 64;
-const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 100..=600_000;
+const MAX_NAME_CHARS: usize = 64;
+const TIMEOUT_MS_RANGE: std::ops::RangeInclusive<u64> = 100..=600_000;
 
 /// A hook as a file spells it.
 #[derive(Debug, Deserialize)]
@@ -78,11 +78,11 @@ impl HookTable {
         }
         let is_name = |name: &str| {
             let letters = name.chars().count();
-            (1..=MAX_NAME).contains(&letters)
+            (1..=MAX_NAME_CHARS).contains(&letters)
                 && !name.contains(|letter: char| letter.is_control() || letter == '`')
         };
         if let Some(name) = self.name.as_ref().filter(|name| !is_name(name.get_ref())) {
-            let why = format!("`name` must be 1 to {MAX_NAME} letters on one line");
+            let why = format!("`name` must be 1 to {MAX_NAME_CHARS} letters on one line");
             return Err(file.fault_at(&name.span(), &why));
         }
         if let Some(on) = self.on.as_ref().filter(|on| on.get_ref().is_empty()) {
@@ -100,7 +100,7 @@ impl HookTable {
                 EnvironmentPolicy { pass: vec![name.get_ref().clone()], ..EnvironmentPolicy::default() };
             environment.check().map_err(|fault| file.fault_at(&name.span(), &fault.to_string()))?;
         }
-        file.check_range("timeout_ms", self.timeout_ms.as_ref(), TIMEOUT_MS)
+        file.check_range("timeout_ms", self.timeout_ms.as_ref(), TIMEOUT_MS_RANGE)
     }
 
     /// Returns the hooks of `file`. Unnamed hooks that would share a name get their position in the file appended.
@@ -123,13 +123,13 @@ impl HookTable {
         let built_in = CommandHook::new("", Vec::new());
         let timeout = u64::try_from(built_in.timeout.as_millis()).unwrap_or(u64::MAX);
         file.setting(&self.command, |words| {
-            let mut command: Vec<String> = words.iter().map(|word| below_home(word, dirs)).collect();
+            let mut command: Vec<String> = words.iter().map(|word| expand_home(word, dirs)).collect();
             if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
                 // `components()` normalizes `./x` to `x`.
                 let path: PathBuf = file.base_directory().join(&*program).components().collect();
                 *program = path.to_string_lossy().into_owned();
             }
-            let own_name = || file_of(&command).unwrap_or_else(|| "hook".to_owned());
+            let own_name = || command_file_name(&command).unwrap_or_else(|| "hook".to_owned());
             HookSetting {
                 name: self.name.as_ref().map_or_else(own_name, |name| name.get_ref().clone()),
                 on: self.on.as_ref().map_or_else(|| vec![HookTiming::Before], |on| on.get_ref().clone()),
@@ -144,7 +144,7 @@ impl HookTable {
 }
 
 /// Returns the file name that a command is about: its program, or the script given to a program found by name.
-fn file_of(command: &[String]) -> Option<String> {
+fn command_file_name(command: &[String]) -> Option<String> {
     let file = match command {
         [program, file, ..] if !program.contains('/') && file.contains('/') && !file.starts_with('-') => file,
         [program, ..] => program,
@@ -153,7 +153,7 @@ fn file_of(command: &[String]) -> Option<String> {
     Some(Path::new(file).file_name()?.to_string_lossy().into_owned())
 }
 
-fn below_home(word: &str, dirs: &UserDirs) -> String {
+fn expand_home(word: &str, dirs: &UserDirs) -> String {
     match (word.strip_prefix("~/"), &dirs.home) {
         (Some(rest), Some(home)) => home.join(rest).to_string_lossy().into_owned(),
         (Some(_), None) | (None, _) => word.to_owned(),
@@ -169,7 +169,7 @@ impl SourcedValue<HookSetting> {
             HookTiming::After => toolgate::HookMoment::After,
         };
         CommandHook {
-            on: on.iter().map(moment).collect(),
+            moments: on.iter().map(moment).collect(),
             tools,
             timeout: std::time::Duration::from_millis(timeout_ms),
             on_failure: match on_failure {

@@ -13,7 +13,7 @@ use super::tool_forms::ModelTable;
 use super::web_search::WebSearchKey;
 use super::{
     ApprovalMode, CandidateState, Config, ConfigCandidate, ConfinementTier, EnvInheritance, HostedSearchMode,
-    NO_SOCKET, NetworkMode, SandboxMode, SettingSource, SourcedValue, is_socket,
+    INVALID_SOCKET, NetworkMode, SandboxMode, SettingSource, SourcedValue, is_socket_name,
 };
 use crate::args::{ConfinementArgs, WorkspaceArgs};
 use crate::cli_fault::CliFault;
@@ -62,17 +62,17 @@ impl UserDirs {
 /// Loads the configuration for work in `cwd`.
 pub(crate) fn load(cwd: &Path, dirs: &UserDirs, flags: &WorkspaceArgs) -> Result<Config, CliFault> {
     let mut config = Config::built_in();
-    if let Some(file) = user_file(dirs, &mut config.looked_for)? {
-        config.take(&file);
-        config.widen(&file, dirs)?;
+    if let Some(file) = read_user_file(dirs, &mut config.candidates)? {
+        config.apply_user_file(&file);
+        config.apply_user_only_keys(&file, dirs)?;
     }
     let own_model = config.model.value.is_some();
-    for file in project_files(cwd, &mut config.looked_for)? {
-        narrows_only(&file, dirs, config.confinement.require.value)?;
-        config.narrow(&file);
+    for file in read_project_files(cwd, &mut config.candidates)? {
+        check_narrows_only(&file, dirs, config.confinement.require.value)?;
+        config.apply_project_file(&file);
         // The model decides which tools are offered, so the user's own choice wins.
         if !own_model {
-            set(&mut config.model, &file, file.content.model.as_ref(), |model| Some(model.clone()));
+            set_from_file(&mut config.model, &file, file.content.model.as_ref(), |model| Some(model.clone()));
         }
     }
     if let Some(model) = &flags.model {
@@ -84,7 +84,7 @@ pub(crate) fn load(cwd: &Path, dirs: &UserDirs, flags: &WorkspaceArgs) -> Result
     if let Some(value) = flags.approval {
         config.approval = SourcedValue { value, source: SettingSource::Flag("--approval") };
     }
-    config.flags(cwd, &flags.confine)?;
+    config.apply_flags(cwd, &flags.confine)?;
     for root in &flags.read_root {
         let value = cwd.join(root);
         config.files.read_roots.push(SourcedValue { value, source: SettingSource::Flag("--read-root") });
@@ -102,7 +102,7 @@ pub(crate) fn user_config_path(dirs: &UserDirs) -> Result<PathBuf, CliFault> {
     Ok(there.unwrap_or_else(|| directory.join(USER_FILES[0])))
 }
 
-fn user_file(dirs: &UserDirs, looked_for: &mut Vec<ConfigCandidate>) -> Result<Option<ConfigFile>, CliFault> {
+fn read_user_file(dirs: &UserDirs, looked_for: &mut Vec<ConfigCandidate>) -> Result<Option<ConfigFile>, CliFault> {
     let Some(directory) = &dirs.config else { return Ok(None) };
     let mut found = None;
     for name in USER_FILES {
@@ -125,7 +125,7 @@ fn user_file(dirs: &UserDirs, looked_for: &mut Vec<ConfigCandidate>) -> Result<O
 /// Returns every project file at or above `cwd`, outermost first: up to the top of its git repository, else to the
 /// root. Above `cwd`, only files of the owner of `cwd`, of the user or of root count: anyone may put a file into
 /// `/tmp`.
-fn project_files(cwd: &Path, looked_for: &mut Vec<ConfigCandidate>) -> Result<Vec<ConfigFile>, CliFault> {
+fn read_project_files(cwd: &Path, looked_for: &mut Vec<ConfigCandidate>) -> Result<Vec<ConfigFile>, CliFault> {
     let mut files = Vec::new();
     for (path, whose) in paths_at_or_above(cwd, Path::new(PROJECT_FILE)) {
         match whose {
@@ -173,7 +173,7 @@ pub(super) fn paths_at_or_above(cwd: &Path, name: &Path) -> Vec<(PathBuf, FileOw
 }
 
 /// Rejects a project file that would give tools more than the user does.
-fn narrows_only(file: &ConfigFile, dirs: &UserDirs, required: ConfinementTier) -> Result<(), CliFault> {
+fn check_narrows_only(file: &ConfigFile, dirs: &UserDirs, required: ConfinementTier) -> Result<(), CliFault> {
     let ConfigTables { sandbox, files, tools, commands, .. } = &file.content;
     let sandbox = sandbox.as_ref().filter(|sandbox| *sandbox.get_ref() > SandboxMode::ReadOnly);
     let sandbox = sandbox.map(|sandbox| (sandbox.span(), "sandbox"));
@@ -229,7 +229,7 @@ fn narrows_only(file: &ConfigFile, dirs: &UserDirs, required: ConfinementTier) -
 
 impl super::ConfinementSettings {
     /// Pairs each limit with its value in a file.
-    fn limits<'a>(
+    fn limit_pairs<'a>(
         &'a mut self,
         file: &'a ConfinementTable,
     ) -> impl Iterator<Item = (&'a mut SourcedValue<Option<u64>>, Option<&'a Spanned<u64>>)> {
@@ -247,7 +247,7 @@ impl super::ConfinementSettings {
 
 impl Config {
     /// Applies the confinement flags.
-    fn flags(&mut self, cwd: &Path, flags: &ConfinementArgs) -> Result<(), CliFault> {
+    fn apply_flags(&mut self, cwd: &Path, flags: &ConfinementArgs) -> Result<(), CliFault> {
         let at = |flag| {
             move |path: &PathBuf| SourcedValue { value: cwd.join(path), source: SettingSource::Flag(flag) }
         };
@@ -271,8 +271,8 @@ impl Config {
             |host: &HostPattern| SourcedValue { value: host.clone(), source: SettingSource::Flag("--host") };
         ours.hosts.extend(flags.host.iter().map(host));
         for name in &flags.unix_socket {
-            if !is_socket(name) {
-                return Err(CliFault::usage(format!("--unix-socket {name}: {NO_SOCKET}")));
+            if !is_socket_name(name) {
+                return Err(CliFault::usage(format!("--unix-socket {name}: {INVALID_SOCKET}")));
             }
             let source = SettingSource::Flag("--unix-socket");
             ours.unix_sockets.push(SourcedValue { value: name.clone(), source });
@@ -290,57 +290,57 @@ impl Config {
     }
 
     /// Applies the user's values for keys that any file may set.
-    fn take(&mut self, file: &ConfigFile) {
+    fn apply_user_file(&mut self, file: &ConfigFile) {
         let ConfigTables { sandbox, commands, confinement, limits, .. } = &file.content;
-        self.take_lists(file);
+        self.extend_lists(file);
         let ours = &mut self.confinement;
-        set(&mut ours.network, file, confinement.network.as_ref(), |&network| network);
-        set(&mut ours.require, file, confinement.require.as_ref(), |&tier| tier);
-        for (ours, theirs) in ours.limits(confinement) {
-            set(ours, file, theirs, |&limit| Some(limit));
+        set_from_file(&mut ours.network, file, confinement.network.as_ref(), |&network| network);
+        set_from_file(&mut ours.require, file, confinement.require.as_ref(), |&tier| tier);
+        for (ours, theirs) in ours.limit_pairs(confinement) {
+            set_from_file(ours, file, theirs, |&limit| Some(limit));
         }
-        set(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
-        set(&mut self.approval, file, file.content.approval.as_ref(), |&approval| approval);
-        set(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
-        set(&mut self.commands.sessions, file, commands.sessions.as_ref(), count);
-        set(&mut self.model, file, file.content.model.as_ref(), |model| Some(model.clone()));
-        set(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), count);
-        set(&mut self.limits.call_timeout_ms, file, limits.call_timeout_ms.as_ref(), |&timeout| timeout);
-        set(&mut self.limits.parallel, file, limits.parallel.as_ref(), count);
+        set_from_file(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
+        set_from_file(&mut self.approval, file, file.content.approval.as_ref(), |&approval| approval);
+        set_from_file(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
+        set_from_file(&mut self.commands.sessions, file, commands.sessions.as_ref(), to_usize);
+        set_from_file(&mut self.model, file, file.content.model.as_ref(), |model| Some(model.clone()));
+        set_from_file(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), to_usize);
+        set_from_file(&mut self.limits.call_timeout_ms, file, limits.call_timeout_ms.as_ref(), |&timeout| timeout);
+        set_from_file(&mut self.limits.parallel, file, limits.parallel.as_ref(), to_usize);
     }
 
     /// Applies a project's file: lists accumulate, limits only shrink.
-    fn narrow(&mut self, file: &ConfigFile) {
+    fn apply_project_file(&mut self, file: &ConfigFile) {
         let ConfigTables { sandbox, commands, confinement, limits, .. } = &file.content;
-        self.take_lists(file);
+        self.extend_lists(file);
         let ours = &mut self.confinement;
-        shrink(&mut ours.network, file, confinement.network.as_ref(), |&network| network);
+        shrink_from_file(&mut ours.network, file, confinement.network.as_ref(), |&network| network);
         // The strongest requirement wins.
         if confinement.require.as_ref().is_some_and(|tier| *tier.get_ref() > ours.require.value) {
-            set(&mut ours.require, file, confinement.require.as_ref(), |&tier| tier);
+            set_from_file(&mut ours.require, file, confinement.require.as_ref(), |&tier| tier);
         }
-        for (ours, theirs) in ours.limits(confinement) {
+        for (ours, theirs) in ours.limit_pairs(confinement) {
             if theirs.is_some_and(|theirs| ours.value.is_none_or(|ours| *theirs.get_ref() < ours)) {
-                set(ours, file, theirs, |&limit| Some(limit));
+                set_from_file(ours, file, theirs, |&limit| Some(limit));
             }
         }
-        shrink(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
+        shrink_from_file(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
         // A user who is never asked is not asked more often either, and a disabled approval stays disabled.
         let theirs = file.content.approval.as_ref();
         let off = theirs.is_some_and(|theirs| *theirs.get_ref() == ApprovalMode::Disabled);
         if off || !matches!(self.approval.value, ApprovalMode::Never | ApprovalMode::Disabled) {
-            set(&mut self.approval, file, theirs, |&approval| approval);
+            set_from_file(&mut self.approval, file, theirs, |&approval| approval);
         }
-        shrink(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
-        shrink(&mut self.commands.sessions, file, commands.sessions.as_ref(), count);
-        shrink(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), count);
-        shrink(&mut self.limits.call_timeout_ms, file, limits.call_timeout_ms.as_ref(), |&timeout| timeout);
-        shrink(&mut self.limits.parallel, file, limits.parallel.as_ref(), count);
+        shrink_from_file(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
+        shrink_from_file(&mut self.commands.sessions, file, commands.sessions.as_ref(), to_usize);
+        shrink_from_file(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), to_usize);
+        shrink_from_file(&mut self.limits.call_timeout_ms, file, limits.call_timeout_ms.as_ref(), |&timeout| timeout);
+        shrink_from_file(&mut self.limits.parallel, file, limits.parallel.as_ref(), to_usize);
     }
 
-    fn take_lists(&mut self, file: &ConfigFile) {
+    fn extend_lists(&mut self, file: &ConfigFile) {
         let ConfigTables { tools, files, wire, .. } = &file.content;
-        set(&mut self.integers, file, wire.integers.as_ref(), |&integers| integers);
+        set_from_file(&mut self.integers, file, wire.integers.as_ref(), |&integers| integers);
         if let Some(only) = &tools.only {
             self.tools.only.push(file.setting(only, Clone::clone));
         }
@@ -354,7 +354,7 @@ impl Config {
     }
 
     /// Applies the keys that only the user's own file may set.
-    fn widen(&mut self, file: &ConfigFile, dirs: &UserDirs) -> Result<(), CliFault> {
+    fn apply_user_only_keys(&mut self, file: &ConfigFile, dirs: &UserDirs) -> Result<(), CliFault> {
         let ConfigTables { tools, files, commands, confinement, .. } = &file.content;
         let absolute = |root: &String| match (root.strip_prefix("~/"), &dirs.home) {
             (Some(rest), Some(home)) => home.join(rest),
@@ -369,37 +369,37 @@ impl Config {
         }
         let same = |name: &Spanned<String>| file.setting(name, Clone::clone);
         ours.unix_sockets.extend(confinement.unix_sockets.iter().map(same));
-        set(&mut ours.tier, file, confinement.tier.as_ref(), |&tier| tier);
+        set_from_file(&mut ours.tier, file, confinement.tier.as_ref(), |&tier| tier);
         let asked = |on: &bool| if *on { HostedSearchMode::Live } else { HostedSearchMode::Off };
-        set(&mut self.tools.web_search, file, tools.web_search_request.as_ref(), asked);
-        set(&mut self.tools.web_search, file, tools.web_search.as_ref(), WebSearchKey::hosted_mode);
+        set_from_file(&mut self.tools.web_search, file, tools.web_search_request.as_ref(), asked);
+        set_from_file(&mut self.tools.web_search, file, tools.web_search.as_ref(), WebSearchKey::hosted_mode);
         let own = tools.web_search.as_ref().and_then(|key| Some((key, key.get_ref().own_search()?)));
         self.tools.search = own.map(|(key, own)| file.setting(key, |_| own.clone()));
-        set(&mut self.tools.shell_type, file, tools.shell_type.as_ref(), |&form| Some(form));
+        set_from_file(&mut self.tools.shell_type, file, tools.shell_type.as_ref(), |&form| Some(form));
         let patch = tools.apply_patch_tool_type.as_ref();
-        set(&mut self.tools.apply_patch_tool_type, file, patch, |&form| Some(form));
+        set_from_file(&mut self.tools.apply_patch_tool_type, file, patch, |&form| Some(form));
         let streamable = tools.use_experimental_streamable_shell_tool.as_ref();
         let ours = &mut self.tools.use_experimental_streamable_shell_tool;
-        set(ours, file, streamable, |&streamable| Some(streamable));
+        set_from_file(ours, file, streamable, |&streamable| Some(streamable));
         self.models.extend(ModelTable::settings(file));
-        set(&mut self.files.deny_read_defaults, file, files.deny_read_defaults.as_ref(), |&on| on);
+        set_from_file(&mut self.files.deny_read_defaults, file, files.deny_read_defaults.as_ref(), |&on| on);
         self.commands.pass.extend(commands.pass.iter().map(|name| file.setting(name, Clone::clone)));
         let named = |(name, value): (&String, &Spanned<String>)| {
             file.setting(value, |value| (name.clone(), value.clone()))
         };
         self.commands.set.extend(commands.set.iter().map(named));
-        set(&mut self.commands.shell, file, commands.shell.as_ref(), |shell| Some(shell.clone()));
+        set_from_file(&mut self.commands.shell, file, commands.shell.as_ref(), |shell| Some(shell.clone()));
         self.hooks.extend(HookTable::settings(file, dirs));
         self.servers.extend(ServerTable::settings(file, dirs));
         Ok(())
     }
 }
 
-fn count(number: &u64) -> usize {
+fn to_usize(number: &u64) -> usize {
     usize::try_from(*number).unwrap_or(usize::MAX)
 }
 
-fn set<T, U>(
+fn set_from_file<T, U>(
     setting: &mut SourcedValue<U>,
     file: &ConfigFile,
     value: Option<&Spanned<T>>,
@@ -410,13 +410,13 @@ fn set<T, U>(
     }
 }
 
-fn shrink<T, U: PartialOrd>(
+fn shrink_from_file<T, U: PartialOrd>(
     setting: &mut SourcedValue<U>,
     file: &ConfigFile,
     value: Option<&Spanned<T>>,
     convert: impl Fn(&T) -> U,
 ) {
     if value.is_some_and(|value| convert(value.get_ref()) < setting.value) {
-        set(setting, file, value, convert);
+        set_from_file(setting, file, value, convert);
     }
 }

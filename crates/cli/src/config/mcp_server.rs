@@ -14,8 +14,8 @@ use super::{NetworkMode, SandboxMode, SourcedValue, UserDirs};
 use crate::cli_fault::CliFault;
 
 const MAX_SERVERS: usize = 256;
-const MAX_NAME: usize = 64;
-const TIMEOUT_SEC: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
+const MAX_NAME_CHARS: usize = 64;
+const TIMEOUT_SEC_RANGE: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
 
 /// A server as a file spells it.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -115,7 +115,7 @@ impl Eq for ServerSetting {}
 /// Reports whether a server may have this name.
 pub(crate) fn is_name(name: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
-    (1..=MAX_NAME).contains(&name.len()) && name.chars().all(plain)
+    (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(plain)
 }
 
 impl ServerTable {
@@ -153,13 +153,13 @@ impl ServerTable {
                     ("network", self.network.is_some()),
                     ("writable", !self.writable.is_empty()),
                 ];
-                let why = only("command", &stdio).or_else(|| bad_url(url)).or_else(|| self.bad_header());
+                let why = only("command", &stdio).or_else(|| find_url_fault(url)).or_else(|| self.find_header_fault());
                 if let Some(why) = why {
                     return Some(why);
                 }
             }
         }
-        self.limits().or_else(|| {
+        self.find_limit_fault().or_else(|| {
             let environment = EnvironmentPolicy {
                 pass: self.env_vars.clone(),
                 set: self.env.clone().into_iter().collect(),
@@ -170,21 +170,21 @@ impl ServerTable {
     }
 
     /// Finds a header that no request can have.
-    fn bad_header(&self) -> Option<String> {
+    fn find_header_fault(&self) -> Option<String> {
         let is_part = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
         let mut names = self.http_headers.keys().chain(self.env_http_headers.keys());
         let name = names.find(|name| name.is_empty() || !name.chars().all(is_part))?;
         Some(format!("`{name}` is no name for a header"))
     }
 
-    fn limits(&self) -> Option<String> {
+    fn find_limit_fault(&self) -> Option<String> {
         let times = [
             ("startup_timeout_sec", self.startup_timeout_sec),
             ("tool_timeout_sec", self.tool_timeout_sec),
             ("timeout_seconds", self.timeout_seconds),
         ];
-        let wrong = times.iter().find(|(_, time)| time.is_some_and(|time| !TIMEOUT_SEC.contains(&time)));
-        wrong.map(|(key, _)| format!("`{key}` must be from {} to {}", TIMEOUT_SEC.start(), TIMEOUT_SEC.end()))
+        let wrong = times.iter().find(|(_, time)| time.is_some_and(|time| !TIMEOUT_SEC_RANGE.contains(&time)));
+        wrong.map(|(key, _)| format!("`{key}` must be from {} to {}", TIMEOUT_SEC_RANGE.start(), TIMEOUT_SEC_RANGE.end()))
     }
 
     /// Returns the time limit for starting the server. `timeout_seconds` can lengthen it and never shortens it: a
@@ -211,7 +211,7 @@ impl ServerTable {
         }
         for (name, table) in servers {
             let unnamed =
-                || format!("`{name}` is no name for a server: use 1 to {MAX_NAME} of A-Z a-z 0-9 _ -");
+                || format!("`{name}` is no name for a server: use 1 to {MAX_NAME_CHARS} of A-Z a-z 0-9 _ -");
             let wrong = (!is_name(name)).then(unnamed).or_else(|| table.get_ref().find_fault());
             if let Some(why) = wrong {
                 return Err(file.fault_at(&table.span(), &format!("the server `{name}`: {why}")));
@@ -246,7 +246,7 @@ impl ServerTable {
 }
 
 /// Returns the error in a URL, if any. Credentials must not be sent in plain text over the network.
-fn bad_url(url: &str) -> Option<String> {
+fn find_url_fault(url: &str) -> Option<String> {
     let rest = url.strip_prefix("https://").map(|rest| (rest, true));
     let rest = rest.or_else(|| url.strip_prefix("http://").map(|rest| (rest, false)));
     let Some((rest, is_secret)) = rest else {

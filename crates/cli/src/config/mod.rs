@@ -30,12 +30,12 @@ pub(crate) use web_search::{SearchApproval, WebSearchTable};
 pub(crate) const EXAMPLE: &str = include_str!("example.toml");
 
 /// Default limit of command sessions that run at a time.
-const SESSIONS: usize = 64;
+const DEFAULT_SESSIONS: usize = 64;
 
 /// Error text for an invalid name of a unix socket.
-const NO_SOCKET: &str = "a unix socket is a whole path, e.g. `/run/x.sock`, or `@` and an abstract name";
+const INVALID_SOCKET: &str = "a unix socket is a whole path, e.g. `/run/x.sock`, or `@` and an abstract name";
 
-fn is_socket(name: &str) -> bool {
+fn is_socket_name(name: &str) -> bool {
     name.len() > 1 && (name.starts_with('/') || name.starts_with('@'))
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Config {
     pub(crate) integers: SourcedValue<IntegerStyle>,
     pub(crate) hooks: Vec<SourcedValue<hook::HookSetting>>,
     pub(crate) servers: Vec<SourcedValue<ServerSetting>>,
-    pub(crate) looked_for: Vec<ConfigCandidate>,
+    pub(crate) candidates: Vec<ConfigCandidate>,
 }
 
 /// The tool selection.
@@ -282,7 +282,7 @@ impl Config {
                 inherit: SourcedValue::built_in(EnvInheritance::Core),
                 pass: Vec::new(),
                 set: Vec::new(),
-                sessions: SourcedValue::built_in(SESSIONS),
+                sessions: SourcedValue::built_in(DEFAULT_SESSIONS),
                 shell: SourcedValue::built_in(None),
             },
             confinement: ConfinementSettings {
@@ -308,7 +308,7 @@ impl Config {
             integers: SourcedValue::built_in(IntegerStyle::Keep),
             hooks: Vec::new(),
             servers: Vec::new(),
-            looked_for: Vec::new(),
+            candidates: Vec::new(),
         }
     }
 }

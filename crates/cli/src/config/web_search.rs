@@ -13,8 +13,8 @@ use super::config_file::ConfigFile;
 use crate::cli_fault::CliFault;
 
 /// Default time limit of a search in seconds, and the permitted range.
-const TIMEOUT_SECONDS: f64 = 20.0;
-const TIMEOUTS: std::ops::RangeInclusive<f64> = 0.1..=600.0;
+const DEFAULT_TIMEOUT_SECONDS: f64 = 20.0;
+const TIMEOUT_SECONDS_RANGE: std::ops::RangeInclusive<f64> = 0.1..=600.0;
 
 /// The value of `web_search` in a file: one word, or a table.
 #[derive(Debug, Clone)]
@@ -118,7 +118,7 @@ impl WebSearchTable {
 
     /// Returns the time limit of a search.
     pub(crate) fn timeout(&self) -> Duration {
-        Duration::from_secs_f64(self.timeout_seconds.unwrap_or(TIMEOUT_SECONDS))
+        Duration::from_secs_f64(self.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS))
     }
 
     /// Returns the server and the tool that answer searches.
@@ -127,7 +127,7 @@ impl WebSearchTable {
     }
 
     /// Returns the first error in the table, if any.
-    fn fault(&self) -> Option<String> {
+    fn find_fault(&self) -> Option<String> {
         let ways = [
             ("command", !self.command.is_empty()),
             ("tool", self.tool.is_some()),
@@ -160,8 +160,8 @@ impl WebSearchTable {
             };
             return Some(format!("`{key}` is not for a search by `{way}`{hint}"));
         }
-        if self.timeout_seconds.is_some_and(|seconds| !TIMEOUTS.contains(&seconds)) {
-            let (least, most) = (TIMEOUTS.start(), TIMEOUTS.end());
+        if self.timeout_seconds.is_some_and(|seconds| !TIMEOUT_SECONDS_RANGE.contains(&seconds)) {
+            let (least, most) = (TIMEOUT_SECONDS_RANGE.start(), TIMEOUT_SECONDS_RANGE.end());
             return Some(format!("`timeout_seconds` must be from {least} to {most}"));
         }
         if self.tool.is_some() && self.server_tool().is_none() {
@@ -177,7 +177,7 @@ impl WebSearchTable {
     pub(super) fn check(file: &ConfigFile) -> Result<(), CliFault> {
         let Some(key) = &file.content.tools.web_search else { return Ok(()) };
         let WebSearchKey::Table(table) = key.get_ref() else { return Ok(()) };
-        match table.fault() {
+        match table.find_fault() {
             Some(why) => Err(file.fault_at(&key.span(), &format!("`[tools.web_search]`: {why}"))),
             None => Ok(()),
         }
@@ -223,7 +223,7 @@ mod tests {
             let told = match toml::from_str::<WebSearchFixture>(text) {
                 Err(error) => error.message().to_owned(),
                 Ok(WebSearchFixture { web_search: key }) => match &key {
-                    WebSearchKey::Table(table) if table.fault().is_some() => table.fault().unwrap(),
+                    WebSearchKey::Table(table) if table.find_fault().is_some() => table.find_fault().unwrap(),
                     _ => format!(
                         "{:?}{}",
                         key.hosted_mode(),

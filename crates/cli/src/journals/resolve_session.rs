@@ -11,7 +11,7 @@ use crate::config::UserDirs;
 /// The word for the newest session.
 const LAST: &str = "last";
 /// Number of sessions that a hint names.
-const NAMED: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
 /// A resolved session and the path of its journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,14 +41,14 @@ pub(crate) fn resolve(directory: &Path, word: &OsStr) -> Result<ResolvedSession,
         return Ok(ResolvedSession { name: text.into_owned(), path: PathBuf::from(word) });
     }
     if text == LAST {
-        let newest = names(directory)?.into_iter().next();
+        let newest = session_ids(directory)?.into_iter().next();
         return newest
             .map(|id| ResolvedSession::in_directory(directory, &id))
             .ok_or_else(|| no_sessions_fault(directory));
     }
     journal::find_session(directory, &text).map(|id| ResolvedSession::in_directory(directory, &id)).map_err(
         |fault| match fault {
-            JournalFault::NoSession { .. } => unknown(directory, &text, &fault),
+            JournalFault::NoSession { .. } => unknown_session_fault(directory, &text, &fault),
             fault => CliFault::usage(fault.to_string()),
         },
     )
@@ -56,7 +56,7 @@ pub(crate) fn resolve(directory: &Path, word: &OsStr) -> Result<ResolvedSession,
 
 /// Returns all sessions, newest first.
 pub(crate) fn all_sessions(directory: &Path) -> Result<Vec<ResolvedSession>, CliFault> {
-    Ok(names(directory)?.iter().map(|id| ResolvedSession::in_directory(directory, id)).collect())
+    Ok(session_ids(directory)?.iter().map(|id| ResolvedSession::in_directory(directory, id)).collect())
 }
 
 /// Builds the error for a directory without sessions.
@@ -64,12 +64,12 @@ pub(crate) fn no_sessions_fault(directory: &Path) -> CliFault {
     CliFault::usage(format!("there are no sessions in `{}` yet", directory.display()))
 }
 
-fn names(directory: &Path) -> Result<Vec<SessionId>, CliFault> {
+fn session_ids(directory: &Path) -> Result<Vec<SessionId>, CliFault> {
     journal::session_ids(directory).map_err(|fault| CliFault::failed(fault.to_string()))
 }
 
-fn unknown(directory: &Path, word: &str, fault: &JournalFault) -> CliFault {
-    let ids = names(directory).unwrap_or_default();
+fn unknown_session_fault(directory: &Path, word: &str, fault: &JournalFault) -> CliFault {
+    let ids = session_ids(directory).unwrap_or_default();
     let near: Vec<&str> = nearest(word, &ids).into_iter().map(SessionId::as_str).collect();
     if near.is_empty() {
         return no_sessions_fault(directory);
@@ -90,7 +90,7 @@ fn nearest<'a>(word: &str, ids: &'a [SessionId]) -> Vec<&'a SessionId> {
     ranked.sort_by_key(|id| std::cmp::Reverse(likeness(id)));
     let best = ranked.first().map(|id| likeness(id));
     ranked.retain(|id| Some(likeness(id)) == best);
-    ranked.truncate(NAMED);
+    ranked.truncate(MAX_SUGGESTIONS);
     ranked
 }
 

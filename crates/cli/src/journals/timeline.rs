@@ -14,11 +14,11 @@ pub(crate) const MAX_LINES: usize = 200_000;
 /// The timeline of a session.
 #[derive(Debug, Default)]
 pub(crate) struct SessionTimeline {
-    pub(crate) moments: Vec<TimelineEvent>,
+    pub(crate) events: Vec<TimelineEvent>,
     /// The timestamp of the first line; empty if there is none.
     pub(crate) started: String,
     /// Milliseconds from beginning to end, without the time between turns.
-    pub(crate) length: u64,
+    pub(crate) duration_ms: u64,
     pub(crate) ending: JournalEnding,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct TimelineEvent {
     pub(crate) seq: u64,
     /// Milliseconds after the beginning, without the time between turns.
     pub(crate) after: u64,
-    pub(crate) what: TimelineEventKind,
+    pub(crate) kind: TimelineEventKind,
 }
 
 /// The kind of an event, with its details.
@@ -53,7 +53,7 @@ pub(crate) enum TimelineEventKind {
         text: TextExcerpt,
         images: usize,
     },
-    Said(Vec<ModelSpeech>),
+    Message(Vec<ModelSpeech>),
     Call(Box<TimelineCall>),
     Plan(Vec<TimelinePlanStep>),
     Diff(TextExcerpt),
@@ -66,12 +66,12 @@ pub(crate) enum TimelineEventKind {
     Notice(TextExcerpt),
     End(TextExcerpt),
     /// A record about a call that does not exist: its kind, and the call's id.
-    Stray {
+    OrphanRecord {
         kind: &'static str,
         call: String,
     },
     /// A record of a newer version, by its kind.
-    Foreign(String),
+    UnknownRecord(String),
 }
 
 /// The settings under which a session began or resumed.
@@ -102,7 +102,7 @@ pub(crate) struct TimelineCall {
     pub(crate) remote: Option<(String, String)>,
     pub(crate) arguments: TextExcerpt,
     pub(crate) effects: Vec<TextExcerpt>,
-    pub(crate) course: CallDecisions,
+    pub(crate) decisions: CallDecisions,
     pub(crate) answer: Option<TimelineAnswer>,
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct CallDecisions {
 /// The policy's verdict.
 #[derive(Debug)]
 pub(crate) struct TimelineVerdict {
-    pub(crate) ruling: RecordedVerdict,
+    pub(crate) verdict: RecordedVerdict,
     pub(crate) why: Vec<TextExcerpt>,
     pub(crate) by: String,
 }
@@ -152,7 +152,7 @@ pub(crate) struct TimelineAnswer {
     pub(crate) after: u64,
     pub(crate) success: bool,
     pub(crate) error: Option<String>,
-    pub(crate) took: u64,
+    pub(crate) took_ms: u64,
     pub(crate) text: TextExcerpt,
     pub(crate) pictures: usize,
     /// The path of the full output, and its size in bytes.
@@ -197,19 +197,19 @@ impl SessionTimeline {
 
     /// Returns the calls in order.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (&TimelineEvent, &TimelineCall)> {
-        self.moments.iter().filter_map(|moment| Some((moment, moment.as_call()?)))
+        self.events.iter().filter_map(|moment| Some((moment, moment.as_call()?)))
     }
 
     /// Returns the number of prompts.
     pub(crate) fn prompt_count(&self) -> usize {
-        self.moments.iter().filter(|moment| moment.is_prompt()).count()
+        self.events.iter().filter(|moment| moment.is_prompt()).count()
     }
 
     /// Returns the number of requests to the model, and their total usage.
     pub(crate) fn total_usage(&self) -> (u64, RequestUsage) {
         let mut sum = (0, RequestUsage::default());
-        for moment in &self.moments {
-            if let TimelineEventKind::Usage(usage) = &moment.what {
+        for moment in &self.events {
+            if let TimelineEventKind::Usage(usage) = &moment.kind {
                 sum.0 += 1;
                 sum.1.add(usage);
             }
@@ -221,12 +221,12 @@ impl SessionTimeline {
 impl TimelineEvent {
     /// Returns the call if this event is one.
     pub(crate) fn as_call(&self) -> Option<&TimelineCall> {
-        if let TimelineEventKind::Call(call) = &self.what { Some(call) } else { None }
+        if let TimelineEventKind::Call(call) = &self.kind { Some(call) } else { None }
     }
 
     /// Reports whether this event is a prompt.
     pub(crate) fn is_prompt(&self) -> bool {
-        matches!(self.what, TimelineEventKind::Prompt { .. })
+        matches!(self.kind, TimelineEventKind::Prompt { .. })
     }
 }
 
@@ -256,7 +256,7 @@ impl TimelineCall {
         let took = |question: &TimelineQuestion| {
             Some(question.decision.as_ref()?.after.saturating_sub(question.asked))
         };
-        self.course.questions.iter().filter_map(took).fold(0, u64::saturating_add)
+        self.decisions.questions.iter().filter_map(took).fold(0, u64::saturating_add)
     }
 
     /// Returns the call's own milliseconds if it was answered: without the time for questions, whether or not the
@@ -265,7 +265,7 @@ impl TimelineCall {
         let answer = self.answer.as_ref()?;
         let passed = answer.after.saturating_sub(began).saturating_sub(self.approval_wait());
         // The journal's clock has millisecond resolution, and stands still when the machine's clock goes back.
-        Some(if self.course.questions.is_empty() { answer.took } else { answer.took.min(passed) })
+        Some(if self.decisions.questions.is_empty() { answer.took_ms } else { answer.took_ms.min(passed) })
     }
 }
 

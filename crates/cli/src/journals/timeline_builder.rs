@@ -13,56 +13,56 @@ use super::timeline::{
 use super::truncate::{TextTruncator, truncate_name};
 
 /// Plan steps, message pieces, and records about one call that are kept at most.
-const MOST: usize = 100;
+const MAX_ITEMS: usize = 100;
 
 /// Builds a timeline, record by record.
 #[derive(Debug)]
 pub(super) struct TimelineBuilder {
-    shears: TextTruncator,
+    truncator: TextTruncator,
     clock: SessionClock,
-    story: SessionTimeline,
+    timeline: SessionTimeline,
     /// Calls without an answer: the index of each in the timeline.
-    open: HashMap<String, usize>,
+    open_calls: HashMap<String, usize>,
 }
 
 impl TimelineBuilder {
     pub(super) fn new(shears: TextTruncator) -> Self {
         Self {
-            shears,
+            truncator: shears,
             clock: SessionClock::default(),
-            story: SessionTimeline::default(),
-            open: HashMap::new(),
+            timeline: SessionTimeline::default(),
+            open_calls: HashMap::new(),
         }
     }
 
     pub(super) fn add_record(&mut self, record: &JournalRecord) {
         // A prompt during a running call does not end the turn.
-        let is_next = matches!(record.entry, JournalEntry::Prompt { .. }) && self.open.is_empty();
+        let is_next = matches!(record.entry, JournalEntry::Prompt { .. }) && self.open_calls.is_empty();
         let goes_on = matches!(record.entry, JournalEntry::Session { .. });
         let passed = if is_next || goes_on { ElapsedKind::Idle } else { ElapsedKind::Working };
         let after = self.clock.tick(&record.at, passed);
-        self.story.length = after;
-        if self.story.started.is_empty() {
-            self.story.started = truncate_name(&record.at);
+        self.timeline.duration_ms = after;
+        if self.timeline.started.is_empty() {
+            self.timeline.started = truncate_name(&record.at);
         }
-        if let Some(what) = self.what(&record.entry, after) {
-            self.story.moments.push(TimelineEvent { seq: record.seq, after, what });
+        if let Some(what) = self.event_kind(&record.entry, after) {
+            self.timeline.events.push(TimelineEvent { seq: record.seq, after, kind: what });
         }
         if let JournalEntry::Call { id, .. } = &record.entry {
-            self.open.insert(truncate_name(id), self.story.moments.len() - 1);
+            self.open_calls.insert(truncate_name(id), self.timeline.events.len() - 1);
         }
     }
 
     pub(super) fn finish(mut self, ending: JournalEnding) -> SessionTimeline {
-        self.story.ending = ending;
-        self.story
+        self.timeline.ending = ending;
+        self.timeline
     }
 
     /// Returns the event for a record; `None` if the record belongs to a call.
-    fn what(&mut self, entry: &JournalEntry, after: u64) -> Option<TimelineEventKind> {
-        let shears = &mut self.shears;
+    fn event_kind(&mut self, entry: &JournalEntry, after: u64) -> Option<TimelineEventKind> {
+        let shears = &mut self.truncator;
         Some(match entry {
-            JournalEntry::Session { .. } => TimelineEventKind::Session(Box::new(setting(entry, shears)?)),
+            JournalEntry::Session { .. } => TimelineEventKind::Session(Box::new(session_settings(entry, shears)?)),
             JournalEntry::Prompt { text, images } => {
                 TimelineEventKind::Prompt { text: shears.truncate(text), images: images.len() }
             }
@@ -72,17 +72,17 @@ impl TimelineBuilder {
                     // The message contains only calls, which have records of their own.
                     return None;
                 }
-                TimelineEventKind::Said(
-                    words.iter().take(MOST).map(|words| ModelSpeech::from_words(words, shears)).collect(),
+                TimelineEventKind::Message(
+                    words.iter().take(MAX_ITEMS).map(|words| ModelSpeech::from_words(words, shears)).collect(),
                 )
             }
-            JournalEntry::Call { .. } => TimelineEventKind::Call(Box::new(call(entry, shears)?)),
+            JournalEntry::Call { .. } => TimelineEventKind::Call(Box::new(build_call(entry, shears)?)),
             JournalEntry::Intent { call, .. }
             | JournalEntry::Verdict { call, .. }
             | JournalEntry::Asked { call, .. }
             | JournalEntry::Decided { call, .. }
             | JournalEntry::Attempt { call, .. }
-            | JournalEntry::Answered { call, .. } => return self.about(call, entry, after),
+            | JournalEntry::Answered { call, .. } => return self.add_to_call(call, entry, after),
             JournalEntry::Kept { call, path, sha256, bytes } => {
                 let text =
                     format!("all {bytes} bytes that call {call} wrote are in {path}, SHA-256 {sha256}");
@@ -93,10 +93,10 @@ impl TimelineBuilder {
                     step: shears.truncate(&step.step),
                     status: truncate_name(&step.status),
                 };
-                TimelineEventKind::Plan(steps.iter().take(MOST).map(step).collect())
+                TimelineEventKind::Plan(steps.iter().take(MAX_ITEMS).map(step).collect())
             }
             JournalEntry::Diff { text } => TimelineEventKind::Diff(shears.truncate(text)),
-            JournalEntry::Usage { .. } => TimelineEventKind::Usage(usage(entry)?),
+            JournalEntry::Usage { .. } => TimelineEventKind::Usage(request_usage(entry)?),
             JournalEntry::Compacted { summary, dropped } => {
                 TimelineEventKind::Compacted { summary: shears.truncate(summary), dropped: *dropped }
             }
@@ -109,42 +109,42 @@ impl TimelineBuilder {
             JournalEntry::Notice { text } => TimelineEventKind::Notice(shears.truncate(text)),
             JournalEntry::End { why } => TimelineEventKind::End(shears.truncate(why)),
             JournalEntry::Unknown(value) => {
-                TimelineEventKind::Foreign(truncate_name(value["kind"].as_str().unwrap_or("?")))
+                TimelineEventKind::UnknownRecord(truncate_name(value["kind"].as_str().unwrap_or("?")))
             }
         })
     }
 
     /// Adds a record to its call. A record about an unknown call becomes an event of its own.
-    fn about(&mut self, id: &str, entry: &JournalEntry, after: u64) -> Option<TimelineEventKind> {
-        let stray = || Some(TimelineEventKind::Stray { kind: kind(entry), call: truncate_name(id) });
-        let Some(at) = self.open.get(&truncate_name(id)).copied() else { return stray() };
-        let Some(TimelineEvent { what: TimelineEventKind::Call(call), .. }) = self.story.moments.get_mut(at)
+    fn add_to_call(&mut self, id: &str, entry: &JournalEntry, after: u64) -> Option<TimelineEventKind> {
+        let stray = || Some(TimelineEventKind::OrphanRecord { kind: entry_kind(entry), call: truncate_name(id) });
+        let Some(at) = self.open_calls.get(&truncate_name(id)).copied() else { return stray() };
+        let Some(TimelineEvent { kind: TimelineEventKind::Call(call), .. }) = self.timeline.events.get_mut(at)
         else {
             return stray();
         };
         if let JournalEntry::Answered { .. } = entry {
-            call.answer = answer(entry, after, &mut self.shears);
-            self.open.remove(&truncate_name(id));
+            call.answer = build_answer(entry, after, &mut self.truncator);
+            self.open_calls.remove(&truncate_name(id));
         } else {
-            call.hear(entry, after, &mut self.shears);
+            call.apply_entry(entry, after, &mut self.truncator);
         }
         None
     }
 }
 
 impl TimelineCall {
-    fn hear(&mut self, entry: &JournalEntry, after: u64, shears: &mut TextTruncator) {
-        let course = &mut self.course;
+    fn apply_entry(&mut self, entry: &JournalEntry, after: u64, shears: &mut TextTruncator) {
+        let course = &mut self.decisions;
         match entry {
             JournalEntry::Intent { effects, .. } => self.effects = shears.truncate_list(effects),
-            JournalEntry::Verdict { verdict, why, by, .. } if course.verdicts.len() < MOST => {
+            JournalEntry::Verdict { verdict, why, by, .. } if course.verdicts.len() < MAX_ITEMS => {
                 course.verdicts.push(TimelineVerdict {
-                    ruling: *verdict,
+                    verdict: *verdict,
                     why: shears.truncate_list(why),
                     by: truncate_name(by),
                 });
             }
-            JournalEntry::Asked { why, .. } if course.questions.len() < MOST => {
+            JournalEntry::Asked { why, .. } if course.questions.len() < MAX_ITEMS => {
                 course.questions.push(TimelineQuestion {
                     why: shears.truncate_list(why),
                     asked: after,
@@ -160,7 +160,7 @@ impl TimelineCall {
                     });
                 }
             }
-            JournalEntry::Attempt { number, enforcement, .. } if course.attempts.len() < MOST => {
+            JournalEntry::Attempt { number, enforcement, .. } if course.attempts.len() < MAX_ITEMS => {
                 course.attempts.push(TimelineAttempt {
                     number: *number,
                     after,
@@ -173,7 +173,7 @@ impl TimelineCall {
     }
 }
 
-fn setting(entry: &JournalEntry, shears: &mut TextTruncator) -> Option<SessionSettings> {
+fn session_settings(entry: &JournalEntry, shears: &mut TextTruncator) -> Option<SessionSettings> {
     let JournalEntry::Session { version, cwd, model, wire, sandbox, approval, resumed } = entry else {
         return None;
     };
@@ -190,19 +190,19 @@ fn setting(entry: &JournalEntry, shears: &mut TextTruncator) -> Option<SessionSe
     })
 }
 
-fn call(entry: &JournalEntry, shears: &mut TextTruncator) -> Option<TimelineCall> {
+fn build_call(entry: &JournalEntry, shears: &mut TextTruncator) -> Option<TimelineCall> {
     let JournalEntry::Call { id: _, tool, form: _, arguments, remote } = entry else { return None };
     Some(TimelineCall {
         tool: truncate_name(tool),
         remote: remote.as_ref().map(|remote| (truncate_name(&remote.server), truncate_name(&remote.tool))),
         arguments: shears.truncate(arguments),
         effects: Vec::new(),
-        course: CallDecisions::default(),
+        decisions: CallDecisions::default(),
         answer: None,
     })
 }
 
-fn answer(entry: &JournalEntry, after: u64, shears: &mut TextTruncator) -> Option<TimelineAnswer> {
+fn build_answer(entry: &JournalEntry, after: u64, shears: &mut TextTruncator) -> Option<TimelineAnswer> {
     let JournalEntry::Answered { success, error, took_ms, text, pictures, spilled, .. } = entry else {
         return None;
     };
@@ -210,14 +210,14 @@ fn answer(entry: &JournalEntry, after: u64, shears: &mut TextTruncator) -> Optio
         after,
         success: *success,
         error: error.as_deref().map(truncate_name),
-        took: *took_ms,
+        took_ms: *took_ms,
         text: shears.truncate(text),
         pictures: pictures.len(),
         spilled: spilled.as_ref().map(|spilled| (shears.truncate(&spilled.path), spilled.bytes)),
     })
 }
 
-fn usage(entry: &JournalEntry) -> Option<RequestUsage> {
+fn request_usage(entry: &JournalEntry) -> Option<RequestUsage> {
     let JournalEntry::Usage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } = *entry
     else {
         return None;
@@ -226,7 +226,7 @@ fn usage(entry: &JournalEntry) -> Option<RequestUsage> {
     Some(RequestUsage { input, cached, output, bytes: request_bytes, millis: model_ms })
 }
 
-fn kind(entry: &JournalEntry) -> &'static str {
+fn entry_kind(entry: &JournalEntry) -> &'static str {
     match entry {
         JournalEntry::Intent { .. } => "intent",
         JournalEntry::Verdict { .. } => "verdict",
@@ -250,10 +250,10 @@ mod tests {
             TimelineEventKind::Prompt { .. } => "prompt",
             TimelineEventKind::Call(call) if call.answer.is_some() => "answered call",
             TimelineEventKind::Call(_) => "call",
-            TimelineEventKind::Stray { kind, .. } => kind,
+            TimelineEventKind::OrphanRecord { kind, .. } => kind,
             _ => "another",
         };
-        story.moments.iter().map(|moment| (moment.after, kind(&moment.what))).collect()
+        story.events.iter().map(|moment| (moment.after, kind(&moment.kind))).collect()
     }
 
     #[test]

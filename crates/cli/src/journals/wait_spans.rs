@@ -29,24 +29,24 @@ impl WaitKind {
 /// An interval of waiting, in milliseconds of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WaitSpan {
-    pub(crate) waiting: WaitKind,
+    pub(crate) kind: WaitKind,
     pub(crate) from: u64,
     pub(crate) to: u64,
     /// Index of the timeline event that it belongs to.
-    pub(crate) moment: usize,
+    pub(crate) event_index: usize,
 }
 
 /// Returns all intervals of waiting in a session.
 pub(crate) fn wait_spans(story: &SessionTimeline) -> Vec<WaitSpan> {
     let mut spans = Vec::new();
-    for (moment, told) in story.moments.iter().enumerate() {
-        let span = |(waiting, from, to)| WaitSpan { waiting, from, to, moment };
-        if let TimelineEventKind::Usage(usage) = &told.what {
+    for (moment, told) in story.events.iter().enumerate() {
+        let span = |(waiting, from, to)| WaitSpan { kind: waiting, from, to, event_index: moment };
+        if let TimelineEventKind::Usage(usage) = &told.kind {
             let from = told.after.saturating_sub(usage.millis);
             spans.push(span((WaitKind::Model, from, told.after)));
         }
-        if let TimelineEventKind::Call(call) = &told.what {
-            spans.extend(of_call(call, told.after, story.length).into_iter().map(span));
+        if let TimelineEventKind::Call(call) = &told.kind {
+            spans.extend(call_waits(call, told.after, story.duration_ms).into_iter().map(span));
         }
     }
     spans.retain(|span| span.from < span.to);
@@ -54,9 +54,9 @@ pub(crate) fn wait_spans(story: &SessionTimeline) -> Vec<WaitSpan> {
 }
 
 /// Returns the intervals of one call that began at `began`, in a session that ended at `over`.
-fn of_call(call: &TimelineCall, began: u64, over: u64) -> Vec<(WaitKind, u64, u64)> {
-    let (end, took) = call.answer.as_ref().map_or((over, u64::MAX), |answer| (answer.after, answer.took));
-    let CallDecisions { questions, attempts, .. } = &call.course;
+fn call_waits(call: &TimelineCall, began: u64, over: u64) -> Vec<(WaitKind, u64, u64)> {
+    let (end, took) = call.answer.as_ref().map_or((over, u64::MAX), |answer| (answer.after, answer.took_ms));
+    let CallDecisions { questions, attempts, .. } = &call.decisions;
     let asked = questions.iter().map(|question| {
         let answered = question.decision.as_ref().map_or(end, |decision| decision.after);
         (WaitKind::People, question.asked, answered)
@@ -71,7 +71,7 @@ fn of_call(call: &TimelineCall, began: u64, over: u64) -> Vec<(WaitKind, u64, u6
     if call.tool == RequestUserInput::NAME {
         // The recorded duration of this call excludes the wait for the user.
         let from = attempts.last().map_or(began, |attempt| attempt.after);
-        let ran = call.answer.as_ref().map_or(0, |answer| answer.took);
+        let ran = call.answer.as_ref().map_or(0, |answer| answer.took_ms);
         let answered = end.saturating_sub(ran).max(from);
         return asked.chain([(WaitKind::People, from, answered), (WaitKind::Tools, answered, end)]).collect();
     }
@@ -85,7 +85,7 @@ fn of_call(call: &TimelineCall, began: u64, over: u64) -> Vec<(WaitKind, u64, u6
 /// Returns the total milliseconds of waiting for `waiting`; overlapping intervals count once.
 pub(crate) fn total_wait(spans: &[WaitSpan], waiting: WaitKind) -> u64 {
     let mut times: Vec<(u64, u64)> =
-        spans.iter().filter(|span| span.waiting == waiting).map(|span| (span.from, span.to)).collect();
+        spans.iter().filter(|span| span.kind == waiting).map(|span| (span.from, span.to)).collect();
     times.sort_unstable();
     let (mut sum, mut reached) = (0u64, 0);
     for (from, to) in times {
@@ -106,7 +106,7 @@ mod tests {
     fn approval_time_is_not_tool_time() {
         let story = sample_session::sample_timeline();
         let spans = wait_spans(&story);
-        let told: Vec<_> = spans.iter().map(|span| (span.waiting, span.from, span.to)).collect();
+        let told: Vec<_> = spans.iter().map(|span| (span.kind, span.from, span.to)).collect();
         use WaitKind::{Model, People, Tools};
         assert_eq!(
             told,
@@ -152,13 +152,13 @@ mod tests {
             (10, attempt),
             (5000, sample_session::answered_entry("a", None, 2, "{}")),
         ]);
-        let told: Vec<_> = wait_spans(&story).iter().map(|span| (span.waiting, span.from, span.to)).collect();
+        let told: Vec<_> = wait_spans(&story).iter().map(|span| (span.kind, span.from, span.to)).collect();
         assert_eq!(told, [(WaitKind::People, 10, 4998), (WaitKind::Tools, 4998, 5000)]);
     }
 
     #[test]
     fn overlapping_spans_count_once() {
-        let span = |from, to| WaitSpan { waiting: WaitKind::Tools, from, to, moment: 0 };
+        let span = |from, to| WaitSpan { kind: WaitKind::Tools, from, to, event_index: 0 };
         for (spans, expected) in [
             (vec![], 0),
             (vec![span(0, 10), span(10, 20)], 20),

@@ -3,7 +3,7 @@
 use agent::OtlpCollector;
 
 /// The default service name.
-const SERVICE: &str = "toolgate";
+const DEFAULT_SERVICE: &str = "toolgate";
 
 /// The collector and the service name.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ impl ExporterSettings {
         let service = value("OTEL_SERVICE_NAME");
         Self {
             endpoint: value("OTEL_EXPORTER_OTLP_ENDPOINT"),
-            headers: headers(&value("OTEL_EXPORTER_OTLP_HEADERS")),
-            service: if service.is_empty() { SERVICE.to_owned() } else { service },
+            headers: parse_headers(&value("OTEL_EXPORTER_OTLP_HEADERS")),
+            service: if service.is_empty() { DEFAULT_SERVICE.to_owned() } else { service },
         }
     }
 
@@ -38,13 +38,13 @@ impl ExporterSettings {
 }
 
 /// Parses `name=value,name=value`; values may be percent-encoded.
-fn headers(text: &str) -> Vec<(String, String)> {
+fn parse_headers(text: &str) -> Vec<(String, String)> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
-    pairs.map(|(name, value)| (name.trim().to_owned(), decoded(value.trim()))).collect()
+    pairs.map(|(name, value)| (name.trim().to_owned(), percent_decode(value.trim()))).collect()
 }
 
 /// Decodes percent-encoded bytes; invalid sequences stay unchanged.
-fn decoded(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     // ends: each step takes a byte at least

@@ -3,7 +3,7 @@
 use super::span::{SpanAttribute, SpanWork, TraceSpan, operation_attribute};
 
 /// The bucket bounds of the conventions.
-const TOKENS: [f64; 14] = [
+const TOKEN_BOUNDS: [f64; 14] = [
     1.0,
     4.0,
     16.0,
@@ -19,11 +19,11 @@ const TOKENS: [f64; 14] = [
     16_777_216.0,
     67_108_864.0,
 ];
-const SECONDS: [f64; 14] =
+const SECOND_BOUNDS: [f64; 14] =
     [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
-const MILLIS: f64 = 1000.0;
+const MILLIS_PER_SECOND: f64 = 1000.0;
 /// Attribute sets per histogram at most: a model may invent any number of tool names.
-const KINDS: usize = 500;
+const MAX_ATTRIBUTE_SETS: usize = 500;
 
 /// A histogram of one measured quantity.
 #[derive(Debug)]
@@ -49,15 +49,15 @@ pub(super) struct HistogramPoint {
 /// Builds the histograms of some spans; a histogram without values is omitted.
 pub(super) fn build_histograms(spans: &[TraceSpan]) -> Vec<OtlpHistogram> {
     let new = |name, unit, bounds| OtlpHistogram { name, unit, bounds, points: Vec::new() };
-    let mut tokens = new("gen_ai.client.token.usage", "{token}", &TOKENS);
-    let mut requests = new("gen_ai.client.operation.duration", "s", &SECONDS);
-    let mut calls = new("gen_ai.execute_tool.duration", "s", &SECONDS);
+    let mut tokens = new("gen_ai.client.token.usage", "{token}", &TOKEN_BOUNDS);
+    let mut requests = new("gen_ai.client.operation.duration", "s", &SECOND_BOUNDS);
+    let mut calls = new("gen_ai.execute_tool.duration", "s", &SECOND_BOUNDS);
     for span in spans {
         match &span.work {
             SpanWork::Request { model, usage } => {
                 let mut kind = vec![operation_attribute("chat")];
                 kind.extend(model.attributes());
-                requests.add(kind.clone(), seconds(usage.millis));
+                requests.add(kind.clone(), to_seconds(usage.millis));
                 for (side, count) in [("input", usage.input), ("output", usage.output)] {
                     // Zero means that the provider reports no count.
                     if count > 0 {
@@ -68,7 +68,7 @@ pub(super) fn build_histograms(spans: &[TraceSpan]) -> Vec<OtlpHistogram> {
             }
             SpanWork::Call(call) => {
                 let kind = call.tool_attributes().into_iter().chain(span.error_attribute()).collect();
-                calls.add(kind, seconds(call.run_time(span.to.saturating_sub(span.from))));
+                calls.add(kind, to_seconds(call.run_time(span.to.saturating_sub(span.from))));
             }
             SpanWork::Session(_) | SpanWork::Question { .. } => {}
         }
@@ -79,10 +79,10 @@ pub(super) fn build_histograms(spans: &[TraceSpan]) -> Vec<OtlpHistogram> {
 impl OtlpHistogram {
     /// Counts a value. Beyond the limit of attribute sets, only the operation is kept.
     fn add(&mut self, mut attributes: Vec<SpanAttribute>, value: f64) {
-        if self.points.len() >= KINDS && self.place(&attributes).is_none() {
+        if self.points.len() >= MAX_ATTRIBUTE_SETS && self.point_index(&attributes).is_none() {
             attributes.truncate(1);
         }
-        let at = self.place(&attributes).unwrap_or(self.points.len());
+        let at = self.point_index(&attributes).unwrap_or(self.points.len());
         if at == self.points.len() {
             self.points.push(HistogramPoint {
                 attributes,
@@ -97,13 +97,13 @@ impl OtlpHistogram {
         point.buckets[self.bounds.partition_point(|bound| *bound < value)] += 1;
     }
 
-    fn place(&self, kind: &[SpanAttribute]) -> Option<usize> {
+    fn point_index(&self, kind: &[SpanAttribute]) -> Option<usize> {
         self.points.iter().position(|point| point.attributes == kind)
     }
 }
 
-fn seconds(millis: u64) -> f64 {
-    millis as f64 / MILLIS
+fn to_seconds(millis: u64) -> f64 {
+    millis as f64 / MILLIS_PER_SECOND
 }
 
 #[cfg(test)]
@@ -126,11 +126,11 @@ mod tests {
     #[test]
     fn attribute_sets_are_bounded() {
         let mut histogram = OtlpHistogram { name: "", unit: "", bounds: &[], points: Vec::new() };
-        for number in 0..KINDS + 9 {
+        for number in 0..MAX_ATTRIBUTE_SETS + 9 {
             let tool = ("gen_ai.tool.name", AttributeValue::Text(format!("tool{number}")));
             histogram.add(vec![operation_attribute("execute_tool"), tool], 1.0);
         }
-        assert_eq!((histogram.points.len(), histogram.points[KINDS].count), (KINDS + 1, 9));
-        assert_eq!(histogram.points[KINDS].attributes, [operation_attribute("execute_tool")]);
+        assert_eq!((histogram.points.len(), histogram.points[MAX_ATTRIBUTE_SETS].count), (MAX_ATTRIBUTE_SETS + 1, 9));
+        assert_eq!(histogram.points[MAX_ATTRIBUTE_SETS].attributes, [operation_attribute("execute_tool")]);
     }
 }

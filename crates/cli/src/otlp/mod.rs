@@ -22,24 +22,24 @@ use crate::journals::resolve_session::ResolvedSession;
 use crate::terminal_output::{self, FAINT};
 
 /// Spans in one request: a few hundred kilobytes, where collectors accept megabytes.
-const BATCH: usize = 1000;
+const MAX_SPANS_PER_REQUEST: usize = 1000;
 /// Time limit of one request when the user waits for the export.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time that the export may add to the end of a session.
-const LAST_MOMENT: Duration = Duration::from_secs(2);
+const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sends the session `meant` to the collector at `url`, and prints the number of spans.
 pub(crate) fn export_session(meant: &ResolvedSession, url: &str) -> Result<ExitCode, CliFault> {
-    let settings = ExporterSettings::from_variables(&variable).with_endpoint(url);
+    let settings = ExporterSettings::from_variables(&env_variable).with_endpoint(url);
     let collector = settings.to_collector().map_err(CliFault::usage)?;
     let trace = SessionTrace::read(&meant.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
     let host = collector.host_and_port();
     crate::commands::block_on_current_thread(async {
         let unsent = |why| CliFault::failed(format!("the session was not sent to {host}: {why}"));
-        send(&collector, &settings.service, &trace).await.map_err(unsent)
+        send_trace(&collector, &settings.service, &trace).await.map_err(unsent)
     })?;
     terminal_output::print_text(&format!("sent {} spans of {} to {host}", trace.spans.len(), trace.session))?;
-    Ok(trace.cut.map_or(ExitCode::SUCCESS, |why| {
+    Ok(trace.incomplete_reason.map_or(ExitCode::SUCCESS, |why| {
         terminal_output::print_error(&format!("`{}` was sent only in part: {why}", meant.name));
         ExitCode::FAILURE
     }))
@@ -48,12 +48,12 @@ pub(crate) fn export_session(meant: &ResolvedSession, url: &str) -> Result<ExitC
 /// Sends the session in `journal`, which has just ended, to the collector that the environment names, if any. The
 /// time is limited, and a failure does not affect the session.
 pub(crate) async fn report_session(journal: &Path) {
-    let settings = ExporterSettings::from_variables(&variable);
+    let settings = ExporterSettings::from_variables(&env_variable);
     if settings.endpoint.is_empty() {
         return;
     }
-    let late = || Err(format!("it took longer than {} s", LAST_MOMENT.as_secs()));
-    let sent = tokio::time::timeout(LAST_MOMENT, reported(&settings, journal.to_owned())).await;
+    let late = || Err(format!("it took longer than {} s", SESSION_END_TIMEOUT.as_secs()));
+    let sent = tokio::time::timeout(SESSION_END_TIMEOUT, export_journal(&settings, journal.to_owned())).await;
     if let Err(why) = sent.unwrap_or_else(|_| late()) {
         let why = terminal_output::to_one_line(&why);
         terminal_output::print_stderr(&format!(
@@ -62,7 +62,7 @@ pub(crate) async fn report_session(journal: &Path) {
     }
 }
 
-async fn reported(settings: &ExporterSettings, journal: PathBuf) -> Result<(), String> {
+async fn export_journal(settings: &ExporterSettings, journal: PathBuf) -> Result<(), String> {
     let collector = settings.to_collector()?;
     #[expect(
         clippy::disallowed_methods,
@@ -70,25 +70,25 @@ async fn reported(settings: &ExporterSettings, journal: PathBuf) -> Result<(), S
     )]
     let read = tokio::task::spawn_blocking(move || SessionTrace::read(&journal)).await;
     let trace = read.map_err(|error| error.to_string())?.map_err(|fault| fault.to_string())?;
-    let sent = send(&collector, &settings.service, &trace).await;
+    let sent = send_trace(&collector, &settings.service, &trace).await;
     sent.map_err(|why| format!("{}: {why}", collector.host_and_port()))
 }
 
-async fn send(collector: &OtlpCollector, service: &str, trace: &SessionTrace) -> Result<(), String> {
-    for spans in trace.spans.chunks(BATCH) {
+async fn send_trace(collector: &OtlpCollector, service: &str, trace: &SessionTrace) -> Result<(), String> {
+    for spans in trace.spans.chunks(MAX_SPANS_PER_REQUEST) {
         let body = encode::traces_request(service, trace, spans).to_string();
-        taken(&collector.post("v1/traces", body, PATIENCE).await?)?;
+        check_accepted(&collector.post("v1/traces", body, REQUEST_TIMEOUT).await?)?;
     }
     let histograms = histogram::build_histograms(&trace.spans);
     if histograms.is_empty() {
         return Ok(());
     }
     let body = encode::metrics_request(service, trace, &histograms).to_string();
-    taken(&collector.post("v1/metrics", body, PATIENCE).await?)
+    check_accepted(&collector.post("v1/metrics", body, REQUEST_TIMEOUT).await?)
 }
 
 /// Checks that the collector accepted everything: a successful answer may report partial success.
-fn taken(answer: &str) -> Result<(), String> {
+fn check_accepted(answer: &str) -> Result<(), String> {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     let partial = &answer["partialSuccess"];
     let count = |name: &str| {
@@ -107,7 +107,7 @@ fn taken(answer: &str) -> Result<(), String> {
     }
 }
 
-fn variable(name: &str) -> Option<String> {
+fn env_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
@@ -124,13 +124,13 @@ mod tests {
             r#"{"partialSuccess":{"errorMessage":"a hint"}}"#,
             "not JSON",
         ] {
-            assert_eq!(taken(all), Ok(()), "{all}");
+            assert_eq!(check_accepted(all), Ok(()), "{all}");
         }
         for part in [
             r#"{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}"#,
             r#"{"partialSuccess":{"rejectedDataPoints":2,"errorMessage":"too old"}}"#,
         ] {
-            assert_eq!(taken(part), Err("it did not take 2 of them: too old".to_owned()), "{part}");
+            assert_eq!(check_accepted(part), Err("it did not take 2 of them: too old".to_owned()), "{part}");
         }
     }
 }

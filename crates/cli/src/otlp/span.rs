@@ -5,9 +5,9 @@ use journal::RecordedVerdict;
 use crate::journals::timeline::RequestUsage;
 
 /// The line number of the session's own span: journal lines begin with one.
-pub(super) const WHOLE: u64 = 0;
+pub(super) const SESSION_LINE: u64 = 0;
 /// The agent's name.
-const AGENT: &str = "toolgate";
+const AGENT_NAME: &str = "toolgate";
 
 /// A span of a session.
 #[derive(Debug)]
@@ -55,10 +55,10 @@ pub(super) struct TraceCall {
     pub(super) tool: String,
     /// The server, if it is one of a server's tools.
     pub(super) server: Option<String>,
-    pub(super) ruling: Option<RecordedVerdict>,
+    pub(super) verdict: Option<RecordedVerdict>,
     pub(super) enforcement: Option<String>,
     /// Milliseconds that the user took to answer questions about it.
-    pub(super) waited: u64,
+    pub(super) waited_ms: u64,
     /// Bytes of the answer's text, and the milliseconds that the tool reports.
     pub(super) answer: Option<(u64, u64)>,
 }
@@ -77,7 +77,7 @@ impl TraceSpan {
     /// Returns the span's name.
     pub(super) fn name(&self) -> String {
         match &self.work {
-            SpanWork::Session(_) => format!("invoke_agent {AGENT}"),
+            SpanWork::Session(_) => format!("invoke_agent {AGENT_NAME}"),
             SpanWork::Request { model, .. } => format!("chat {}", model.name),
             SpanWork::Call(call) => format!("execute_tool {}", call.tool),
             SpanWork::Question { tool, .. } => format!("ask {tool}"),
@@ -96,7 +96,7 @@ impl TraceSpan {
     pub(super) fn attributes(&self, session: &str) -> Vec<SpanAttribute> {
         let mut known = match &self.work {
             SpanWork::Session(setting) => setting.attributes(),
-            SpanWork::Request { model, usage } => requested(model, usage),
+            SpanWork::Request { model, usage } => request_attributes(model, usage),
             SpanWork::Call(call) => call.attributes(),
             SpanWork::Question { tool, decision } => {
                 let decision = decision.as_deref().map(|word| ("toolgate.decision", word.into()));
@@ -116,7 +116,7 @@ impl TraceSpan {
 
 impl TraceSettings {
     fn attributes(&self) -> Vec<SpanAttribute> {
-        let mut known = vec![operation_attribute("invoke_agent"), ("gen_ai.agent.name", AGENT.into())];
+        let mut known = vec![operation_attribute("invoke_agent"), ("gen_ai.agent.name", AGENT_NAME.into())];
         known.extend(self.model.attributes());
         known.push(("gen_ai.agent.version", self.version.as_str().into()));
         known.push(("toolgate.sandbox", self.sandbox.as_str().into()));
@@ -136,7 +136,7 @@ impl TraceCall {
         let mut known = self.tool_attributes();
         known.push(("gen_ai.tool.call.id", self.id.as_str().into()));
         known.extend(self.server.as_deref().map(|server| ("toolgate.server", server.into())));
-        known.extend(self.ruling.map(|ruling| ("toolgate.verdict", word(ruling).into())));
+        known.extend(self.verdict.map(|ruling| ("toolgate.verdict", verdict_word(ruling).into())));
         known.extend(self.enforcement.as_deref().map(|how| ("toolgate.enforcement", how.into())));
         known.extend(self.answer.map(|(bytes, _)| ("toolgate.answer.bytes", AttributeValue::Count(bytes))));
         known
@@ -145,9 +145,9 @@ impl TraceCall {
     /// Returns the call's own milliseconds of the `passed` ones, as `toolgate stats` counts them: without the time
     /// for questions.
     pub(super) fn run_time(&self, passed: u64) -> u64 {
-        let rest = passed.saturating_sub(self.waited);
+        let rest = passed.saturating_sub(self.waited_ms);
         match self.answer {
-            Some((_, took)) if self.waited == 0 => took,
+            Some((_, took)) if self.waited_ms == 0 => took,
             Some((_, took)) => took.min(rest),
             None => rest,
         }
@@ -170,7 +170,7 @@ pub(super) fn operation_attribute(name: &str) -> SpanAttribute {
     ("gen_ai.operation.name", name.into())
 }
 
-fn requested(model: &TraceModel, usage: &RequestUsage) -> Vec<SpanAttribute> {
+fn request_attributes(model: &TraceModel, usage: &RequestUsage) -> Vec<SpanAttribute> {
     let mut known = vec![operation_attribute("chat")];
     known.extend(model.attributes());
     let counts = [
@@ -189,7 +189,7 @@ fn requested(model: &TraceModel, usage: &RequestUsage) -> Vec<SpanAttribute> {
     known
 }
 
-fn word(ruling: RecordedVerdict) -> &'static str {
+fn verdict_word(ruling: RecordedVerdict) -> &'static str {
     match ruling {
         RecordedVerdict::Allow => "allow",
         RecordedVerdict::Ask => "ask",

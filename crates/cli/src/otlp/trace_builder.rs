@@ -6,7 +6,7 @@ use std::path::Path;
 use journal::{JournalEntry, JournalFault, JournalReader, JournalRecord};
 use toolgate::wire::Dialect;
 
-use super::span::{SpanWork, TraceCall, TraceModel, TraceSettings, TraceSpan, WHOLE};
+use super::span::{SpanWork, TraceCall, TraceModel, TraceSettings, TraceSpan, SESSION_LINE};
 use crate::journals::timeline::{MAX_LINES, RequestUsage, describe_journal_fault};
 use crate::journals::truncate::truncate_name;
 
@@ -22,7 +22,7 @@ pub(super) struct SessionTrace {
     /// The session's own span comes first.
     pub(super) spans: Vec<TraceSpan>,
     /// The reason why the trace is incomplete.
-    pub(super) cut: Option<String>,
+    pub(super) incomplete_reason: Option<String>,
 }
 
 impl SessionTrace {
@@ -33,14 +33,14 @@ impl SessionTrace {
         for (record, before) in JournalReader::open(path)?.zip(0..) {
             match record {
                 Ok(_) if before == MAX_LINES => cut = Some(format!("it has more than {MAX_LINES} lines")),
-                Ok(record) => reader.take(&record),
+                Ok(record) => reader.add_record(&record),
                 Err(fault) => cut = Some(describe_journal_fault(&fault)),
             }
             if cut.is_some() {
                 break;
             }
         }
-        Ok(Self { session, spans: reader.end(), cut })
+        Ok(Self { session, spans: reader.finish(), incomplete_reason: cut })
     }
 
     /// Returns the span of the whole session.
@@ -64,19 +64,19 @@ struct TraceBuilder {
 /// A call without an answer.
 #[derive(Debug, Clone, Copy)]
 struct OpenCallSpan {
-    at: usize,
+    index: usize,
     /// The time at which the program died during the call, if it did.
-    cut: Option<u64>,
+    cut_at: Option<u64>,
 }
 
 impl TraceBuilder {
-    fn take(&mut self, record: &JournalRecord) {
+    fn add_record(&mut self, record: &JournalRecord) {
         let at = journal::parse_millis(&record.at).unwrap_or(self.last);
         if self.spans.is_empty() {
-            self.push(WHOLE, None, (at, at), SpanWork::Session(TraceSettings::default()));
+            self.push(SESSION_LINE, None, (at, at), SpanWork::Session(TraceSettings::default()));
         }
         match &record.entry {
-            JournalEntry::Session { .. } => self.begins(&record.entry),
+            JournalEntry::Session { .. } => self.start_session(&record.entry),
             JournalEntry::Usage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } => {
                 let usage = RequestUsage {
                     input: *input_tokens,
@@ -86,25 +86,25 @@ impl TraceBuilder {
                     millis: *model_ms,
                 };
                 let work = SpanWork::Request { model: self.model.clone(), usage };
-                self.push(record.seq, Some(WHOLE), (at.saturating_sub(*model_ms), at), work);
+                self.push(record.seq, Some(SESSION_LINE), (at.saturating_sub(*model_ms), at), work);
             }
             JournalEntry::Call { id, tool, remote, .. } => {
                 let server = remote.as_ref().map(|remote| truncate_name(&remote.server));
                 let (id, tool) = (truncate_name(id), truncate_name(tool));
-                self.calls.insert(id.clone(), OpenCallSpan { at: self.spans.len(), cut: None });
+                self.calls.insert(id.clone(), OpenCallSpan { index: self.spans.len(), cut_at: None });
                 let call =
-                    TraceCall { id, tool, server, ruling: None, enforcement: None, waited: 0, answer: None };
-                self.push(record.seq, Some(WHOLE), (at, at), SpanWork::Call(call));
+                    TraceCall { id, tool, server, verdict: None, enforcement: None, waited_ms: 0, answer: None };
+                self.push(record.seq, Some(SESSION_LINE), (at, at), SpanWork::Call(call));
             }
             JournalEntry::Verdict { call, verdict, .. } => {
-                self.call(call, |call| call.ruling = Some(*verdict));
+                self.update_call(call, |call| call.verdict = Some(*verdict));
             }
             JournalEntry::Attempt { call, enforcement, .. } => {
-                self.call(call, |call| call.enforcement = Some(truncate_name(enforcement)));
+                self.update_call(call, |call| call.enforcement = Some(truncate_name(enforcement)));
             }
-            JournalEntry::Asked { call, .. } => self.asked(call, record.seq, at),
-            JournalEntry::Decided { call, decision, .. } => self.decided(call, Some(decision), at),
-            JournalEntry::Answered { call, .. } => self.answered(call, &record.entry, at),
+            JournalEntry::Asked { call, .. } => self.start_question(call, record.seq, at),
+            JournalEntry::Decided { call, decision, .. } => self.end_question(call, Some(decision), at),
+            JournalEntry::Answered { call, .. } => self.finish_call(call, &record.entry, at),
             JournalEntry::End { why } => {
                 let failed = (why == FAILED).then(|| FAILED.to_owned());
                 self.spans.first_mut().into_iter().for_each(|whole| whole.error.clone_from(&failed));
@@ -128,13 +128,13 @@ impl TraceBuilder {
     }
 
     /// Handles the start or resumption of a session. On resumption, running calls were cut off at the last record.
-    fn begins(&mut self, entry: &JournalEntry) {
+    fn start_session(&mut self, entry: &JournalEntry) {
         let JournalEntry::Session { version, model, wire, sandbox, approval, .. } = entry else { return };
         self.model = TraceModel { name: truncate_name(model), provider: provider(wire) };
         let [version, sandbox, approval] = [version, sandbox, approval].map(|text| truncate_name(text));
         let setting = TraceSettings { model: self.model.clone(), version, sandbox, approval };
         for open in self.calls.values_mut() {
-            open.cut.get_or_insert(self.last);
+            open.cut_at.get_or_insert(self.last);
         }
         if let Some(whole) = self.spans.first_mut() {
             (whole.work, whole.error) = (SpanWork::Session(setting), None);
@@ -146,17 +146,17 @@ impl TraceBuilder {
     }
 
     /// Applies `does` to a call without an answer.
-    fn call(&mut self, id: &str, does: impl FnOnce(&mut TraceCall)) {
+    fn update_call(&mut self, id: &str, does: impl FnOnce(&mut TraceCall)) {
         let open = self.calls.get(&truncate_name(id));
         if let Some(TraceSpan { work: SpanWork::Call(call), .. }) =
-            open.and_then(|open| self.spans.get_mut(open.at))
+            open.and_then(|open| self.spans.get_mut(open.index))
         {
             does(call);
         }
     }
 
-    fn asked(&mut self, id: &str, line: u64, at: u64) {
-        let Some(span) = self.calls.get(&truncate_name(id)).and_then(|open| self.spans.get(open.at)) else {
+    fn start_question(&mut self, id: &str, line: u64, at: u64) {
+        let Some(span) = self.calls.get(&truncate_name(id)).and_then(|open| self.spans.get(open.index)) else {
             return;
         };
         let SpanWork::Call(call) = &span.work else { return };
@@ -166,7 +166,7 @@ impl TraceBuilder {
     }
 
     /// Ends the question about a call, with or without a decision.
-    fn decided(&mut self, id: &str, word: Option<&str>, at: u64) {
+    fn end_question(&mut self, id: &str, word: Option<&str>, at: u64) {
         let Some(question) = self.questions.remove(&truncate_name(id)).and_then(|at| self.spans.get_mut(at))
         else {
             return;
@@ -176,16 +176,16 @@ impl TraceBuilder {
         if let SpanWork::Question { decision, .. } = &mut question.work {
             *decision = word.map(truncate_name);
         }
-        self.call(id, |call| call.waited = call.waited.saturating_add(waited));
+        self.update_call(id, |call| call.waited_ms = call.waited_ms.saturating_add(waited));
     }
 
-    fn answered(&mut self, id: &str, entry: &JournalEntry, at: u64) {
+    fn finish_call(&mut self, id: &str, entry: &JournalEntry, at: u64) {
         let JournalEntry::Answered { success, error, took_ms, text, .. } = entry else { return };
-        let to = self.calls.get(&truncate_name(id)).and_then(|open| open.cut).unwrap_or(at);
-        self.decided(id, None, to);
+        let to = self.calls.get(&truncate_name(id)).and_then(|open| open.cut_at).unwrap_or(at);
+        self.end_question(id, None, to);
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        self.call(id, |call| call.answer = Some((bytes, *took_ms)));
-        let Some(span) = self.calls.remove(&truncate_name(id)).and_then(|open| self.spans.get_mut(open.at))
+        self.update_call(id, |call| call.answer = Some((bytes, *took_ms)));
+        let Some(span) = self.calls.remove(&truncate_name(id)).and_then(|open| self.spans.get_mut(open.index))
         else {
             return;
         };
@@ -196,9 +196,9 @@ impl TraceBuilder {
     }
 
     /// Returns all spans. Open spans end with the last record, and the session's span encloses all others.
-    fn end(mut self) -> Vec<TraceSpan> {
+    fn finish(mut self) -> Vec<TraceSpan> {
         let open: Vec<(String, OpenCallSpan)> = self.calls.drain().collect();
-        for (id, OpenCallSpan { at, cut }) in open {
+        for (id, OpenCallSpan { index: at, cut_at: cut }) in open {
             let to = cut.unwrap_or(self.last);
             if let Some(question) = self.questions.remove(&id).and_then(|at| self.spans.get_mut(at)) {
                 question.to = to.max(question.from);
@@ -235,8 +235,8 @@ mod tests {
     /// Formats a line for each span, with times relative to the first.
     fn render_spans(entries: Vec<(u64, JournalEntry)>) -> String {
         let mut reader = TraceBuilder::default();
-        sample_session::build_records(entries).iter().for_each(|record| reader.take(record));
-        let spans = reader.end();
+        sample_session::build_records(entries).iter().for_each(|record| reader.add_record(record));
+        let spans = reader.finish();
         let began = spans[0].from;
         let line = |span: &TraceSpan| {
             let parent = span.parent.map(|parent| format!(" in {parent}")).unwrap_or_default();
@@ -268,13 +268,13 @@ mod tests {
         let mut reader = TraceBuilder::default();
         sample_session::build_records(sample_session::sample_entries())
             .iter()
-            .for_each(|record| reader.take(record));
+            .for_each(|record| reader.add_record(record));
         let line = |(key, fact): SpanAttribute| match fact {
             AttributeValue::Text(text) => format!("{key}={text} "),
             AttributeValue::Count(count) => format!("{key}={count} "),
         };
         let told = |span: &TraceSpan| span.attributes("s").into_iter().map(line).collect::<String>();
-        let told: Vec<String> = reader.end().iter().take(5).map(told).collect();
+        let told: Vec<String> = reader.finish().iter().take(5).map(told).collect();
         let expected = [
             "gen_ai.operation.name=invoke_agent gen_ai.agent.name=toolgate gen_ai.provider.name=openai gen_ai.request.model=gpt-5 \
              gen_ai.agent.version=0.1.0 toolgate.sandbox=workspace-write toolgate.approval=on-request gen_ai.conversation.id=s ",
@@ -295,8 +295,8 @@ mod tests {
         let mut reader = TraceBuilder::default();
         sample_session::build_records(sample_session::sample_entries())
             .iter()
-            .for_each(|record| reader.take(record));
-        let histograms = histogram::build_histograms(&reader.end());
+            .for_each(|record| reader.add_record(record));
+        let histograms = histogram::build_histograms(&reader.finish());
         let sums = |at: usize| histograms[at].points.iter().map(|point| point.sum).collect::<Vec<_>>();
         assert_eq!((sums(0), sums(1), sums(2)), (vec![3104.0, 192.0], vec![3.5], vec![0.9, 0.003]));
     }

@@ -12,7 +12,7 @@ use crate::commands::script_server::read_script;
 use crate::compose::ToolFormApi;
 
 /// The name of a scripted model.
-const SCRIPTED: &str = "script";
+const SCRIPTED_NAME: &str = "script";
 
 /// A model with its name and API.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ pub(crate) fn choose_model(asked: &ModelLocation, configured: Option<&str>) -> R
     if let Some(file) = &asked.script {
         let dialect = asked.wire.unwrap_or(Dialect::Responses);
         let model = Arc::new(ScriptedBackend::new(dialect, read_script(file)?));
-        let name = name.unwrap_or_else(|| SCRIPTED.to_owned());
+        let name = name.unwrap_or_else(|| SCRIPTED_NAME.to_owned());
         return Ok(ChosenModel {
             model,
             name,
@@ -68,22 +68,22 @@ pub(crate) fn choose_model(asked: &ModelLocation, configured: Option<&str>) -> R
             "--model NAME, or `model = \"NAME\"` in your configuration; `toolgate demo` needs none",
         )
     })?;
-    let dialect = asked.wire.unwrap_or_else(|| suggested(&name));
+    let dialect = asked.wire.unwrap_or_else(|| suggested_dialect(&name));
     let key = std::env::var(dialect.api_key_variable()).ok().filter(|key| !key.is_empty());
-    let own = asked.base_url.clone().or_else(|| std::env::var(base_variable(dialect)).ok());
+    let own = asked.base_url.clone().or_else(|| std::env::var(base_url_variable(dialect)).ok());
     if key.is_none() && own.is_none() {
         let wrong = format!("there is no key for {name}: {} is not set", dialect.api_key_variable());
         return Err(CliFault::usage(wrong)
             .with_hint("a server of your own needs none: --base-url http://127.0.0.1:8080/v1; `toolgate demo` needs neither"));
     }
-    let base = own.as_deref().unwrap_or_else(|| provider(dialect));
+    let base = own.as_deref().unwrap_or_else(|| provider_base_url(dialect));
     let model = ModelEndpoint::new(dialect, base, key.as_deref()).map_err(CliFault::usage)?;
     let api = ToolFormApi::at_base_url(dialect, own.as_deref());
-    Ok(ChosenModel { model: Arc::new(model), reasoning: reasoning(&name), name, api })
+    Ok(ChosenModel { model: Arc::new(model), reasoning: reasoning_mode(&name), name, api })
 }
 
 /// Domains of OpenAI's own API.
-const OPENAI: [&str; 2] = ["openai.com", "openai.azure.com"];
+const OPENAI_DOMAINS: [&str; 2] = ["openai.com", "openai.azure.com"];
 
 impl ToolFormApi {
     /// Returns the API for `dialect` at `base`, or at the provider's own address.
@@ -98,7 +98,7 @@ impl ToolFormApi {
 
     /// Returns the API for `dialect` at the address in the environment.
     pub(crate) fn from_environment(dialect: Dialect) -> Self {
-        let base = std::env::var(base_variable(dialect)).ok().filter(|base| !base.is_empty());
+        let base = std::env::var(base_url_variable(dialect)).ok().filter(|base| !base.is_empty());
         Self::at_base_url(dialect, base.as_deref())
     }
 }
@@ -108,28 +108,28 @@ fn is_openai(base: &str) -> bool {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default().split(':').next().unwrap_or_default();
     let host = host.to_ascii_lowercase();
-    OPENAI.iter().any(|own| host == *own || host.strip_suffix(own).is_some_and(|sub| sub.ends_with('.')))
+    OPENAI_DOMAINS.iter().any(|own| host == *own || host.strip_suffix(own).is_some_and(|sub| sub.ends_with('.')))
 }
 
 /// Returns the dialect that the model's name suggests.
-fn suggested(name: &str) -> Dialect {
+fn suggested_dialect(name: &str) -> Dialect {
     if name.starts_with("claude") { Dialect::Anthropic } else { Dialect::Responses }
 }
 
 /// Reports whether the model's reasoning must be kept for later requests.
-fn reasoning(name: &str) -> ReasoningMode {
+fn reasoning_mode(name: &str) -> ReasoningMode {
     let thinks = ["gpt-5", "o1", "o3", "o4", "codex"].iter().any(|family| name.starts_with(family));
     if thinks { ReasoningMode::Keep } else { ReasoningMode::None }
 }
 
-fn provider(dialect: Dialect) -> &'static str {
+fn provider_base_url(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Responses | Dialect::Chat => "https://api.openai.com/v1",
         Dialect::Anthropic => "https://api.anthropic.com/v1",
     }
 }
 
-fn base_variable(dialect: Dialect) -> &'static str {
+fn base_url_variable(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Responses | Dialect::Chat => "OPENAI_BASE_URL",
         Dialect::Anthropic => "ANTHROPIC_BASE_URL",

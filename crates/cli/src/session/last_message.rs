@@ -15,19 +15,19 @@ impl LastMessage {
 }
 
 impl SessionObserver for LastMessage {
-    fn saw(&self, seen: SessionEvent<'_>) {
+    fn on_session_event(&self, seen: SessionEvent<'_>) {
         let mut last = self.0.lock();
         match seen {
-            SessionEvent::Asked { .. } => last.clear(),
+            SessionEvent::RequestSent { .. } => last.clear(),
             SessionEvent::Text(text) => last.push_str(text),
             SessionEvent::Thought(_)
             | SessionEvent::Called(_)
-            | SessionEvent::Hosted { .. }
+            | SessionEvent::ProviderToolRan { .. }
             | SessionEvent::Answered(..)
             | SessionEvent::Responded { .. }
             | SessionEvent::Retried { .. }
             | SessionEvent::Compacted { .. }
-            | SessionEvent::Changed(_)
+            | SessionEvent::FilesChanged(_)
             | SessionEvent::Notice(_) => {}
         }
     }

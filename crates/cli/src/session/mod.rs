@@ -40,17 +40,17 @@ pub(crate) struct SessionSpec {
     /// Without a model, the session offers tools only.
     pub(crate) model: Option<ChosenModel>,
     /// The id of a new session.
-    pub(crate) new: SessionId,
+    pub(crate) new_id: SessionId,
     /// The prefix of the session to resume, or `last`.
     pub(crate) resume: Option<String>,
     pub(crate) limits: TurnLimits,
     /// Instructions for the model, besides Toolgate's own and the project's.
     pub(crate) instructions: Option<String>,
-    pub(crate) watch: Arc<dyn SessionObserver>,
+    pub(crate) observer: Arc<dyn SessionObserver>,
     /// Answers the model's questions.
-    pub(crate) person: Option<Arc<dyn UserPrompter>>,
+    pub(crate) prompter: Option<Arc<dyn UserPrompter>>,
     /// The dependencies of MCP servers.
-    pub(crate) means: McpClientDeps,
+    pub(crate) mcp_deps: McpClientDeps,
     /// The agents that the model may start; `None` if it may start none.
     pub(crate) agents: Option<Arc<SessionAgents>>,
 }
@@ -92,28 +92,28 @@ impl AssembledSession {
 pub(crate) fn assemble(wanted: SessionSpec) -> Result<AssembledSession, CliFault> {
     let about = SessionHeader::new(&wanted.composed, wanted.model.as_ref());
     let (sessions, resume) = (wanted.dirs.sessions.clone(), wanted.resume.clone());
-    let book = OpenJournal::open(sessions, wanted.new.clone(), resume.as_deref(), about)?;
+    let book = OpenJournal::open(sessions, wanted.new_id.clone(), resume.as_deref(), about)?;
     let recorder = Arc::clone(&book.recorder);
-    put_together(wanted, book).inspect_err(|_| {
+    assemble_parts(wanted, book).inspect_err(|_| {
         if resume.is_none() {
             recorder.delete_journal();
         }
     })
 }
 
-fn put_together(wanted: SessionSpec, book: OpenJournal) -> Result<AssembledSession, CliFault> {
-    let SessionSpec { composed, dirs, model, limits, instructions, watch, person, means, agents, .. } =
+fn assemble_parts(wanted: SessionSpec, book: OpenJournal) -> Result<AssembledSession, CliFault> {
+    let SessionSpec { composed, dirs, model, limits, instructions, observer: watch, prompter: person, mcp_deps: means, agents, .. } =
         wanted;
     let gauge = Arc::<ContextMeter>::default();
     let composed = match &model {
         Some(chosen) => {
             let composed = composed.for_api(chosen.api);
-            with_own_tools(composed, person, &gauge, dirs.state.as_deref())
+            with_session_tools(composed, person, &gauge, dirs.state.as_deref())
         }
         None => composed,
     };
     let style = composed.wire_style();
-    let composed = agents.iter().fold(composed, with_agents);
+    let composed = agents.iter().fold(composed, with_agent_tools);
     let composed = composed
         .with_observer(Arc::clone(&book.recorder) as Arc<dyn CallObserver>)
         .with_hook(Arc::clone(&book.recorder) as Arc<dyn Hook>);
@@ -121,23 +121,23 @@ fn put_together(wanted: SessionSpec, book: OpenJournal) -> Result<AssembledSessi
     let toolgate = composed.build()?;
     let resumed = book.resumed.is_some();
     let session = model.map(|chosen| {
-        let (changed, ready) = changes(&toolgate, dirs.state.as_deref());
+        let (changed, ready) = track_turn_changes(&toolgate, dirs.state.as_deref());
         let place = toolgate.router().working_dir();
         let mut told = project_instructions::model_instructions(toolgate.router().gate(), &place.cwd);
         told.extend(instructions.iter().map(|more| format!("\n\n{more}")));
         let setup = AgentSessionSetup {
             router: toolgate.router().clone(),
             model: chosen.model,
-            name: chosen.name,
+            model_name: chosen.name,
             instructions: told,
-            style,
+            api_compat: style,
             reasoning: chosen.reasoning,
             recorder: Some(Arc::clone(&book.recorder)),
-            watch,
+            observer: watch,
             limits,
-            changed: Some(changed),
-            ready: Some(ready),
-            gauge,
+            turn_changes: Some(changed),
+            baseline_ready: Some(ready),
+            context_meter: gauge,
             agents: agents.clone(),
             cache_key: Some(book.id.as_str().to_owned()),
         };
@@ -163,7 +163,7 @@ const AGENT_TOOLS: [&str; 6] = [
 ];
 
 /// Adds the tools that manage other agents.
-fn with_agents(composed: ComposedTools, agents: &Arc<SessionAgents>) -> ComposedTools {
+fn with_agent_tools(composed: ComposedTools, agents: &Arc<SessionAgents>) -> ComposedTools {
     composed
         .with_tool(SpawnAgent(Arc::clone(agents)))
         .with_tool(SendInput(Arc::clone(agents)))
@@ -174,7 +174,7 @@ fn with_agents(composed: ComposedTools, agents: &Arc<SessionAgents>) -> Composed
 }
 
 /// Adds the tools that only a session can have.
-fn with_own_tools(
+fn with_session_tools(
     composed: ComposedTools,
     person: Option<Arc<dyn UserPrompter>>,
     gauge: &Arc<ContextMeter>,
@@ -192,7 +192,7 @@ fn with_own_tools(
 
 /// Returns a function for the changes of a turn, and a future that is ready once the initial snapshot exists. The
 /// snapshot takes a while, and only calls have to wait for it.
-fn changes(toolgate: &Toolgate, state: Option<&Path>) -> (TurnChangesFn, BaselineReady) {
+fn track_turn_changes(toolgate: &Toolgate, state: Option<&Path>) -> (TurnChangesFn, BaselineReady) {
     let shared = Arc::new(parking_lot::Mutex::new(None::<TurnDiffRecorder>));
     let (inside, toolgate, state) = (Arc::clone(&shared), toolgate.clone(), state.map(PathBuf::from));
     #[expect(clippy::disallowed_methods, reason = "no call: it looks at files while the model thinks")]

@@ -13,7 +13,7 @@ use crate::cli_fault::CliFault;
 use crate::compose::ComposedTools;
 
 /// Newest sessions that are searched for the last one in a directory.
-const LOOKED_AT: usize = 200;
+const MAX_SEARCHED_SESSIONS: usize = 200;
 
 /// An open journal with its session id and recorder.
 pub(super) struct OpenJournal {
@@ -55,17 +55,17 @@ impl OpenJournal {
         let sessions = sessions.ok_or_else(|| {
             CliFault::usage("there is no directory for the journal: neither HOME nor TOOLGATE_HOME is set")
         })?;
-        let redactor = Redactor::new(secrets()).map_err(|fault| unwritten(&fault))?;
+        let redactor = Redactor::new(environment_secrets()).map_err(|fault| write_fault(&fault))?;
         let (id, journal, earlier) = match resume {
             None => {
                 let journal =
-                    Journal::create(&sessions, &new, redactor).map_err(|fault| unwritten(&fault))?;
+                    Journal::create(&sessions, &new, redactor).map_err(|fault| write_fault(&fault))?;
                 (new, journal, None)
             }
             Some(prefix) => {
-                let id = found(&sessions, prefix, &about.cwd)?;
+                let id = resolve_session_id(&sessions, prefix, &about.cwd)?;
                 let ReopenedJournal { journal, records, .. } =
-                    Journal::reopen(&sessions, &id, redactor).map_err(|fault| unread(&fault))?;
+                    Journal::reopen(&sessions, &id, redactor).map_err(|fault| resume_fault(&fault))?;
                 let earlier = resume_from_records(&records, about.dialect)
                     .map_err(|fault| CliFault::failed(fault.to_string()))?;
                 (id, journal, Some(earlier))
@@ -84,7 +84,7 @@ impl OpenJournal {
                 resumed: earlier.is_some(),
             })
             .and_then(|_| earlier.as_ref().map_or(Ok(()), |earlier| recorder.answer_abandoned_calls(earlier)))
-            .map_err(|fault| unwritten(&fault))?;
+            .map_err(|fault| write_fault(&fault))?;
         Ok(Self { id, recorder: Arc::new(recorder), resumed: earlier })
     }
 }
@@ -96,9 +96,9 @@ pub(crate) fn close_journal(recorder: &JournalRecorder, why: &str) -> Result<(),
 }
 
 /// Finds the session that `prefix` names; `last` is the newest one in `cwd`.
-fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionId, CliFault> {
+fn resolve_session_id(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionId, CliFault> {
     if prefix == "last" {
-        let listed = journal::list_sessions(sessions, LOOKED_AT).map_err(|fault| unread(&fault))?;
+        let listed = journal::list_sessions(sessions, MAX_SEARCHED_SESSIONS).map_err(|fault| resume_fault(&fault))?;
         // Sessions of subagents are not what the user did last.
         let here = listed.into_iter().find(|session| session.cwd == cwd && session.agent.is_none());
         return here.map(|session| session.id).ok_or_else(|| {
@@ -106,21 +106,21 @@ fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionI
                 .with_hint("`toolgate log` lists them; --resume takes the start of an ID")
         });
     }
-    journal::find_session(sessions, prefix).map_err(|fault| unread(&fault))
+    journal::find_session(sessions, prefix).map_err(|fault| resume_fault(&fault))
 }
 
 /// Returns the secret values of the environment, which are redacted in the journal.
-fn secrets() -> impl Iterator<Item = (String, String)> {
+fn environment_secrets() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| is_secret_name(name))
 }
 
-fn unwritten(fault: &JournalFault) -> CliFault {
+fn write_fault(fault: &JournalFault) -> CliFault {
     CliFault::failed(format!("the journal cannot be written, so nothing is done: {fault}"))
 }
 
-fn unread(fault: &JournalFault) -> CliFault {
+fn resume_fault(fault: &JournalFault) -> CliFault {
     let told = CliFault::usage(format!("the session cannot be resumed: {fault}"));
     if let JournalFault::InUse { .. } = fault { told.mark_busy() } else { told }
 }

@@ -10,17 +10,17 @@ use toolgate::fs::{ConfinedFs, FileKind};
 use toolgate::{Gate, Intent, Verdict};
 
 /// The file name.
-const NAME: &str = "AGENTS.md";
+const FILE_NAME: &str = "AGENTS.md";
 /// Bytes of all files together.
-const MOST: usize = 32 << 10;
+const MAX_TOTAL_BYTES: usize = 32 << 10;
 
 /// Returns the instructions for a model in `cwd`: Toolgate's own, then the project's, from its top down. Only files
 /// that tools may read are included.
 pub(super) fn model_instructions(gate: &Gate, cwd: &Path) -> String {
     let mut text = INSTRUCTIONS.to_owned();
-    let mut room = MOST;
-    for file in files(cwd) {
-        let Some(words) = read(gate, &file, room) else { continue };
+    let mut room = MAX_TOTAL_BYTES;
+    for file in candidate_files(cwd) {
+        let Some(words) = read_file(gate, &file, room) else { continue };
         room -= words.len();
         let name = file.display();
         text.push_str(&format!(
@@ -31,19 +31,19 @@ pub(super) fn model_instructions(gate: &Gate, cwd: &Path) -> String {
 }
 
 /// Returns the candidate files: in `cwd` and above it, up to the top of the repository.
-fn files(cwd: &Path) -> Vec<PathBuf> {
+fn candidate_files(cwd: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for above in cwd.ancestors() {
-        files.push(above.join(NAME));
+        files.push(above.join(FILE_NAME));
         if toolgate::fs::canonicalize(&above.join(".git")).is_ok() {
             files.reverse();
             return files;
         }
     }
-    vec![cwd.join(NAME)]
+    vec![cwd.join(FILE_NAME)]
 }
 
-fn read(gate: &Gate, file: &Path, room: usize) -> Option<String> {
+fn read_file(gate: &Gate, file: &Path, room: usize) -> Option<String> {
     let Verdict::Allow(permit) = gate.decide("instructions", &Intent::read(file)) else { return None };
     let found = ConfinedFs::new(&permit).lookup(file).ok()?;
     if found.kind() != FileKind::File {

@@ -35,12 +35,12 @@ pub(crate) struct SubagentSessions {
     /// The approver of the first session.
     pub(crate) approver: Option<Arc<dyn Approver>>,
     /// The tools that the first session may use, if they are limited.
-    pub(crate) only: Option<Vec<String>>,
+    pub(crate) allowed_tools: Option<Vec<String>>,
     /// Sources of tools that may appear and disappear.
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
     pub(crate) processes: Arc<SharedProcesses>,
     /// The sessions by the path of their agent, with working directory and gate.
-    pub(crate) known: Mutex<HashMap<Vec<String>, KnownSession>>,
+    pub(crate) sessions: Mutex<HashMap<Vec<String>, KnownSession>>,
     pub(crate) worktrees: WorktreePool,
 }
 
@@ -68,17 +68,17 @@ impl SubagentSessions {
         let router = made.toolgate.router();
         let (cwd, gate) = (router.working_dir().cwd.clone(), router.gate().clone());
         let known = KnownSession { cwd, gate, session: made.id.as_str().to_owned(), handle: made.handle() };
-        self.known.lock().insert(path, known);
+        self.sessions.lock().insert(path, known);
     }
 
     async fn start_agent(&self, rearing: SubagentSpec) -> Result<SubagentSession, String> {
         let parent = rearing.path.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default();
-        let above = self.known.lock().get(&parent).cloned();
+        let above = self.sessions.lock().get(&parent).cloned();
         let KnownSession { cwd, gate, session, .. } =
             above.ok_or("whoever started it is not there any more")?;
         if rearing.workspace == AgentWorkspace::Shared {
-            let composed = self.composed(&rearing, &rearing.bounds, &cwd)?.inheriting_gate(gate);
-            return self.raised(rearing, composed, &session, None);
+            let composed = self.compose_tools(&rearing, &rearing.restrictions, &cwd)?.inheriting_gate(gate);
+            return self.open_session(rearing, composed, &session, None);
         }
         if gate.sandbox() == SandboxPolicy::ReadOnly {
             return Err(
@@ -88,19 +88,19 @@ impl SubagentSessions {
         let path = rearing.path.clone();
         let is_new = rearing.resume.is_none();
         let worktree = match is_new {
-            true => Arc::new(self.worktree(&path, &cwd).await?),
+            true => Arc::new(self.create_worktree(&path, &cwd).await?),
             // A resumed agent continues in its own worktree.
             false => self.worktrees.find(&path).ok_or("its worktree was taken away; start another agent")?,
         };
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for what it changes")?;
         // The diff is stored for the parent session.
         let desk =
-            AgentWorktree { worktree: Arc::clone(&worktree), kept: Spill::new(state.join("outputs"), &cwd) };
-        let raised = match self.filled(&rearing, &worktree, is_new).await {
+            AgentWorktree { worktree: Arc::clone(&worktree), diff_store: Spill::new(state.join("outputs"), &cwd) };
+        let raised = match self.check_out(&rearing, &worktree, is_new).await {
             Ok(()) => self
-                .composed(&rearing, &rearing.bounds, worktree.cwd())
+                .compose_tools(&rearing, &rearing.restrictions, worktree.cwd())
                 .map(|composed| composed.mirror_denials(worktree.repository(), worktree.root()))
-                .and_then(|composed| self.raised(rearing, composed, &session, Some(desk))),
+                .and_then(|composed| self.open_session(rearing, composed, &session, Some(desk))),
             Err(why) => Err(why),
         };
         match (&raised, is_new) {
@@ -112,25 +112,25 @@ impl SubagentSessions {
     }
 
     /// Checks out the files in a new worktree.
-    async fn filled(&self, rearing: &SubagentSpec, worktree: &Worktree, is_new: bool) -> Result<(), String> {
+    async fn check_out(&self, rearing: &SubagentSpec, worktree: &Worktree, is_new: bool) -> Result<(), String> {
         if !is_new {
             return Ok(());
         }
         // A read-only agent needs files to read too, so the checkout ignores its bounds.
-        let composed = self.composed(rearing, &AgentRestrictions::default(), worktree.root())?;
+        let composed = self.compose_tools(rearing, &AgentRestrictions::default(), worktree.root())?;
         let toolgate = composed.build().map_err(CliFault::into_sentence)?;
         worktree.check_out(toolgate.router().gate()).await
     }
 
     /// Composes the tools of an agent that works in `cwd`. The configuration is that of the first session, wherever
     /// the agent works, so its restrictions apply there too.
-    fn composed(
+    fn compose_tools(
         &self,
         rearing: &SubagentSpec,
         bounds: &AgentRestrictions,
         cwd: &Path,
     ) -> Result<ComposedTools, String> {
-        let change = |config: &mut Config| self.narrow(config, bounds, rearing.agents.is_some());
+        let change = |config: &mut Config| self.restrict_config(config, bounds, rearing.agents.is_some());
         let mut composed =
             compose_in_dirs(&self.place, self.dirs.clone(), change).map_err(CliFault::into_sentence)?;
         if exec::fs::canonicalize(composed.cwd()).ok().as_deref() != Some(cwd) {
@@ -147,7 +147,7 @@ impl SubagentSessions {
         };
         Ok(match &self.approver {
             Some(approver) => {
-                let first = self.known.lock().get(&[][..]).and_then(|first| first.handle.clone());
+                let first = self.sessions.lock().get(&[][..]).and_then(|first| first.handle.clone());
                 let bubbling =
                     ForwardingApprover { approver: Arc::clone(approver), path: rearing.path.clone(), first };
                 composed.with_approver(Arc::new(bubbling))
@@ -156,14 +156,14 @@ impl SubagentSessions {
         })
     }
 
-    fn raised(
+    fn open_session(
         &self,
         rearing: SubagentSpec,
         composed: ComposedTools,
         of: &str,
         desk: Option<AgentWorktree>,
     ) -> Result<SubagentSession, String> {
-        let SubagentSpec { path, role, resume, budget, agents, .. } = rearing;
+        let SubagentSpec { path, role, resume, request_limit: budget, agents, .. } = rearing;
         let words = Arc::new(LastMessage::default());
         let made = assemble(SessionSpec {
             composed,
@@ -172,27 +172,27 @@ impl SubagentSessions {
                 model: budget.wrap_model(Arc::clone(&self.chosen.model)),
                 ..self.chosen.clone()
             }),
-            new: SessionId::new(),
+            new_id: SessionId::new(),
             resume,
             limits: self.limits,
             instructions: Some(agent_instructions(self.instructions.as_deref(), role.as_deref())),
-            watch: Arc::clone(&words) as Arc<dyn SessionObserver>,
-            person: None,
-            means: McpClientDeps::default(),
+            observer: Arc::clone(&words) as Arc<dyn SessionObserver>,
+            prompter: None,
+            mcp_deps: McpClientDeps::default(),
             agents,
         })
         .map_err(CliFault::into_sentence)?;
         self.register(path.clone(), &made);
         let whose = JournalEntry::Agent { path: path.join("/"), of: of.to_owned() };
         made.recorder.write(&whose).map_err(|fault| fault.to_string())?;
-        raised(made, words, desk)
+        to_subagent_session(made, words, desk)
     }
 
     /// Restricts the configuration to the bounds of the agent.
-    fn narrow(&self, config: &mut Config, bounds: &AgentRestrictions, starts_others: bool) {
+    fn restrict_config(&self, config: &mut Config, bounds: &AgentRestrictions, starts_others: bool) {
         // An agent that cannot start others lacks these tools, although an inherited list may name them.
         let there = |name: &&String| starts_others || !AGENT_TOOLS.contains(&name.as_str());
-        let lists = self.only.iter().chain(&bounds.tools);
+        let lists = self.allowed_tools.iter().chain(&bounds.tools);
         let lists = lists.map(|list| list.iter().filter(there).cloned().collect());
         config
             .tools
@@ -205,12 +205,12 @@ impl SubagentSessions {
         }
     }
 
-    async fn worktree(&self, path: &[String], cwd: &Path) -> Result<Worktree, String> {
+    async fn create_worktree(&self, path: &[String], cwd: &Path) -> Result<Worktree, String> {
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for a worktree")?;
         let directory = state.join("worktrees");
         crate::private_dirs::ensure_private_dir(&directory).map_err(|error| error.to_string())?;
-        let but_from = self.known.lock().values().flat_map(|known| known.gate.writable().to_vec()).collect();
-        let git = GitRunner { processes: Arc::clone(&self.processes), but_from };
+        let but_from = self.sessions.lock().values().flat_map(|known| known.gate.writable().to_vec()).collect();
+        let git = GitRunner { processes: Arc::clone(&self.processes), untrusted_dirs: but_from };
         git.remove_abandoned(&directory).await;
         let name = format!("{}-{}", SessionId::new().as_str(), path.join("-"));
         Worktree::create(git, cwd, directory.join(name)).await
@@ -218,12 +218,12 @@ impl SubagentSessions {
 }
 
 impl RaisesAgents for SubagentSessions {
-    fn raise<'a>(&'a self, rearing: SubagentSpec) -> BoxFuture<'a, Result<SubagentSession, String>> {
+    fn create_session<'a>(&'a self, rearing: SubagentSpec) -> BoxFuture<'a, Result<SubagentSession, String>> {
         Box::pin(self.start_agent(rearing))
     }
 
-    fn forget<'a>(&'a self, path: &'a [String]) -> BoxFuture<'a, ()> {
-        self.known.lock().retain(|whose, _| whose.len() <= path.len() || !whose.starts_with(path));
+    fn release_agents<'a>(&'a self, path: &'a [String]) -> BoxFuture<'a, ()> {
+        self.sessions.lock().retain(|whose, _| whose.len() <= path.len() || !whose.starts_with(path));
         Box::pin(self.worktrees.remove_below(path))
     }
 }
@@ -231,11 +231,11 @@ impl RaisesAgents for SubagentSessions {
 /// The worktree of an agent, and the store for its diff.
 struct AgentWorktree {
     worktree: Arc<Worktree>,
-    kept: Spill,
+    diff_store: Spill,
 }
 
 /// Converts an assembled session to the form that the agent driver needs.
-fn raised(
+fn to_subagent_session(
     made: AssembledSession,
     words: Arc<LastMessage>,
     desk: Option<AgentWorktree>,
@@ -247,7 +247,7 @@ fn raised(
     let changed = desk.clone().map(|desk| -> WorktreeDiffFn {
         Arc::new(move || {
             let (desk, gate) = (Arc::clone(&desk), gate.clone());
-            Box::pin(async move { desk.worktree.diff(&gate, &desk.kept).await })
+            Box::pin(async move { desk.worktree.diff(&gate, &desk.diff_store).await })
         })
     });
     if let Some(desk) = &desk {
@@ -266,7 +266,7 @@ fn raised(
         })
     });
     let last = Box::new(move || words.text());
-    Ok(SubagentSession { session, id: id.as_str().to_owned(), last, changed, close })
+    Ok(SubagentSession { session, id: id.as_str().to_owned(), last_message: last, worktree_diff: changed, close })
 }
 
 /// Returns the instructions of an agent, besides Toolgate's own and the project's.
@@ -293,7 +293,7 @@ impl Approver for ForwardingApprover {
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let mut question = question.clone();
-            question.agents.clone_from(&self.path);
+            question.agent_path.clone_from(&self.path);
             let decision = self.approver.ask(call, &question).await;
             if let (ReviewDecision::Abort, Some(first)) = (&decision, &self.first) {
                 first.interrupt();

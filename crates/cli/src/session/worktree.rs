@@ -12,17 +12,17 @@ use toolgate::{Gate, Intent, InternalCommand, SandboxPolicy, SharedProcesses, Sp
 use super::worktree_lock::WorktreeLock;
 
 /// Time limit of a git command.
-const TIME: Duration = Duration::from_secs(60);
+const GIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes of a diff or a file list at most.
-const MOST: u64 = 64 << 20;
+const MAX_OUTPUT_BYTES: u64 = 64 << 20;
 /// Bytes of a diff that is returned to the model; a longer one is stored in a file.
-const SHORT: usize = 16 << 10;
+const MAX_INLINE_DIFF_BYTES: usize = 16 << 10;
 /// Unreadable files that are excluded from a diff at most.
-const UNREAD: usize = 1000;
+const MAX_EXCLUDED_FILES: usize = 1000;
 /// Git settings that override all others: no hooks, no fsmonitor, no implicit bare repositories, no influence of the
 /// user's display preferences. They are set in the environment, so that the policy recognises the command as plain
 /// git.
-const SETTINGS: [(&str, &str); 6] = [
+const GIT_SETTINGS: [(&str, &str); 6] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("core.untrackedCache", "false"),
@@ -31,9 +31,9 @@ const SETTINGS: [(&str, &str); 6] = [
     ("diff.orderFile", "/dev/null"),
 ];
 /// Disables all fetching, of missing objects and of LFS files.
-const OFFLINE: [(&str, &str); 2] = [("GIT_NO_LAZY_FETCH", "1"), ("GIT_LFS_SKIP_SMUDGE", "1")];
+const OFFLINE_VARIABLES: [(&str, &str); 2] = [("GIT_NO_LAZY_FETCH", "1"), ("GIT_LFS_SKIP_SMUDGE", "1")];
 /// Arguments for a diff that every patch reader accepts, independent of the user's configuration.
-const DIFF: [&str; 8] = [
+const DIFF_ARGS: [&str; 8] = [
     "diff",
     "--no-ext-diff",
     "--no-textconv",
@@ -44,16 +44,16 @@ const DIFF: [&str; 8] = [
     "--dst-prefix=b/",
 ];
 /// Path of the git index for a diff, in a directory that only the sandbox has.
-const INDEX: &str = "/tmp/toolgate-agent-index";
+const DIFF_INDEX_PATH: &str = "/tmp/toolgate-agent-index";
 /// Marks of changes that only git can apply: binary files, symlinks, submodules, and names that end in a blank.
-const NOT_TEXT: [&str; 6] =
+const GIT_ONLY_MARKS: [&str; 6] =
     ["\nGIT binary patch\n", " mode 120000\n", " mode 160000\n", " 120000\n", " 160000\n", " \t\n"];
 
 /// A worktree of an agent.
 pub(super) struct Worktree {
     git: GitRunner,
     /// The lock on its directory, with the path of its repository.
-    claim: WorktreeLock,
+    lock: WorktreeLock,
     /// The commit that it began as.
     base: String,
     /// The agent's working directory in it.
@@ -61,7 +61,7 @@ pub(super) struct Worktree {
     /// Set while its agent runs.
     pub(super) is_open: AtomicBool,
     /// Serializes diffs, because they share one index.
-    looking: tokio::sync::Mutex<()>,
+    diff_lock: tokio::sync::Mutex<()>,
 }
 
 impl Worktree {
@@ -81,9 +81,9 @@ impl Worktree {
         let place = claim.path().to_string_lossy().into_owned();
         let cwd = claim.path().join(below);
         let (is_open, looking) = (AtomicBool::new(true), tokio::sync::Mutex::default());
-        let made = Self { git, claim, base, cwd, is_open, looking };
+        let made = Self { git, lock: claim, base, cwd, is_open, diff_lock: looking };
         let add = ["worktree", "add", "--quiet", "--no-checkout", "--detach", &place, &made.base];
-        match made.git.run(made.claim.repository(), &add).await {
+        match made.git.run(made.lock.repository(), &add).await {
             Ok(_) => Ok(made),
             Err(why) => {
                 made.remove().await;
@@ -94,12 +94,12 @@ impl Worktree {
 
     /// Returns the repository.
     pub(super) fn repository(&self) -> &Path {
-        self.claim.repository()
+        self.lock.repository()
     }
 
     /// Returns the top directory of the worktree.
     pub(super) fn root(&self) -> &Path {
-        self.claim.path()
+        self.lock.path()
     }
 
     /// Returns the agent's working directory.
@@ -110,7 +110,7 @@ impl Worktree {
     /// Checks out the files. The commit, perhaps made by a model, decides which of the user's filters run. So this
     /// runs under `gate`, which allows writes only below [`Self::root`].
     pub(super) async fn check_out(&self, gate: &Gate) -> Result<(), String> {
-        self.confined(gate, self.root(), &["reset", "--quiet", "--hard", &self.base], &[]).await?;
+        self.run_confined_git(gate, self.root(), &["reset", "--quiet", "--hard", &self.base], &[]).await?;
         // A checked-out symlink may lead elsewhere.
         let straight = |path: &Path| exec::fs::canonicalize(&path.join(".")).is_ok_and(|real| real == path);
         match straight(self.root()) && straight(&self.cwd) {
@@ -122,60 +122,60 @@ impl Worktree {
     /// Returns the changes; a diff that is too long for a model goes to `kept`. The worktree's content influences
     /// git, so it runs confined under `gate` like the agent's own commands.
     pub(super) async fn diff(&self, gate: &Gate, kept: &Spill) -> Result<WorktreeDiff, String> {
-        if !self.claim.is_held() {
+        if !self.lock.is_held() {
             return Err("its worktree was taken away to make room for others".to_owned());
         }
         if gate.sandbox() == SandboxPolicy::ReadOnly {
-            return Ok(WorktreeDiff::Nothing);
+            return Ok(WorktreeDiff::Empty);
         }
-        let _alone = self.looking.lock().await;
+        let _alone = self.diff_lock.lock().await;
         let index = match gate.sandbox().confines() {
-            true => INDEX.to_owned(),
-            false => self.claim.index_path().to_string_lossy().into_owned(),
+            true => DIFF_INDEX_PATH.to_owned(),
+            false => self.lock.index_path().to_string_lossy().into_owned(),
         };
         let env = [("GIT_INDEX_FILE", index.as_str())];
         let git = |args: Vec<String>| async move {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
-            self.confined(gate, &self.cwd, &args, &env).await
+            self.run_confined_git(gate, &self.cwd, &args, &env).await
         };
-        git(words(&["read-tree", &self.base])).await?;
-        let listed = git(words(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])).await?;
-        let but = [words(&["--", "."]), self.unread(gate, &listed)].concat();
-        let with = |args: &[&str]| [words(args), but.clone()].concat();
+        git(to_strings(&["read-tree", &self.base])).await?;
+        let listed = git(to_strings(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])).await?;
+        let but = [to_strings(&["--", "."]), self.exclude_unreadable(gate, &listed)].concat();
+        let with = |args: &[&str]| [to_strings(args), but.clone()].concat();
         // A nested repository without a commit is an error, but everything else was added.
         let added = git(with(&["add", "--all", "--intent-to-add", "--ignore-errors"])).await;
-        let diff = git(with(&[&DIFF[..], &["--unified=3", "--binary", &self.base]].concat())).await;
+        let diff = git(with(&[&DIFF_ARGS[..], &["--unified=3", "--binary", &self.base]].concat())).await;
         let diff = diff.map_err(|why| added.err().unwrap_or(why))?;
         if diff.is_empty() {
-            return Ok(WorktreeDiff::Nothing);
+            return Ok(WorktreeDiff::Empty);
         }
         match String::from_utf8(diff) {
-            Ok(text) if text.len() <= SHORT && !NOT_TEXT.iter().any(|mark| text.contains(mark)) => {
-                Ok(WorktreeDiff::Short(text))
+            Ok(text) if text.len() <= MAX_INLINE_DIFF_BYTES && !GIT_ONLY_MARKS.iter().any(|mark| text.contains(mark)) => {
+                Ok(WorktreeDiff::Inline(text))
             }
             other => {
                 let bytes = other.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);
-                let stat = [&DIFF[..], &["--stat=100", "--stat-count=40", &self.base]].concat();
+                let stat = [&DIFF_ARGS[..], &["--stat=100", "--stat-count=40", &self.base]].concat();
                 let about = git(with(&stat)).await?;
                 let path = kept.keep("agent", &bytes).map_err(|error| error.to_string())?;
-                Ok(WorktreeDiff::Kept { path, about: String::from_utf8_lossy(&about).into_owned() })
+                Ok(WorktreeDiff::File { path, about: String::from_utf8_lossy(&about).into_owned() })
             }
         }
     }
 
     /// Returns pathspecs that exclude those of the `listed` files that may not be read: git would fail on them.
-    fn unread(&self, gate: &Gate, listed: &[u8]) -> Vec<String> {
+    fn exclude_unreadable(&self, gate: &Gate, listed: &[u8]) -> Vec<String> {
         let may_not = |name: &&str| {
             let path = self.cwd.join(name);
             matches!(gate.decide("git", &Intent::read(&path)), Verdict::Forbid(_))
         };
         let listed = String::from_utf8_lossy(listed);
         let unread = listed.split('\0').filter(|name| !name.is_empty()).filter(may_not);
-        unread.take(UNREAD).map(|name| format!(":(exclude,literal){name}")).collect()
+        unread.take(MAX_EXCLUDED_FILES).map(|name| format!(":(exclude,literal){name}")).collect()
     }
 
     /// Runs git confined by `gate`, and returns its output.
-    async fn confined(
+    async fn run_confined_git(
         &self,
         gate: &Gate,
         directory: &Path,
@@ -183,36 +183,36 @@ impl Worktree {
         env: &[(&str, &str)],
     ) -> Result<Vec<u8>, String> {
         let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
-        let env = [&settings()[..], &owned(env)[..]].concat();
-        let own = self.git.own(&argv, &env, directory);
+        let env = [&git_config_variables()[..], &to_owned_pairs(env)[..]].concat();
+        let own = self.git.git_command(&argv, &env, directory);
         stdout_or_error(own.run_confined(&self.git.processes, gate).await?)
     }
 
     /// Removes the worktree and its files.
     pub(super) async fn remove(&self) {
         self.is_open.store(false, Ordering::Relaxed);
-        self.git.clear(&self.claim).await;
+        self.git.remove_worktree(&self.lock).await;
     }
 }
 
-fn words(words: &[&str]) -> Vec<String> {
+fn to_strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+fn to_owned_pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Returns the variables that git reads [`SETTINGS`] from.
-fn settings() -> Vec<(String, String)> {
-    let count = [("GIT_CONFIG_COUNT".to_owned(), SETTINGS.len().to_string())];
-    let pairs = SETTINGS.iter().enumerate().flat_map(|(at, (key, value))| {
+/// Returns the variables that git reads [`GIT_SETTINGS`] from.
+fn git_config_variables() -> Vec<(String, String)> {
+    let count = [("GIT_CONFIG_COUNT".to_owned(), GIT_SETTINGS.len().to_string())];
+    let pairs = GIT_SETTINGS.iter().enumerate().flat_map(|(at, (key, value))| {
         [
             (format!("GIT_CONFIG_KEY_{at}"), (*key).to_owned()),
             (format!("GIT_CONFIG_VALUE_{at}"), (*value).to_owned()),
         ]
     });
-    owned(&OFFLINE).into_iter().chain(count).chain(pairs).collect()
+    to_owned_pairs(&OFFLINE_VARIABLES).into_iter().chain(count).chain(pairs).collect()
 }
 
 /// Runs git.
@@ -220,17 +220,17 @@ fn settings() -> Vec<(String, String)> {
 pub(super) struct GitRunner {
     pub(super) processes: Arc<SharedProcesses>,
     /// Directories that models may write: git is not taken from there.
-    pub(super) but_from: Vec<PathBuf>,
+    pub(super) untrusted_dirs: Vec<PathBuf>,
 }
 
 impl GitRunner {
-    fn own<'a>(
+    fn git_command<'a>(
         &'a self,
         argv: &'a [&'a str],
         env: &'a [(String, String)],
         directory: &'a Path,
     ) -> InternalCommand<'a> {
-        InternalCommand { argv, env, directory, at_most: TIME, output: MOST, but_from: &self.but_from }
+        InternalCommand { argv, env, directory, at_most: GIT_TIMEOUT, output: MAX_OUTPUT_BYTES, untrusted_dirs: &self.untrusted_dirs }
     }
 
     /// Runs git unconfined, and returns its output without the final newline. No argument may depend on content that
@@ -238,12 +238,12 @@ impl GitRunner {
     async fn run(&self, directory: &Path, args: &[&str]) -> Result<String, String> {
         let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
         let said =
-            stdout_or_error(self.own(&argv, &settings(), directory).run_unconfined(&self.processes).await?)?;
+            stdout_or_error(self.git_command(&argv, &git_config_variables(), directory).run_unconfined(&self.processes).await?)?;
         Ok(String::from_utf8_lossy(&said).trim_end_matches('\n').to_owned())
     }
 
     /// Removes a locked worktree: with git, or directly if git fails.
-    async fn clear(&self, claim: &WorktreeLock) {
+    async fn remove_worktree(&self, claim: &WorktreeLock) {
         let place = claim.path().to_string_lossy().into_owned();
         let args = ["worktree", "remove", "--force", "--force", &place];
         if let Err(why) = self.run(claim.repository(), &args).await {
@@ -257,7 +257,7 @@ impl GitRunner {
     /// Removes the worktrees in `directory` that killed processes have left.
     pub(super) async fn remove_abandoned(&self, directory: &Path) {
         for claim in WorktreeLock::take_abandoned(directory) {
-            self.clear(&claim).await;
+            self.remove_worktree(&claim).await;
         }
     }
 }

@@ -9,15 +9,15 @@ use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
 /// Extension of the lock file beside a worktree's directory.
-const ENDING: &str = "claim";
+const LOCK_EXTENSION: &str = "claim";
 /// Bytes of a path at most.
-const LONGEST: u64 = 4096;
+const MAX_PATH_BYTES: u64 = 4096;
 
 /// A locked directory for a worktree.
 pub(super) struct WorktreeLock {
     /// The repository that the worktree belongs to.
-    of: PathBuf,
-    at: PathBuf,
+    repository: PathBuf,
+    path: PathBuf,
     /// Held while the directory is in use.
     lock: Mutex<Option<File>>,
 }
@@ -25,7 +25,7 @@ pub(super) struct WorktreeLock {
 impl WorktreeLock {
     /// Locks the directory `at` for a worktree of the repository `of`.
     pub(super) fn acquire(of: &Path, at: PathBuf) -> io::Result<Self> {
-        let file = at.with_extension(ENDING);
+        let file = at.with_extension(LOCK_EXTENSION);
         // Locked before it is renamed into place: a lock file is never visible unlocked.
         let draft = at.with_extension("draft");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -33,7 +33,7 @@ impl WorktreeLock {
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         lock.write_all(of.as_os_str().as_bytes())?;
         rustix::fs::rename(&draft, &file)?;
-        Ok(Self { of: of.to_owned(), at, lock: Mutex::new(Some(lock)) })
+        Ok(Self { repository: of.to_owned(), path: at, lock: Mutex::new(Some(lock)) })
     }
 
     /// Locks and returns the worktrees in `directory` whose owners are gone.
@@ -41,34 +41,34 @@ impl WorktreeLock {
     pub(super) fn take_abandoned(directory: &Path) -> Vec<Self> {
         let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
         let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        let claims = files.filter(|file| file.extension().is_some_and(|ending| ending == ENDING));
-        claims.filter_map(|file| Self::taken_over(&file)).collect()
+        let claims = files.filter(|file| file.extension().is_some_and(|ending| ending == LOCK_EXTENSION));
+        claims.filter_map(|file| Self::take_over(&file)).collect()
     }
 
     /// Takes over the lock `file` if no process holds it.
-    fn taken_over(file: &Path) -> Option<Self> {
+    fn take_over(file: &Path) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let lock = File::from(rustix::fs::open(file, flags, Mode::empty()).ok()?);
         flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
         let mut of = Vec::new();
-        (&lock).take(LONGEST).read_to_end(&mut of).ok()?;
+        (&lock).take(MAX_PATH_BYTES).read_to_end(&mut of).ok()?;
         let of = PathBuf::from(std::ffi::OsString::from_vec(of));
-        Some(Self { of, at: file.with_extension(""), lock: Mutex::new(Some(lock)) })
+        Some(Self { repository: of, path: file.with_extension(""), lock: Mutex::new(Some(lock)) })
     }
 
     /// Returns the repository.
     pub(super) fn repository(&self) -> &Path {
-        &self.of
+        &self.repository
     }
 
     /// Returns the directory.
     pub(super) fn path(&self) -> &Path {
-        &self.at
+        &self.path
     }
 
     /// Returns a path for a git index beside the directory.
     pub(super) fn index_path(&self) -> PathBuf {
-        self.at.with_extension("index")
+        self.path.with_extension("index")
     }
 
     /// Reports whether the directory is still in use.
@@ -78,12 +78,12 @@ impl WorktreeLock {
 
     /// Removes the directory and its files, and releases the lock.
     pub(super) fn release(&self) -> io::Result<()> {
-        match std::fs::remove_dir_all(&self.at) {
+        match std::fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
         let _was_not_there = rustix::fs::unlink(self.index_path());
-        rustix::fs::unlink(self.at.with_extension(ENDING))?;
+        rustix::fs::unlink(self.path.with_extension(LOCK_EXTENSION))?;
         self.lock.lock().take();
         Ok(())
     }

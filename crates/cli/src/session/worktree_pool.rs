@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::worktree::Worktree;
 
 /// Worktrees that are kept; beyond that, the oldest one of a closed agent is removed.
-const KEPT: usize = 12;
+const MAX_WORKTREES: usize = 12;
 
 /// Worktrees by the paths of their agents, oldest first.
 #[derive(Default)]
@@ -27,7 +27,7 @@ impl WorktreePool {
             let mut all = self.0.lock();
             all.push((path, worktree));
             let closed = |(_, one): &(Vec<String>, Arc<Worktree>)| !one.is_open.load(Ordering::Relaxed);
-            let oldest = all.iter().position(closed).filter(|_| all.len() > KEPT);
+            let oldest = all.iter().position(closed).filter(|_| all.len() > MAX_WORKTREES);
             oldest.map(|at| all.remove(at))
         };
         if let Some((_, worktree)) = oldest {

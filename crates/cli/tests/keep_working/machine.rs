@@ -84,8 +84,8 @@ impl TestMachine {
         let program = program.map(|name| format!("`{name}` is not installed for {}", user.name()));
         // The tester's own trouble is not skipped, so that the tests fail.
         let trouble = standing.trouble.clone().filter(|_| user == ProgramUser::Nobody);
-        let wrong_user = wrong_user.map(|why| SkipReason::Senseless(why.to_owned()));
-        wrong_user.or_else(|| trouble.or(program).or(item).map(SkipReason::Machine))
+        let wrong_user = wrong_user.map(|why| SkipReason::NotApplicable(why.to_owned()));
+        wrong_user.or_else(|| trouble.or(program).or(item).map(SkipReason::MissingRequirement))
     }
 }
 

@@ -65,7 +65,7 @@ fn main() {
 
 fn case(machine: &Arc<TestMachine>, workload: Workload, tier: TrialTier, user: ProgramUser) -> HarnessCase {
     let unexpected = workload.needs.namespaces.filter(|_| tier == TrialTier::Landlock);
-    let unexpected = unexpected.map(|why| SkipReason::Senseless(why.to_owned()));
+    let unexpected = unexpected.map(|why| SkipReason::NotApplicable(why.to_owned()));
     let machine = Arc::clone(machine);
     HarnessCase {
         name: format!("{}::{}::{}", workload.name, tier.name(), user.name()),

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-const SMALL: CaptureLimits = CaptureLimits { merged: 8, apart: 3 };
+const SMALL: CaptureLimits = CaptureLimits { merged: 8, per_stream: 3 };
 
 fn capture(base: &Path, limits: CaptureLimits) -> Capture {
     let mut spill = Spill::new(base.to_owned(), Path::new("/work"));
     // The disk that tests run on may be small.
-    spill.limits.free = 0;
+    spill.limits.min_free_bytes = 0;
     Capture { limits, ..Capture::new(Some(Arc::new(spill)), "call".to_owned()) }
 }
 
@@ -53,7 +53,7 @@ fn what_does_not_fit_is_in_a_file_at_once() {
 fn what_is_not_kept_says_why() {
     let dir = tempfile::tempdir().unwrap();
     let mut spill = Spill::new(dir.path().to_owned(), Path::new("/work"));
-    (spill.limits.file, spill.limits.free) = (20, 0);
+    (spill.limits.max_file_bytes, spill.limits.min_free_bytes) = (20, 0);
     let mut part = Capture { limits: SMALL, ..Capture::new(Some(Arc::new(spill)), String::new()) };
     let mut unkept = Capture { limits: SMALL, ..Capture::new(None, String::new()) };
     for capture in [&mut part, &mut unkept] {
@@ -62,7 +62,7 @@ fn what_is_not_kept_says_why() {
     let KeptOutput::Part { path, bytes, why } = part.take().keep_all() else { panic!("it is no part") };
     assert_eq!((bytes, &*why), (20, "no more is kept of one output"));
     assert_eq!(std::fs::read(path).unwrap(), [b'x'; 20]);
-    let nowhere = |why: &str| KeptOutput::Nowhere(why.to_owned());
+    let nowhere = |why: &str| KeptOutput::NotKept(why.to_owned());
     assert_eq!(unkept.take().keep_all(), nowhere("there is no directory for outputs"));
     assert_eq!(part.take().keep_all(), nowhere("there is no output"));
     assert_eq!(files(dir.path()), 1);
@@ -100,7 +100,7 @@ fn memory_grows_with_the_output_up_to_the_limits() {
     for _ in 0..1000 {
         capture.push(CapturedStream::Stdout, &[b'x'; 3001]);
     }
-    assert_eq!(held(&capture), 2 * (LIMITS.merged + LIMITS.apart));
+    assert_eq!(held(&capture), 2 * (LIMITS.merged + LIMITS.per_stream));
     capture.take();
     assert_eq!(held(&capture), 0);
 }
@@ -137,9 +137,9 @@ fn is_ends_of(all: &[u8], head: &[u8], omitted: u64, tail: &[u8], limit: usize) 
 proptest! {
     /// Law: in any order of pushes and takes, nothing is lost and nothing is miscounted.
     #[test]
-    fn nothing_is_lost(steps in steps(), merged in 1usize..20, apart in 1usize..10) {
+    fn nothing_is_lost(steps in steps(), merged in 1usize..20, per_stream in 1usize..10) {
         let dir = tempfile::tempdir().unwrap();
-        let mut capture = capture(dir.path(), CaptureLimits { merged, apart });
+        let mut capture = capture(dir.path(), CaptureLimits { merged, per_stream });
         let mut totals = [0u64; 3];
         let mut since: Vec<(CapturedStream, Vec<u8>)> = Vec::new();
         let mut kept = 0;
@@ -156,7 +156,7 @@ proptest! {
                 let Captured { head, tail, omitted, .. } = &captured;
                 prop_assert!(is_ends_of(&all, head, *omitted, tail, merged));
                 for (stream, part) in [(CapturedStream::Stdout, &captured.stdout), (CapturedStream::Stderr, &captured.stderr)] {
-                    prop_assert!(is_ends_of(&of(Some(stream)), &part.head, part.omitted, &part.tail, apart));
+                    prop_assert!(is_ends_of(&of(Some(stream)), &part.head, part.omitted, &part.tail, per_stream));
                     prop_assert_eq!(part.bytes, of(Some(stream)).len() as u64);
                 }
                 prop_assert_eq!(captured.bytes(), all.len() as u64);

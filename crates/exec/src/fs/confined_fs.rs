@@ -17,7 +17,7 @@ pub(super) enum LookupFailure {
     /// The kernel refused.
     Errno(Errno),
     /// A link leaves its root and its target does not exist. The reply must not reveal what exists outside.
-    BrokenOutside,
+    BrokenOutsideLink,
 }
 
 impl From<FsError> for LookupFailure {
@@ -52,9 +52,9 @@ impl ConfinedFs {
     /// it for the ancestors of a stated path.
     pub(super) fn try_lookup(&self, path: &Path) -> Result<FileHandle, LookupFailure> {
         let (root, below) = self.reach().locate(path).map_err(FsError::from)?;
-        match enter(root.path(), below, LinkHandling::Follow) {
-            Ok(fd) => Ok(self.judge(path, fd)?),
-            Err(Errno::XDEV) => self.chase(path, root.path(), below),
+        match open_beneath_root(root.path(), below, LinkHandling::Follow) {
+            Ok(fd) => Ok(self.check_opened_file(path, fd)?),
+            Err(Errno::XDEV) => self.follow_outside_link(path, root.path(), below),
             Err(errno) => Err(LookupFailure::Errno(errno)),
         }
     }
@@ -69,20 +69,20 @@ impl ConfinedFs {
 
     /// Follows a link that leaves its root, since its target may lie in another root. Resolves the target's name,
     /// then opens that name beneath its root without following links: the name needs no trust.
-    fn chase(&self, path: &Path, root: &Path, below: &Path) -> Result<FileHandle, LookupFailure> {
+    fn follow_outside_link(&self, path: &Path, root: &Path, below: &Path) -> Result<FileHandle, LookupFailure> {
         let outside = || FsError::Denied(Denial::LeadsOutside { path: path.to_owned() });
         let target = sys::target(&root.join(below)).map_err(|errno| match errno {
             // A failure of this process, not of the path: it reveals nothing about the target.
             Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => LookupFailure::Errno(errno),
-            _ => LookupFailure::BrokenOutside,
+            _ => LookupFailure::BrokenOutsideLink,
         })?;
         let (root, below) = self.reach().locate(&target).map_err(|_| outside())?;
-        let fd = enter(root.path(), below, LinkHandling::Refuse).map_err(|_| outside())?;
-        Ok(self.judge(path, fd)?)
+        let fd = open_beneath_root(root.path(), below, LinkHandling::Refuse).map_err(|_| outside())?;
+        Ok(self.check_opened_file(path, fd)?)
     }
 
     /// Checks the opened file itself: its real path must lie in a root and match no deny rule.
-    fn judge(&self, path: &Path, fd: OwnedFd) -> Result<FileHandle, FsError> {
+    fn check_opened_file(&self, path: &Path, fd: OwnedFd) -> Result<FileHandle, FsError> {
         let unnamed = |_| FsError::Unsupported {
             path: path.to_owned(),
             why: "the real path of an open file is unknown without /proc; mount it",
@@ -99,14 +99,14 @@ impl ConfinedFs {
         if let Some(rule) = self.deny().denying_pattern(&real) {
             return Err(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() }.into());
         }
-        if is_gone(&real, root.path(), below, stat) {
+        if is_deleted(&real, root.path(), below, stat) {
             return Err(FsError::NotFound { path: path.to_owned(), nearest: Vec::new(), exists: None });
         }
         Ok(FileHandle::new(fd, real, stat))
     }
 }
 
-fn enter(root: &Path, below: &Path, links: LinkHandling) -> rustix::io::Result<OwnedFd> {
+fn open_beneath_root(root: &Path, below: &Path, links: LinkHandling) -> rustix::io::Result<OwnedFd> {
     let root = match sys::root(root) {
         // The root itself has become a link: treat it like any other link that leaves its root.
         Err(Errno::LOOP) => return Err(Errno::XDEV),
@@ -117,10 +117,10 @@ fn enter(root: &Path, below: &Path, links: LinkHandling) -> rustix::io::Result<O
 
 /// Returns true if the file was deleted. The kernel appends " (deleted)" to the path of a deleted file. A file may
 /// also have that name: then a lookup of the name finds the same file.
-fn is_gone(real: &Path, root: &Path, below: &Path, stat: FileStat) -> bool {
+fn is_deleted(real: &Path, root: &Path, below: &Path, stat: FileStat) -> bool {
     if !real.as_os_str().as_encoded_bytes().ends_with(b" (deleted)") {
         return false;
     }
-    let again = enter(root, below, LinkHandling::Refuse).and_then(|fd| rustix::fs::fstat(&fd));
+    let again = open_beneath_root(root, below, LinkHandling::Refuse).and_then(|fd| rustix::fs::fstat(&fd));
     again.map_or(true, |again| FileStat::from_stat(&again).identity != stat.identity)
 }

@@ -14,17 +14,17 @@ use super::{ConfinedFs, FileHandle, FileKind, FsError, similar_names};
 pub(super) fn explain_failure(door: &ConfinedFs, path: &Path, trouble: LookupFailure) -> FsError {
     let error = match trouble {
         LookupFailure::Decided(error) => error,
-        LookupFailure::Errno(Errno::NOENT | Errno::NOTDIR) | LookupFailure::BrokenOutside => {
-            missing(door, path)
+        LookupFailure::Errno(Errno::NOENT | Errno::NOTDIR) | LookupFailure::BrokenOutsideLink => {
+            explain_missing(door, path)
         }
-        LookupFailure::Errno(errno) => refused(path, errno),
+        LookupFailure::Errno(errno) => errno_error(path, errno),
     };
-    about(path, error)
+    with_requested_path(path, error)
 }
 
 /// Makes a denial name the requested path, not the ancestor that was reached: that would reveal which files exist
 /// behind it.
-fn about(path: &Path, error: FsError) -> FsError {
+fn with_requested_path(path: &Path, error: FsError) -> FsError {
     let path = path.to_owned();
     match error {
         FsError::Denied(Denial::LeadsOutside { .. }) => Denial::LeadsOutside { path }.into(),
@@ -33,7 +33,7 @@ fn about(path: &Path, error: FsError) -> FsError {
     }
 }
 
-fn refused(path: &Path, errno: Errno) -> FsError {
+fn errno_error(path: &Path, errno: Errno) -> FsError {
     let path = path.to_owned();
     match errno {
         Errno::LOOP => FsError::Loop { path },
@@ -43,7 +43,7 @@ fn refused(path: &Path, errno: Errno) -> FsError {
             why: "it goes through a symbolic link, and following one needs `openat2` (Linux 5.6, and a seccomp \
                   profile that allows it); give the path without the link",
         },
-        sys::LOOK_UNSAFE => FsError::Unsupported {
+        sys::LOOKUP_UNSAFE => FsError::Unsupported {
             path,
             why: "it is neither a file nor a directory, and looking at it would open it",
         },
@@ -52,9 +52,9 @@ fn refused(path: &Path, errno: Errno) -> FsError {
 }
 
 /// Finds the deepest existing ancestor of `path`, and explains what is missing below it.
-fn missing(door: &ConfinedFs, path: &Path) -> FsError {
+fn explain_missing(door: &ConfinedFs, path: &Path) -> FsError {
     // Checked first, so that a denial does not reveal what exists behind it.
-    if let Some(denial) = refusal(door, path) {
+    if let Some(denial) = find_denial(door, path) {
         return denial.into();
     }
     let mut below = path;
@@ -65,22 +65,22 @@ fn missing(door: &ConfinedFs, path: &Path) -> FsError {
         }
         match door.try_lookup(above) {
             Ok(found) if found.kind() == FileKind::Directory => {
-                return missing_in(door, path, &found, (below, name));
+                return explain_missing_entry(door, path, &found, (below, name));
             }
             Ok(found) => return FsError::NotADirectory { path: above.to_owned(), kind: found.kind() },
             // A file that is missing in a denied or outside directory is not reported as missing.
             Err(LookupFailure::Decided(error)) => return error,
-            Err(LookupFailure::Errno(Errno::NOENT | Errno::NOTDIR) | LookupFailure::BrokenOutside) => {
+            Err(LookupFailure::Errno(Errno::NOENT | Errno::NOTDIR) | LookupFailure::BrokenOutsideLink) => {
                 below = above;
             }
-            Err(LookupFailure::Errno(errno)) => return refused(above, errno),
+            Err(LookupFailure::Errno(errno)) => return errno_error(above, errno),
         }
     }
     FsError::NotFound { path: path.to_owned(), nearest: Vec::new(), exists: None }
 }
 
 /// Explains why `name`, at the path `at`, is missing in `dir`: there is no such entry, or it is a broken symlink.
-fn missing_in(door: &ConfinedFs, path: &Path, dir: &FileHandle, (at, name): (&Path, &OsStr)) -> FsError {
+fn explain_missing_entry(door: &ConfinedFs, path: &Path, dir: &FileHandle, (at, name): (&Path, &OsStr)) -> FsError {
     if let Ok(target) = sys::read_link(dir.fd(), name) {
         return FsError::BrokenLink { path: at.to_owned(), target };
     }
@@ -94,14 +94,14 @@ fn missing_in(door: &ConfinedFs, path: &Path, dir: &FileHandle, (at, name): (&Pa
 
 /// Follows the symlinks in `path` name by name, and returns a denial if they lead to a denied path. The answer does
 /// not depend on the existence of the target. Only links that lie in a root are read.
-fn refusal(door: &ConfinedFs, path: &Path) -> Option<Denial> {
+fn find_denial(door: &ConfinedFs, path: &Path) -> Option<Denial> {
     /// The number of links that the kernel follows.
-    const HOPS: usize = 40;
+    const MAX_LINK_HOPS: usize = 40;
     let reach = door.reach();
     let (root, below) = reach.locate(path).ok()?;
-    let mut left = names(&root.path().join(below));
+    let mut left = reversed_components(&root.path().join(below));
     let (mut at, mut hops) = (PathBuf::from("/"), 0);
-    // ends: every round takes a name, and links add more at most `HOPS` times
+    // ends: every round takes a name, and links add more at most `MAX_LINK_HOPS` times
     while let Some(name) = left.pop() {
         if name == ".." {
             at.pop();
@@ -117,21 +117,21 @@ fn refusal(door: &ConfinedFs, path: &Path) -> Option<Denial> {
         }
         if let Some(target) = inside.then(|| sys::read_link(rustix::fs::CWD, at.as_os_str()).ok()).flatten() {
             hops += 1;
-            if hops > HOPS {
+            if hops > MAX_LINK_HOPS {
                 return None;
             }
             at.pop();
             if target.is_absolute() {
                 at = PathBuf::from("/");
             }
-            left.extend(names(&target));
+            left.extend(reversed_components(&target));
         }
     }
     None
 }
 
 /// Returns the names in a path in reverse order.
-fn names(path: &Path) -> Vec<OsString> {
+fn reversed_components(path: &Path) -> Vec<OsString> {
     let named = |part: Component<'_>| match part {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),

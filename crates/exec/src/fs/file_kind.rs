@@ -75,20 +75,20 @@ impl FileStat {
     pub(super) fn from_stat(stat: &rustix::fs::Stat) -> Self {
         Self {
             kind: FileKind::from_file_type(FileType::from_raw_mode(stat.st_mode)),
-            size: wide(stat.st_size),
-            modified: moment(stat.st_mtime, stat.st_mtime_nsec),
-            identity: (wide(stat.st_dev), wide(stat.st_ino)),
+            size: to_u64(stat.st_size),
+            modified: to_system_time(stat.st_mtime, stat.st_mtime_nsec),
+            identity: (to_u64(stat.st_dev), to_u64(stat.st_ino)),
             executable: stat.st_mode & 0o111 != 0,
         }
     }
 }
 
 /// Converts a field of `stat`, whose width and sign differ between systems.
-fn wide(field: impl TryInto<u64>) -> u64 {
+fn to_u64(field: impl TryInto<u64>) -> u64 {
     field.try_into().unwrap_or_default()
 }
 
-fn moment(seconds: impl TryInto<i64>, nanos: impl TryInto<u32>) -> Option<SystemTime> {
+fn to_system_time(seconds: impl TryInto<i64>, nanos: impl TryInto<u32>) -> Option<SystemTime> {
     let seconds: i64 = seconds.try_into().ok()?;
     let whole = Duration::from_secs(seconds.unsigned_abs());
     let at = if seconds < 0 {

@@ -14,7 +14,7 @@ pub enum FsError {
     #[error(transparent)]
     Denied(#[from] Denial),
     /// The path does not exist.
-    #[error("`{}` does not exist; {}", path.display(), instead(nearest, exists.as_deref()))]
+    #[error("`{}` does not exist; {}", path.display(), suggest_alternatives(nearest, exists.as_deref()))]
     NotFound {
         /// The requested path.
         path: PathBuf,
@@ -79,7 +79,7 @@ pub enum FsError {
     },
 }
 
-fn instead(nearest: &[String], exists: Option<&std::path::Path>) -> String {
+fn suggest_alternatives(nearest: &[String], exists: Option<&std::path::Path>) -> String {
     let mut said = Vec::new();
     if let Some(exists) = exists {
         said.push(format!("the deepest directory above it that does is `{}`", exists.display()));

@@ -15,7 +15,7 @@ use super::sys::{self, LinkHandling};
 use super::{FileHandle, FileStat};
 
 /// Longer ignore files are cut off; no hand-written one reaches this size.
-const MAX_BYTES: u64 = 1024 * 1024;
+const MAX_IGNORE_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Bounds the cost of all ignore files of one walk. Compiling takes microseconds for a line and about a kilobyte for
 /// a wildcard, so a hostile tree must not have millions of them. Rules beyond the budget are not read.
@@ -33,7 +33,7 @@ impl Default for IgnoreBudget {
 
 impl IgnoreBudget {
     /// Deducts the cost of compiling `line`. Returns false if the budget is exhausted.
-    fn takes(&self, line: &str) -> bool {
+    fn deduct_line(&self, line: &str) -> bool {
         let take = |left: &AtomicUsize, cost: usize| {
             left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(cost)).is_ok()
         };
@@ -92,7 +92,7 @@ impl IgnoreRules {
             return outer.cloned();
         }
         let load = |wanted: bool, name: &str| {
-            if wanted { rules(fd, path, Path::new(name), (deny, budget)) } else { None }
+            if wanted { compile_ignore_file(fd, path, Path::new(name), (deny, budget)) } else { None }
         };
         let is_repository = special.git && rustix::fs::statat(fd, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok();
         let layer = IgnoreRules {
@@ -137,7 +137,7 @@ impl IgnoreRules {
         // ends: a layer has one outer layer for each directory above it
         while let Some(layer) = at {
             let below = Path::new(sys::file_name(path.get(layer.offset..).unwrap_or_default()));
-            let ask = |rules: &Option<Gitignore>| verdict(rules.as_ref()?, below, is_dir);
+            let ask = |rules: &Option<Gitignore>| match_ignore_rules(rules.as_ref()?, below, is_dir);
             if let Some(hidden) = ask(&layer.dot_ignore) {
                 return hidden;
             }
@@ -158,7 +158,7 @@ pub(super) fn relative_offset(dir: &Path) -> usize {
     if bytes.ends_with(b"/") { bytes.len() } else { bytes.len() + 1 }
 }
 
-fn verdict(rules: &Gitignore, below: &Path, is_dir: bool) -> Option<bool> {
+fn match_ignore_rules(rules: &Gitignore, below: &Path, is_dir: bool) -> Option<bool> {
     match rules.matched(below, is_dir) {
         Match::None => None,
         Match::Ignore(_) => Some(true),
@@ -167,7 +167,7 @@ fn verdict(rules: &Gitignore, below: &Path, is_dir: bool) -> Option<bool> {
 }
 
 /// Compiles the ignore file `name` in `dir`. Links are not followed, as in git. A denied file is not read.
-fn rules(
+fn compile_ignore_file(
     dir: BorrowedFd<'_>,
     path: &Path,
     name: &Path,
@@ -177,7 +177,7 @@ fn rules(
         return None;
     }
     let fd = sys::beneath(dir, name, sys::READ, LinkHandling::Refuse).ok()?;
-    let text = read(fd)?;
+    let text = read_ignore_file(fd)?;
     // With ".", paths are relative to the file's directory and no prefix is stripped from them.
     let mut builder = GitignoreBuilder::new(".");
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text);
@@ -186,7 +186,7 @@ fn rules(
         if let Ok(line) = std::str::from_utf8(line)
             && !line.trim().is_empty()
             && policy::glob_fault(line).is_none()
-            && budget.takes(line)
+            && budget.deduct_line(line)
         {
             let _ = builder.add_line(None, line);
         }
@@ -194,13 +194,13 @@ fn rules(
     builder.build().ok().filter(|rules| !rules.is_empty())
 }
 
-fn read(fd: OwnedFd) -> Option<Vec<u8>> {
+fn read_ignore_file(fd: OwnedFd) -> Option<Vec<u8>> {
     let stat = FileStat::from_stat(&rustix::fs::fstat(&fd).ok()?);
     if stat.kind != super::FileKind::File {
         return None;
     }
     let mut text = Vec::new();
-    std::fs::File::from(fd).take(MAX_BYTES).read_to_end(&mut text).ok()?;
+    std::fs::File::from(fd).take(MAX_IGNORE_FILE_BYTES).read_to_end(&mut text).ok()?;
     Some(text)
 }
 
@@ -211,9 +211,9 @@ mod tests {
     #[test]
     fn rules_are_taken_until_the_budget_is_used_up() {
         let budget = IgnoreBudget { lines: AtomicUsize::new(3), wildcards: AtomicUsize::new(4) };
-        let taken = ["*.a", "**/b*", "plain", "*.c"].map(|line| budget.takes(line));
+        let taken = ["*.a", "**/b*", "plain", "*.c"].map(|line| budget.deduct_line(line));
         assert_eq!(taken, [true, true, true, false]);
         let budget = IgnoreBudget { lines: AtomicUsize::new(9), wildcards: AtomicUsize::new(4) };
-        assert_eq!(["*.a", "*****", "plain"].map(|line| budget.takes(line)), [true, false, true]);
+        assert_eq!(["*.a", "*****", "plain"].map(|line| budget.deduct_line(line)), [true, false, true]);
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// The maximum number of directory entries that are read.
-const LOOKED_AT: usize = 10_000;
+const MAX_ENTRIES_READ: usize = 10_000;
 
 /// Lists the files directly in `directory` that changed within the duration `within`, sorted, at most `most`.
 /// `directory` belongs to the session. If a symlink leads to it, the list is empty.
@@ -22,7 +22,7 @@ pub fn changed_within(directory: &Path, within: Duration, most: usize) -> Vec<Pa
     let is_recent = |entry: &std::fs::DirEntry| {
         entry.metadata().is_ok_and(|found| found.is_file() && found.modified().is_ok_and(|at| at >= since))
     };
-    let recent = entries.take(LOOKED_AT).filter_map(Result::ok).filter(is_recent);
+    let recent = entries.take(MAX_ENTRIES_READ).filter_map(Result::ok).filter(is_recent);
     let mut recent: Vec<PathBuf> = recent.map(|entry| entry.path()).collect();
     recent.sort();
     recent.truncate(most);

@@ -9,11 +9,11 @@ use rustix::fs::Mode;
 use super::{FileHandle, sys};
 
 /// The maximum number of directory entries that are compared, so a huge directory costs milliseconds.
-const MAX_SEEN: usize = 4096;
+const MAX_ENTRIES_COMPARED: usize = 4096;
 /// The maximum number of suggestions.
-const MAX_NAMES: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 /// The maximum edit distance.
-const MAX_TYPOS: usize = 4;
+const MAX_EDIT_DISTANCE: usize = 4;
 
 /// Returns up to three entries of `dir` that resemble `wanted`, the most similar first, without denied ones.
 pub(super) fn similar_names(dir: &FileHandle, deny: &DenyRead, wanted: &OsStr) -> Vec<String> {
@@ -31,26 +31,26 @@ pub(super) fn similar_names(dir: &FileHandle, deny: &DenyRead, wanted: &OsStr) -
         {
             alike.push((typos, text.to_owned()));
         }
-        if seen < MAX_SEEN { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if seen < MAX_ENTRIES_COMPARED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     alike.sort();
-    alike.into_iter().take(MAX_NAMES).map(|(_, name)| name).collect()
+    alike.into_iter().take(MAX_SUGGESTIONS).map(|(_, name)| name).collect()
 }
 
 /// Returns the distance of two names, or `None` if it is too large for a typo.
 fn distance(wanted: &str, name: &str) -> Option<usize> {
     let (a, b) = (wanted.to_lowercase(), name.to_lowercase());
     // One typo for three letters: shorter names would match anything.
-    let limit = (a.chars().count() / 3).min(MAX_TYPOS);
+    let limit = (a.chars().count() / 3).min(MAX_EDIT_DISTANCE);
     let by_stem = || match (a.split_once('.')?, b.split_once('.')?) {
         ((x, _), (y, _)) if x == y && !x.is_empty() => Some(limit + 1),
         _ => None,
     };
-    typos(&a, &b, limit).or_else(by_stem)
+    edit_distance(&a, &b, limit).or_else(by_stem)
 }
 
 /// Returns the edit distance of `a` and `b` up to `limit`. A swap of neighbours counts as one edit.
-fn typos(a: &str, b: &str, limit: usize) -> Option<usize> {
+fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > limit {
         return None;

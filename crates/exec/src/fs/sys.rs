@@ -24,7 +24,7 @@ pub(super) enum LinkHandling {
 pub(super) const LINK_UNSAFE: Errno = Errno::OPNOTSUPP;
 
 /// Errno for a special file on a system that cannot look it up without opening it.
-pub(super) const LOOK_UNSAFE: Errno = Errno::NXIO;
+pub(super) const LOOKUP_UNSAFE: Errno = Errno::NXIO;
 
 /// `O_PATH` refers to a file without opening it: a FIFO does not block, a device does not react.
 #[cfg(target_os = "linux")]
@@ -44,7 +44,7 @@ pub(super) const LIST: OFlags = READ.union(OFlags::DIRECTORY).union(OFlags::NOFO
 pub(super) fn root(path: &Path) -> Result<OwnedFd> {
     use rustix::fs::ResolveFlags;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let opened = patiently(|| {
+    let opened = retry_on_eagain(|| {
         rustix::fs::openat2(rustix::fs::CWD, path, PEEK | OFlags::DIRECTORY, Mode::empty(), resolve)
     });
     match opened {
@@ -77,7 +77,7 @@ pub(super) fn beneath(
         LinkHandling::Refuse => resolve |= ResolveFlags::NO_SYMLINKS,
     }
     let path = if below.as_os_str().is_empty() { Path::new(".") } else { below };
-    match patiently(|| rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve)) {
+    match retry_on_eagain(|| rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve)) {
         Err(errno) if lacks_openat2(errno) => open_without_links(dir, below, flags),
         // Paths longer than PATH_MAX are also resolved step by step.
         Err(Errno::NAMETOOLONG) if links == LinkHandling::Refuse => open_without_links(dir, below, flags),
@@ -102,9 +102,9 @@ fn lacks_openat2(errno: Errno) -> bool {
 
 /// Retries: `openat2` returns EAGAIN when a concurrent rename may have raced with a `..`.
 #[cfg(target_os = "linux")]
-fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
-    const TRIES: usize = 128;
-    for _ in 0..TRIES {
+fn retry_on_eagain<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    const MAX_ATTEMPTS: usize = 128;
+    for _ in 0..MAX_ATTEMPTS {
         match attempt() {
             Err(Errno::AGAIN | Errno::INTR) => std::thread::yield_now(),
             other => return other,
@@ -121,12 +121,12 @@ pub(super) fn open_without_links(dir: BorrowedFd<'_>, below: &Path, flags: OFlag
         let Component::Normal(name) = part else { return Err(Errno::XDEV) };
         let here = at.as_ref().map_or(dir, OwnedFd::as_fd);
         let flags = if parts.peek().is_some() { PEEK | OFlags::DIRECTORY } else { flags };
-        at = Some(one(here, name, flags)?);
+        at = Some(open_component(here, name, flags)?);
     }
     at.map_or_else(|| rustix::fs::openat(dir, ".", flags, Mode::empty()), Ok)
 }
 
-fn one(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd> {
+fn open_component(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd> {
     let kind = |fd| rustix::fs::fstat(fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
     let is_link = || {
         rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -136,7 +136,7 @@ fn one(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd> {
         let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile | FileType::Directory | FileType::Symlink => {}
-            _ => return Err(LOOK_UNSAFE),
+            _ => return Err(LOOKUP_UNSAFE),
         }
     }
     match rustix::fs::openat(dir, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
@@ -152,7 +152,7 @@ fn one(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd> {
 #[cfg(target_os = "linux")]
 pub(super) fn target(path: &Path) -> Result<PathBuf> {
     use rustix::fs::ResolveFlags;
-    let fd = patiently(|| {
+    let fd = retry_on_eagain(|| {
         rustix::fs::openat2(rustix::fs::CWD, path, PEEK, Mode::empty(), ResolveFlags::NO_MAGICLINKS)
     })?;
     real_path(fd.as_fd())
@@ -165,7 +165,7 @@ pub(super) fn target(_path: &Path) -> Result<PathBuf> {
 /// Returns the current path of the file behind `fd`.
 #[cfg(target_os = "linux")]
 pub(super) fn real_path(fd: BorrowedFd<'_>) -> Result<PathBuf> {
-    let name = rustix::fs::readlinkat(rustix::fs::CWD, proc_name(fd), Vec::new())?;
+    let name = rustix::fs::readlinkat(rustix::fs::CWD, proc_fd_path(fd), Vec::new())?;
     Ok(to_path(name))
 }
 #[cfg(target_vendor = "apple")]
@@ -180,7 +180,7 @@ pub(super) fn real_path(_fd: BorrowedFd<'_>) -> Result<PathBuf> {
 /// Opens the same file as `fd` for reading. The caller has checked that it is a regular file.
 #[cfg(target_os = "linux")]
 pub(super) fn reopen(fd: BorrowedFd<'_>) -> std::io::Result<File> {
-    Ok(File::from(rustix::fs::open(proc_name(fd), READ, Mode::empty())?))
+    Ok(File::from(rustix::fs::open(proc_fd_path(fd), READ, Mode::empty())?))
 }
 #[cfg(not(target_os = "linux"))]
 pub(super) fn reopen(fd: BorrowedFd<'_>) -> std::io::Result<File> {
@@ -192,7 +192,7 @@ pub(super) fn reopen(fd: BorrowedFd<'_>) -> std::io::Result<File> {
 }
 
 #[cfg(target_os = "linux")]
-fn proc_name(fd: BorrowedFd<'_>) -> String {
+fn proc_fd_path(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd))
 }
 

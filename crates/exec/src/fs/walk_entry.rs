@@ -15,7 +15,7 @@ pub struct WalkEntry<'a> {
     pub(super) dir: BorrowedFd<'a>,
     pub(super) name: &'a [u8],
     /// The absolute real path. The part relative to the start of the walk begins at `offset`.
-    pub(super) whole: &'a [u8],
+    pub(super) full_path: &'a [u8],
     pub(super) offset: usize,
     pub(super) kind: FileKind,
     pub(super) depth: usize,
@@ -24,7 +24,7 @@ pub struct WalkEntry<'a> {
 impl WalkEntry<'_> {
     /// Returns the path relative to the start of the walk.
     pub fn path(&self) -> &Path {
-        Path::new(sys::file_name(&self.whole[self.offset..]))
+        Path::new(sys::file_name(&self.full_path[self.offset..]))
     }
 
     /// Returns the kind of file as the directory lists it; a symlink is [`FileKind::Symlink`].

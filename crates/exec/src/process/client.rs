@@ -19,7 +19,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::codec::MessageEncoder;
-use super::messages::{LaunchRequest, LaunchStep, MAX_ORDER, SupervisorOrder, SupervisorReport};
+use super::messages::{LaunchRequest, LaunchStep, MAX_ORDER_BYTES, SupervisorOrder, SupervisorReport};
 use super::pty::PtySize;
 use super::running_process::{ControlSocket, ProcessPipes, RunningProcess, send};
 use super::spawn_fault::SpawnFault;
@@ -29,15 +29,15 @@ use crate::sandbox::Scratch;
 use crate::sandbox::pool::{BorrowedLayer, CellPool, SandboxCell, unconfined_enforcement};
 
 /// The time limit for the spawner to create a supervisor.
-const BUSY: Duration = Duration::from_secs(3);
+const SPAWNER_TIMEOUT: Duration = Duration::from_secs(3);
 /// The number of new supervisors that are requested before a call fails.
-const TRIES: usize = 2;
+const MAX_NEW_SUPERVISORS: usize = 2;
 
 /// A program to run, with its environment and standard streams.
 #[derive(Debug)]
 pub struct ProcessCommand {
     /// The program and its arguments, as the policy judged them.
-    pub stated: Vec<String>,
+    pub judged_argv: Vec<String>,
     /// The arguments that are executed: `stated`, or an equivalent without an unneeded profile or shell.
     pub(crate) argv: Vec<OsString>,
     /// The complete environment.
@@ -54,15 +54,15 @@ pub struct ProcessCommand {
 #[derive(Debug, Clone)]
 pub enum Stdio {
     /// Empty input; output to pipes.
-    Piped,
+    NoInput,
     /// Input from a pipe; output to pipes.
-    Fed,
+    PipedInput,
     /// Input from this file; output to pipes.
-    Reading(Arc<OwnedFd>),
+    FileInput(Arc<OwnedFd>),
     /// Input from and output to a terminal.
     Terminal(PtySize),
     /// These descriptors: input, output, error.
-    Given(Arc<[OwnedFd; 3]>),
+    Descriptors(Arc<[OwnedFd; 3]>),
 }
 
 /// Starts processes. Clones share the spawner process and its supervisors.
@@ -104,7 +104,7 @@ impl Spawner {
         command: &ProcessCommand,
         permit: &Permit,
     ) -> Result<RunningProcess, SpawnFault> {
-        permit.may_run(&command.stated)?;
+        permit.may_run(&command.judged_argv)?;
         let cell = match permit.confinement() {
             Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await?,
             None => None,
@@ -116,24 +116,24 @@ impl Spawner {
         fds.extend(theirs.iter().map(AsFd::as_fd));
         fds.extend(command.prelude.as_deref().map(AsFd::as_fd));
         // An idle supervisor may have been killed, and so may the spawner.
-        // ends: idle supervisors are used up, and only `TRIES` new ones are tried
+        // ends: idle supervisors are used up, and only `MAX_NEW_SUPERVISORS` new ones are tried
         let mut tries = 0;
         // The watch begins before the run, so that files which the run creates are missing yet.
         let watch = cell.as_ref().map(|cell| cell.begin_watch());
         loop {
-            let (keeper, names, made_by) = self.keeper(cell.as_deref())?;
+            let (keeper, names, made_by) = self.take_supervisor(cell.as_deref())?;
             let layers = cell.as_ref().map(|cell| cell.layers_for_run(&names)).unwrap_or_default();
-            let order = SupervisorOrder::Run(command.launch(cell.as_deref(), &layers)).encode();
-            if order.len() > MAX_ORDER {
+            let order = SupervisorOrder::Run(command.launch_request(cell.as_deref(), &layers)).encode();
+            if order.len() > MAX_ORDER_BYTES {
                 return Err(command.launch_fault(LaunchStep::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
             }
             let is_new = made_by != SupervisorSource::Reused;
-            let mut talk = ControlSocket { control: UnixStream::from_std(keeper)?, inbox: Vec::new() };
+            let mut talk = ControlSocket { stream: UnixStream::from_std(keeper)?, inbox: Vec::new() };
             tries += usize::from(is_new);
             // The order waits until the supervisor is ready: one that is only late would still run the order.
             let ready = if is_new { self.wait_until_ready(&mut talk, made_by).await } else { Ok(()) };
             let sent = match ready {
-                Ok(()) => send(&talk.control, &order, &fds).await,
+                Ok(()) => send(&talk.stream, &order, &fds).await,
                 late => late,
             };
             match sent {
@@ -143,10 +143,10 @@ impl Spawner {
                     let enforcement = enforced.unwrap_or_else(|| unconfined_enforcement(permit));
                     let spawner = self.clone();
                     let run =
-                        RunningProcess { talk, pipes, spawner, cell, enforcement, layers, names, watch };
+                        RunningProcess { control_socket: talk, pipes, spawner, cell, enforcement, layers, layer_names: names, watch };
                     return Ok(run);
                 }
-                Err(error) if tries == TRIES => {
+                Err(error) if tries == MAX_NEW_SUPERVISORS => {
                     if let Some(cell) = &cell {
                         self.cells.forget(cell).await;
                     }
@@ -159,12 +159,12 @@ impl Spawner {
 
     /// Waits for the first report of a new supervisor. Replaces a spawner that is too late.
     async fn wait_until_ready(&self, talk: &mut ControlSocket, made_by: SupervisorSource) -> io::Result<()> {
-        match timeout(BUSY, talk.next_report()).await {
+        match timeout(SPAWNER_TIMEOUT, talk.next_report()).await {
             Ok(Some(SupervisorReport::Ready)) => Ok(()),
             // The spawner was killed, or could not create another process.
             Ok(_) => Err(io::Error::other("the system lets no more processes be made")),
             Err(_) => {
-                self.replace(made_by);
+                self.kill_unresponsive_spawner(made_by);
                 Err(io::ErrorKind::TimedOut.into())
             }
         }
@@ -180,7 +180,7 @@ impl Spawner {
         let mut shared = self.shared.lock();
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
-        shared.ask(order, &theirs)?;
+        shared.request_from_spawner(order, &theirs)?;
         Ok(ours)
     }
 
@@ -201,17 +201,17 @@ impl Spawner {
         };
         let Some(cell) = cell else {
             let enforcement = unconfined_enforcement(permit);
-            return Ok(ConfinementReport { tier: Tier::Nothing, enforcement, places: Vec::new() });
+            return Ok(ConfinementReport { tier: Tier::Nothing, enforcement, mounts: Vec::new() });
         };
         Ok(ConfinementReport {
             tier: cell.tier(),
             enforcement: cell.enforcement.clone(),
-            places: cell.describe_mounts(),
+            mounts: cell.describe_mounts(),
         })
     }
 
     /// Kills a spawner that does not respond, e.g. because a program stopped it. The next request starts another one.
-    fn replace(&self, spawner: SupervisorSource) {
+    fn kill_unresponsive_spawner(&self, spawner: SupervisorSource) {
         let mut shared = self.shared.lock();
         // Another thread may have replaced it already.
         if let Some(link) = &mut shared.link
@@ -223,7 +223,7 @@ impl Spawner {
     }
 
     /// Returns a free supervisor, its layers if it is in a cell, and its source.
-    fn keeper(
+    fn take_supervisor(
         &self,
         cell: Option<&SandboxCell>,
     ) -> Result<(StdStream, Vec<String>, SupervisorSource), SpawnFault> {
@@ -237,7 +237,7 @@ impl Spawner {
                 return Ok((keeper, names, SupervisorSource::Reused));
             }
             let (ours, theirs) = pair()?;
-            ask(&cell.control, &[0], &theirs)?;
+            send_request(&cell.control, &[0], &theirs)?;
             return Ok((ours, cell.new_layers(), SupervisorSource::Cell));
         }
         let mut shared = self.shared.lock();
@@ -245,7 +245,7 @@ impl Spawner {
             return Ok((keeper, Vec::new(), SupervisorSource::Reused));
         }
         let (ours, theirs) = pair()?;
-        let made_by = shared.ask(&MessageEncoder::new().finish(), &theirs)?;
+        let made_by = shared.request_from_spawner(&MessageEncoder::new().finish(), &theirs)?;
         Ok((ours, Vec::new(), made_by))
     }
 }
@@ -261,16 +261,16 @@ enum SupervisorSource {
 
 impl SpawnerState {
     /// Sends `order` to the spawner, which is started if there is none.
-    fn ask(&mut self, order: &[u8], theirs: &StdStream) -> Result<SupervisorSource, SpawnFault> {
+    fn request_from_spawner(&mut self, order: &[u8], theirs: &StdStream) -> Result<SupervisorSource, SpawnFault> {
         if let Some(link) = &self.link
-            && ask(&link.socket, order, theirs).is_ok()
+            && send_request(&link.socket, order, theirs).is_ok()
         {
             return Ok(SupervisorSource::Spawner(link.id()));
         }
         // There is no spawner, or it was killed: it can no longer clean up after the supervisors that it created.
         self.idle.clear();
         let link = self.link.insert(SpawnerLink::open()?);
-        ask(&link.socket, order, theirs)?;
+        send_request(&link.socket, order, theirs)?;
         Ok(SupervisorSource::Spawner(link.id()))
     }
 }
@@ -283,7 +283,7 @@ pub struct ConfinementReport {
     /// The enforcement.
     pub enforcement: Enforcement,
     /// Paths that differ from the host's, with a description.
-    pub places: Vec<(PathBuf, &'static str)>,
+    pub mounts: Vec<(PathBuf, &'static str)>,
 }
 
 impl SpawnerLink {
@@ -298,7 +298,7 @@ impl SpawnerLink {
         // The binary that runs now, even if its file was replaced.
         #[expect(clippy::disallowed_methods, reason = "the one place that starts the spawner")]
         let mut command = std::process::Command::new("/proc/self/exe");
-        command.arg0(spawner_entry::NAME).env_clear().current_dir("/");
+        command.arg0(spawner_entry::SPAWNER_NAME).env_clear().current_dir("/");
         command.args(open_files.map(|limit| limit.to_string()));
         command.stdin(OwnedFd::from(theirs)).stdout(std::process::Stdio::null());
         let process = command.stderr(std::process::Stdio::null()).spawn()?;
@@ -307,14 +307,14 @@ impl SpawnerLink {
 }
 
 /// Sends an order with the socket `end`, which the new supervisor or cell will serve.
-fn ask(maker: &StdStream, order: &[u8], end: &StdStream) -> io::Result<()> {
+fn send_request(maker: &StdStream, order: &[u8], end: &StdStream) -> io::Result<()> {
     let end = [end.as_fd()];
     let (mut rest, mut fds) = (order, &end[..]);
     // ends: with the message sent, or when the other side was busy for too long
     while !rest.is_empty() {
         match fd_passing::send(maker, rest, fds) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let wait = Timespec::try_from(BUSY).ok();
+                let wait = Timespec::try_from(SPAWNER_TIMEOUT).ok();
                 if poll(&mut [PollFd::new(maker, PollFlags::OUT)], wait.as_ref())? == 0 {
                     return Err(io::Error::new(io::ErrorKind::TimedOut, "the spawner does not answer"));
                 }
@@ -334,10 +334,10 @@ impl ProcessCommand {
         stdio: Stdio,
     ) -> Self {
         let argv = stated.iter().map(OsString::from).collect();
-        Self { stated, argv, env, directory, stdio, prelude: None }
+        Self { judged_argv: stated, argv, env, directory, stdio, prelude: None }
     }
 
-    fn launch(&self, cell: Option<&SandboxCell>, layers: &[BorrowedLayer]) -> LaunchRequest {
+    fn launch_request(&self, cell: Option<&SandboxCell>, layers: &[BorrowedLayer]) -> LaunchRequest {
         let variable =
             |(name, value): (&OsString, &OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
         let mut env = self.env.clone();
@@ -356,7 +356,7 @@ impl ProcessCommand {
             terminal: matches!(self.stdio, Stdio::Terminal(_)),
             prelude: self.prelude.is_some(),
             directory,
-            layers: layers.iter().map(|layer| layer.wanted.clone()).collect(),
+            layers: layers.iter().map(|layer| layer.request.clone()).collect(),
         }
     }
 

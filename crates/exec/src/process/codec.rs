@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 /// The size of the length prefix in bytes.
-pub(crate) const LENGTH: usize = 4;
+pub(crate) const LENGTH_PREFIX_BYTES: usize = 4;
 
 /// Encodes a message.
 pub(crate) struct MessageEncoder(Vec<u8>);
 
 impl MessageEncoder {
     pub(crate) fn new() -> Self {
-        Self(vec![0; LENGTH])
+        Self(vec![0; LENGTH_PREFIX_BYTES])
     }
 
     pub(crate) fn byte(&mut self, byte: u8) {
@@ -35,8 +35,8 @@ impl MessageEncoder {
     }
 
     pub(crate) fn finish(mut self) -> Vec<u8> {
-        let length = u32::try_from(self.0.len() - LENGTH).unwrap_or(u32::MAX);
-        self.0[..LENGTH].copy_from_slice(&length.to_le_bytes());
+        let length = u32::try_from(self.0.len() - LENGTH_PREFIX_BYTES).unwrap_or(u32::MAX);
+        self.0[..LENGTH_PREFIX_BYTES].copy_from_slice(&length.to_le_bytes());
         self.0
     }
 }

@@ -16,7 +16,7 @@ use rustix::process::{
 use super::messages::KilledProcess;
 
 /// The maximum number of processes found at once; a fork bomb has as many as the system allows.
-const MAX_LOOKED_AT: usize = 100_000;
+const MAX_PROCESSES: usize = 100_000;
 /// The maximum number of passes over the tree.
 const MAX_PASSES: usize = 64;
 
@@ -28,7 +28,7 @@ pub(super) fn descendants_except(except: &BTreeSet<i32>) -> BTreeSet<i32> {
     // ends: every process is visited once, and their number is bounded
     while let Some(pid) = todo.pop() {
         for child in children(pid) {
-            if found.len() < MAX_LOOKED_AT && !except.contains(&child) && found.insert(child) {
+            if found.len() < MAX_PROCESSES && !except.contains(&child) && found.insert(child) {
                 todo.push(child);
             }
         }
@@ -109,7 +109,7 @@ impl PinnedProcess {
 /// Returns the names of `pids`.
 pub(super) fn process_names(pids: &BTreeSet<i32>, at_most: usize) -> Vec<KilledProcess> {
     let name = |pid: i32| {
-        let comm = read(&format!("/proc/{pid}/comm"))?;
+        let comm = read_file_bytes(&format!("/proc/{pid}/comm"))?;
         Some(KilledProcess { pid, name: String::from_utf8_lossy(comm.trim_ascii_end()).into_owned() })
     };
     pids.iter().filter_map(|&pid| name(pid)).take(at_most).collect()
@@ -118,7 +118,7 @@ pub(super) fn process_names(pids: &BTreeSet<i32>, at_most: usize) -> Vec<KilledP
 /// Returns the fourth and fifth field of `stat`. The second is a name in brackets, which may contain brackets and
 /// blanks.
 fn parent_and_group(pid: i32) -> Option<(i32, i32)> {
-    let stat = read(&format!("/proc/{pid}/stat"))?;
+    let stat = read_file_bytes(&format!("/proc/{pid}/stat"))?;
     let end = stat.iter().rposition(|&byte| byte == b')')?;
     let mut fields = std::str::from_utf8(&stat[end + 1..]).ok()?.split_ascii_whitespace().skip(1);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
@@ -126,18 +126,18 @@ fn parent_and_group(pid: i32) -> Option<(i32, i32)> {
 
 /// Returns the children of all threads of a process. On a kernel without the list, all processes are searched.
 fn children(pid: i32) -> Vec<i32> {
-    static LISTS: OnceLock<bool> = OnceLock::new();
+    static HAS_CHILDREN_FILE: OnceLock<bool> = OnceLock::new();
     let me = getpid().as_raw_nonzero();
-    if !*LISTS.get_or_init(|| read(&format!("/proc/{me}/task/{me}/children")).is_some()) {
-        return numbers("/proc")
+    if !*HAS_CHILDREN_FILE.get_or_init(|| read_file_bytes(&format!("/proc/{me}/task/{me}/children")).is_some()) {
+        return numeric_entries("/proc")
             .into_iter()
             .filter(|&other| parent_and_group(other).is_some_and(|(parent, _)| parent == pid))
             .collect();
     }
     let tasks = format!("/proc/{pid}/task");
     let mut found = Vec::new();
-    for thread in numbers(&tasks) {
-        let list = read(&format!("{tasks}/{thread}/children")).unwrap_or_default();
+    for thread in numeric_entries(&tasks) {
+        let list = read_file_bytes(&format!("{tasks}/{thread}/children")).unwrap_or_default();
         let list = String::from_utf8_lossy(&list).into_owned();
         found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
     }
@@ -145,7 +145,7 @@ fn children(pid: i32) -> Vec<i32> {
 }
 
 /// Returns the entries of a directory that are numbers.
-fn numbers(directory: &str) -> Vec<i32> {
+fn numeric_entries(directory: &str) -> Vec<i32> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(Ok(open)) = openat(CWD, directory, flags, Mode::empty()).map(|fd| Dir::read_from(&fd)) else {
         return Vec::new();
@@ -156,10 +156,10 @@ fn numbers(directory: &str) -> Vec<i32> {
 
 /// Reads a file of `/proc` as text.
 pub(super) fn read_proc_file(path: &str) -> Option<String> {
-    read(path).map(|text| String::from_utf8_lossy(&text).into_owned())
+    read_file_bytes(path).map(|text| String::from_utf8_lossy(&text).into_owned())
 }
 
-fn read(path: &str) -> Option<Vec<u8>> {
+fn read_file_bytes(path: &str) -> Option<Vec<u8>> {
     let file = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut text = Vec::new();
     let mut buffer = [0; 4096];

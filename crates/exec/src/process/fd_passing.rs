@@ -10,7 +10,7 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-use super::messages::LENGTH;
+use super::messages::LENGTH_PREFIX_BYTES;
 
 /// The maximum number of descriptors in one message.
 pub(crate) const MAX_FDS: usize = 5;
@@ -57,15 +57,15 @@ pub(crate) fn receive(from: impl AsFd, bytes: &mut [u8], fds: &mut Vec<OwnedFd>)
 /// malformed.
 pub(crate) fn receive_message(from: impl AsFd, limit: usize) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     let mut fds = Vec::new();
-    let mut length = [0; LENGTH];
-    fill(&from, &mut length, &mut fds)?;
+    let mut length = [0; LENGTH_PREFIX_BYTES];
+    receive_exact(&from, &mut length, &mut fds)?;
     let length = usize::try_from(u32::from_le_bytes(length)).ok().filter(|&length| length <= limit)?;
     let mut bytes = vec![0; length];
-    fill(&from, &mut bytes, &mut fds)?;
+    receive_exact(&from, &mut bytes, &mut fds)?;
     Some((bytes, fds))
 }
 
-fn fill(from: impl AsFd, mut bytes: &mut [u8], fds: &mut Vec<OwnedFd>) -> Option<()> {
+fn receive_exact(from: impl AsFd, mut bytes: &mut [u8], fds: &mut Vec<OwnedFd>) -> Option<()> {
     // ends: every round fills some of it or is the last
     while !bytes.is_empty() {
         match receive(&from, bytes, fds) {

@@ -27,7 +27,7 @@ pub(crate) struct LaunchLimits {
 /// A created process, and the pipe through which it reports a failure before exec.
 pub(super) struct LaunchedProcess {
     pub(super) pid: i32,
-    told: OwnedFd,
+    failure_pipe: OwnedFd,
     /// The seccomp listener for calls that need a decision.
     pub(super) listener: Option<OwnedFd>,
 }
@@ -36,7 +36,7 @@ impl LaunchedProcess {
     /// Returns the failure of a process that has exited, or `None` if it became the program.
     pub(super) fn failure(&self) -> Option<(LaunchStep, Errno)> {
         let mut word = [0; 5];
-        let read = rustix::io::read(&self.told, &mut word).ok()?;
+        let read = rustix::io::read(&self.failure_pipe, &mut word).ok()?;
         if read < word.len() {
             return None;
         }
@@ -78,7 +78,7 @@ pub(super) fn launch(
     });
     drop(hear);
     match made {
-        Ok(pid) => Ok(LaunchedProcess { pid, told, listener: inside.and_then(|_| listener(&heard)) }),
+        Ok(pid) => Ok(LaunchedProcess { pid, failure_pipe: told, listener: inside.and_then(|_| receive_listener(&heard)) }),
         Err(error) => Err((LaunchStep::Fork, Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))),
     }
 }
@@ -169,10 +169,10 @@ fn prepare(
     };
     let prelude = if launch.prelude { Some(next()?) } else { None };
     for (number, fd) in (0..).zip(stdio) {
-        place(fd, number)?;
+        dup_to_number(fd, number)?;
     }
     if let Some(prelude) = prelude {
-        place(prelude, PRELUDE_FD)?;
+        dup_to_number(prelude, PRELUDE_FD)?;
     }
     let _may_not = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     if let Some(open_files) = limits.open_files {
@@ -189,7 +189,7 @@ fn confine(
     hear: &OwnedFd,
 ) -> Result<(), (LaunchStep, Errno)> {
     let at = |errno: Errno| (LaunchStep::Confine, errno);
-    let limits = inside.bounds.plan.limits;
+    let limits = inside.broker_facts.plan.limits;
     for (resource, limit) in [
         (Resource::Nofile, limits.open_files),
         (Resource::Fsize, limits.file_size),
@@ -213,13 +213,13 @@ fn confine(
 }
 
 /// Receives the listener that the child has sent, if it got so far.
-fn listener(heard: &OwnedFd) -> Option<OwnedFd> {
+fn receive_listener(heard: &OwnedFd) -> Option<OwnedFd> {
     let mut fds = Vec::new();
     fd_passing::receive(heard, &mut [0; 1], &mut fds).ok()?;
     fds.pop()
 }
 
-fn place(fd: impl AsFd, number: i32) -> Result<(), (LaunchStep, Errno)> {
+fn dup_to_number(fd: impl AsFd, number: i32) -> Result<(), (LaunchStep, Errno)> {
     sys::dup_onto(fd, number)
         .map_err(|error| (LaunchStep::Fork, Errno::from_io_error(&error).unwrap_or(Errno::BADF)))
 }

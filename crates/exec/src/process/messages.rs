@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-pub(super) use super::codec::LENGTH;
+pub(super) use super::codec::LENGTH_PREFIX_BYTES;
 use super::codec::{MessageDecoder, MessageEncoder};
 use crate::sandbox::KernelRefusal;
 use crate::sandbox::mounted_layers::LayerRequest;
 
 /// The maximum size of an order: the kernel accepts at most two megabytes of arguments and variables.
-pub(super) const MAX_ORDER: usize = 8 << 20;
+pub(super) const MAX_ORDER_BYTES: usize = 8 << 20;
 /// The maximum size of a report.
-pub(super) const MAX_REPORT: usize = 64 << 10;
+pub(super) const MAX_REPORT_BYTES: usize = 64 << 10;
 /// An order from the host to a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SupervisorOrder {
@@ -49,13 +49,13 @@ pub(crate) enum SupervisorReport {
     Exited { status: i32, left: u32 },
     /// No process is left. If `again`, the supervisor waits for the next order; else it has lost its spawner and
     /// exits. `touched`: the run wrote to a layer, which is unmounted now.
-    Empty { used: ResourceUsage, ended: Vec<KilledProcess>, more: u32, again: bool, touched: bool },
+    AllExited { used: ResourceUsage, ended: Vec<KilledProcess>, more: u32, again: bool, touched: bool },
     /// These processes survived SIGKILL. The supervisor keeps trying.
     Stuck { left: Vec<KilledProcess> },
     /// The kernel refused these actions.
     Refused(Vec<KernelRefusal>),
     /// No layer could be mounted over a git directory, which stays read-only.
-    NoLayer,
+    LayerNotMounted,
 }
 
 /// A step of launching a program.
@@ -160,26 +160,26 @@ impl SupervisorReport {
                 out.signed(*status);
                 out.number(u64::from(*left));
             }
-            Self::Empty { used, ended, more, again, touched } => {
+            Self::AllExited { used, ended, more, again, touched } => {
                 out.byte(3);
                 out.time(used.user);
                 out.time(used.system);
                 out.number(used.peak_memory);
-                out.ended(ended);
+                out.killed_processes(ended);
                 out.number(u64::from(*more));
                 out.byte(u8::from(*again));
                 out.byte(u8::from(*touched));
             }
             Self::Stuck { left } => {
                 out.byte(4);
-                out.ended(left);
+                out.killed_processes(left);
             }
             Self::Refused(refusals) => {
                 out.byte(6);
                 out.number(refusals.len() as u64);
                 refusals.iter().for_each(|refusal| refusal.write(&mut out));
             }
-            Self::NoLayer => out.byte(7),
+            Self::LayerNotMounted => out.byte(7),
         }
         out.finish()
     }
@@ -193,11 +193,11 @@ impl SupervisorReport {
             3 => {
                 let (user, system, peak_memory) = (input.time()?, input.time()?, input.number()?);
                 let used = ResourceUsage { user, system, peak_memory };
-                let (ended, more) = (input.ended()?, input.number()?.try_into().ok()?);
+                let (ended, more) = (input.killed_processes()?, input.number()?.try_into().ok()?);
                 let (again, touched) = (input.byte()? != 0, input.byte()? != 0);
-                Some(Self::Empty { used, ended, more, again, touched })
+                Some(Self::AllExited { used, ended, more, again, touched })
             }
-            4 => Some(Self::Stuck { left: input.ended()? }),
+            4 => Some(Self::Stuck { left: input.killed_processes()? }),
             5 => Some(Self::Ready),
             6 => {
                 let count = input.number()?;
@@ -205,7 +205,7 @@ impl SupervisorReport {
                     (0..count).map(|_| KernelRefusal::read(&mut input)).collect::<Option<_>>()?,
                 ))
             }
-            7 => Some(Self::NoLayer),
+            7 => Some(Self::LayerNotMounted),
             _ => None,
         }
     }
@@ -220,7 +220,7 @@ impl LaunchStep {
 }
 
 impl MessageEncoder {
-    fn ended(&mut self, ended: &[KilledProcess]) {
+    fn killed_processes(&mut self, ended: &[KilledProcess]) {
         self.number(ended.len() as u64);
         for one in ended {
             self.signed(one.pid);
@@ -230,7 +230,7 @@ impl MessageEncoder {
 }
 
 impl MessageDecoder<'_> {
-    fn ended(&mut self) -> Option<Vec<KilledProcess>> {
+    fn killed_processes(&mut self) -> Option<Vec<KilledProcess>> {
         let count = self.number()?;
         let one = |_| {
             let (pid, name) = (self.signed()?, self.bytes()?);
@@ -257,7 +257,7 @@ mod tests {
             layers: vec![LayerRequest {
                 at: "/w/.git".into(),
                 name: "7".to_owned(),
-                ignored: b"/.codex/\n".to_vec(),
+                ignore_lines: b"/.codex/\n".to_vec(),
             }],
         };
         for order in [
@@ -265,7 +265,7 @@ mod tests {
             SupervisorOrder::End { grace: Duration::from_millis(5) },
             SupervisorOrder::Signal(2),
         ] {
-            assert_eq!(SupervisorOrder::decode(&order.encode()[LENGTH..]), Some(order));
+            assert_eq!(SupervisorOrder::decode(&order.encode()[LENGTH_PREFIX_BYTES..]), Some(order));
         }
         let ended = vec![KilledProcess { pid: 7, name: "sleep".to_owned() }];
         let used =
@@ -275,7 +275,7 @@ mod tests {
             SupervisorReport::Started { pid: 1 },
             SupervisorReport::Failed { step: LaunchStep::Exec, errno: 2 },
             SupervisorReport::Exited { status: 256, left: 3 },
-            SupervisorReport::Empty { used, ended: ended.clone(), more: 4, again: true, touched: false },
+            SupervisorReport::AllExited { used, ended: ended.clone(), more: 4, again: true, touched: false },
             SupervisorReport::Stuck { left: ended },
             SupervisorReport::Refused(vec![
                 KernelRefusal::Socket("@x".to_owned()),
@@ -285,11 +285,11 @@ mod tests {
                 KernelRefusal::Excess(policy::ResourceExcess::Memory),
                 KernelRefusal::Excess(policy::ResourceExcess::SharedMemory { most: 5 }),
             ]),
-            SupervisorReport::NoLayer,
+            SupervisorReport::LayerNotMounted,
         ] {
             let bytes = report.encode();
-            assert_eq!(bytes.len() - LENGTH, usize::from(bytes[0]));
-            assert_eq!(SupervisorReport::decode(&bytes[LENGTH..]), Some(report));
+            assert_eq!(bytes.len() - LENGTH_PREFIX_BYTES, usize::from(bytes[0]));
+            assert_eq!(SupervisorReport::decode(&bytes[LENGTH_PREFIX_BYTES..]), Some(report));
         }
     }
 

@@ -15,14 +15,14 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 use super::client::{Spawner, Stdio};
-use super::messages::{LENGTH, MAX_REPORT, SupervisorOrder, SupervisorReport};
+use super::messages::{LENGTH_PREFIX_BYTES, MAX_REPORT_BYTES, SupervisorOrder, SupervisorReport};
 use super::{fd_passing, pty, sys};
 use crate::capture::CapturedStream;
 use crate::sandbox::host_watch::HostFileWatch;
 use crate::sandbox::pool::{BorrowedLayer, SandboxCell};
 
 /// The maximum number of idle supervisors.
-const MAX_IDLE: usize = 8;
+const MAX_IDLE_SUPERVISORS: usize = 8;
 
 pub(super) async fn send(control: &UnixStream, order: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     let (mut rest, mut fds) = (order, fds);
@@ -59,7 +59,7 @@ impl ProcessPipes {
             let terminal = Some(sys::into_async_fd(Arc::new(ours))?);
             return Ok((Self { terminal, ..Self::default() }, vec![theirs]));
         }
-        if let Stdio::Given(given) = stdio {
+        if let Stdio::Descriptors(given) = stdio {
             let theirs: Vec<OwnedFd> = given.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
             // A directory would be a way out of the cell: its contents can be opened through the descriptor.
             if cell.is_some() && theirs.iter().any(is_directory) {
@@ -70,12 +70,12 @@ impl ProcessPipes {
             return Ok((Self::default(), theirs));
         }
         let (stdin, read) = match stdio {
-            Stdio::Fed => {
+            Stdio::PipedInput => {
                 let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
                 (Some(pipe::Sender::from_owned_fd(write)?), read)
             }
-            Stdio::Reading(file) => (None, file.try_clone()?),
-            Stdio::Piped | Stdio::Terminal(_) | Stdio::Given(_) => {
+            Stdio::FileInput(file) => (None, file.try_clone()?),
+            Stdio::NoInput | Stdio::Terminal(_) | Stdio::Descriptors(_) => {
                 let flags = OFlags::RDONLY | OFlags::CLOEXEC;
                 (None, rustix::fs::open("/dev/null", flags, Mode::empty())?)
             }
@@ -96,7 +96,7 @@ fn is_directory(fd: &OwnedFd) -> bool {
 /// A running process and its supervisor. Dropping it makes the supervisor kill the process and all descendants.
 #[derive(Debug)]
 pub(crate) struct RunningProcess {
-    pub(crate) talk: ControlSocket,
+    pub(crate) control_socket: ControlSocket,
     pub(crate) pipes: ProcessPipes,
     pub(super) spawner: Spawner,
     /// The cell, if the process is confined.
@@ -106,7 +106,7 @@ pub(crate) struct RunningProcess {
     /// The layers that hold its changes to git directories.
     pub(crate) layers: Vec<BorrowedLayer>,
     /// The names of the layers.
-    pub(super) names: Vec<String>,
+    pub(super) layer_names: Vec<String>,
     /// The watch for files that take effect on the user's machine, if the process is confined.
     pub(crate) watch: Option<HostFileWatch>,
 }
@@ -114,12 +114,12 @@ pub(crate) struct RunningProcess {
 impl RunningProcess {
     /// Returns the supervisor for the next run: it has reported that no process of this run is left.
     pub(crate) fn release_supervisor(self) {
-        let Ok(keeper) = self.talk.control.into_std() else { return };
+        let Ok(keeper) = self.control_socket.stream.into_std() else { return };
         if let Some(cell) = &self.cell {
-            return cell.return_idle(keeper, self.names);
+            return cell.return_idle(keeper, self.layer_names);
         }
         let mut shared = self.spawner.shared.lock();
-        if shared.idle.len() < MAX_IDLE {
+        if shared.idle.len() < MAX_IDLE_SUPERVISORS {
             shared.idle.push(keeper);
         }
     }
@@ -143,7 +143,7 @@ impl RunningProcess {
 /// The socket to a supervisor.
 #[derive(Debug)]
 pub(crate) struct ControlSocket {
-    pub(super) control: UnixStream,
+    pub(super) stream: UnixStream,
     pub(super) inbox: Vec<u8>,
 }
 
@@ -152,12 +152,12 @@ impl ControlSocket {
     pub(crate) async fn next_report(&mut self) -> Option<SupervisorReport> {
         // ends: with a report, or when the supervisor is gone
         loop {
-            if let Some(report) = self.parse()? {
+            if let Some(report) = self.parse_report()? {
                 return Some(report);
             }
-            self.control.readable().await.ok()?;
+            self.stream.readable().await.ok()?;
             let mut bytes = [0; 4096];
-            match self.control.try_read(&mut bytes) {
+            match self.stream.try_read(&mut bytes) {
                 Ok(0) => return None,
                 Ok(read) => self.inbox.extend(&bytes[..read]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -167,27 +167,27 @@ impl ControlSocket {
     }
 
     /// Parses a complete report: `Some(None)` if it is incomplete, `None` if it is malformed.
-    fn parse(&mut self) -> Option<Option<SupervisorReport>> {
-        let Some(length) = self.inbox.first_chunk::<LENGTH>() else { return Some(None) };
+    fn parse_report(&mut self) -> Option<Option<SupervisorReport>> {
+        let Some(length) = self.inbox.first_chunk::<LENGTH_PREFIX_BYTES>() else { return Some(None) };
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-        if length > MAX_REPORT {
+        if length > MAX_REPORT_BYTES {
             return None;
         }
-        if self.inbox.len() < LENGTH + length {
+        if self.inbox.len() < LENGTH_PREFIX_BYTES + length {
             return Some(None);
         }
-        let report = SupervisorReport::decode(&self.inbox[LENGTH..LENGTH + length])?;
-        self.inbox.drain(..LENGTH + length);
+        let report = SupervisorReport::decode(&self.inbox[LENGTH_PREFIX_BYTES..LENGTH_PREFIX_BYTES + length])?;
+        self.inbox.drain(..LENGTH_PREFIX_BYTES + length);
         Some(Some(report))
     }
 
     /// Ends every process of the run: SIGTERM, then SIGKILL after `grace`.
     pub(crate) async fn end(&self, grace: Duration) -> io::Result<()> {
-        send(&self.control, &SupervisorOrder::End { grace }.encode(), &[]).await
+        send(&self.stream, &SupervisorOrder::End { grace }.encode(), &[]).await
     }
 
     /// Sends a signal to the process group of the program.
     pub(crate) async fn signal(&self, signal: i32) -> io::Result<()> {
-        send(&self.control, &SupervisorOrder::Signal(signal).encode(), &[]).await
+        send(&self.stream, &SupervisorOrder::Signal(signal).encode(), &[]).await
     }
 }

@@ -17,7 +17,7 @@ pub enum SpawnFault {
     #[error("no process can be started: the program must call `toolgate::init()` first in its `main`")]
     NotReady,
     /// The program could not be run.
-    #[error("{}", refusal(*step, program, directory, errno))]
+    #[error("{}", describe_refusal(*step, program, directory, errno))]
     Refused {
         /// The step that failed.
         step: LaunchStep,
@@ -29,7 +29,7 @@ pub enum SpawnFault {
         errno: io::Error,
     },
     /// This machine cannot confine the process as the policy requires.
-    #[error("{}", unconfined(*at_least, missing, fix.as_deref(), *weaker))]
+    #[error("{}", describe_unconfined(*at_least, missing, fix.as_deref(), *weaker))]
     Unconfined {
         /// The weakest sufficient tier.
         at_least: Tier,
@@ -65,7 +65,7 @@ pub enum SpawnFault {
     System(#[from] io::Error),
 }
 
-fn unconfined(at_least: Tier, missing: &[MissingTier], fix: Option<&str>, weaker: Option<Tier>) -> String {
+fn describe_unconfined(at_least: Tier, missing: &[MissingTier], fix: Option<&str>, weaker: Option<Tier>) -> String {
     let tried: Vec<String> =
         missing.iter().map(|missing| format!("no {} ({})", missing.tier.as_str(), missing.why)).collect();
     let tried = tried.join(", ");
@@ -89,7 +89,7 @@ fn unconfined(at_least: Tier, missing: &[MissingTier], fix: Option<&str>, weaker
     )
 }
 
-fn refusal(step: LaunchStep, program: &str, directory: &std::path::Path, errno: &io::Error) -> String {
+fn describe_refusal(step: LaunchStep, program: &str, directory: &std::path::Path, errno: &io::Error) -> String {
     use rustix::io::Errno;
     let why = Errno::from_io_error(errno);
     let directory = directory.display();

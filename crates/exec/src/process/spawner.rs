@@ -13,7 +13,7 @@ use rustix::process::{DumpableBehavior, Signal};
 
 use super::codec::MessageDecoder;
 use super::launch::LaunchLimits;
-use super::messages::MAX_ORDER;
+use super::messages::MAX_ORDER_BYTES;
 use super::sys::{self, ChildWaitOutcome, ForkSide, ReapedChild};
 use super::{descendants, fd_passing, supervisor};
 use crate::sandbox::cell;
@@ -21,11 +21,11 @@ use crate::sandbox::cell_plan::CellPlan;
 use crate::sandbox::cgroup::CellCgroup;
 
 /// The pause before the next search for orphans of killed supervisors.
-const AGAIN: Duration = Duration::from_millis(50);
+const ORPHAN_SEARCH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Serves the host, whose socket is standard input, until the host and all supervisors are gone.
 pub(super) fn serve(limits: LaunchLimits) -> ! {
-    let Some((host, signals)) = begin() else { sys::exit(1) };
+    let Some((host, signals)) = prepare_process() else { sys::exit(1) };
     let mut host = Some(host);
     let (mut keepers, mut groups) = (BTreeSet::new(), BTreeMap::new());
     // ends: when the host is gone and there are no children
@@ -44,14 +44,14 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
         if strays {
             descendants::kill_groups(&keepers);
         }
-        let wait = if strays { Timespec::try_from(AGAIN).ok() } else { None };
+        let wait = if strays { Timespec::try_from(ORPHAN_SEARCH_INTERVAL).ok() } else { None };
         let mut ready = vec![PollFd::new(&signals, PollFlags::IN)];
         ready.extend(host.as_ref().map(|host| PollFd::new(host, PollFlags::IN)));
         let spoken = poll(&mut ready, wait.as_ref()).is_ok()
             && ready.get(1).is_some_and(|host| !host.revents().is_empty());
         drop(ready);
         if spoken && let Some(open) = &host {
-            let Some((plan, control)) = next_keeper(open) else {
+            let Some((plan, control)) = receive_request(open) else {
                 host = None;
                 continue;
             };
@@ -60,7 +60,7 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
                 Ok(ForkSide::Child) => {
                     // If the child held the socket, the host would not notice the end of the spawner.
                     drop((host.take(), signals));
-                    become_one(plan, group.as_ref(), &control, limits)
+                    run_child(plan, group.as_ref(), &control, limits)
                 }
                 Ok(ForkSide::Parent(pid)) => {
                     keepers.insert(pid);
@@ -75,7 +75,7 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
     }
 }
 
-fn become_one(
+fn run_child(
     plan: Option<CellPlan>,
     group: Option<&CellCgroup>,
     control: &OwnedFd,
@@ -88,7 +88,7 @@ fn become_one(
 }
 
 /// Prepares the process: only the socket to the host remains of what it inherited.
-fn begin() -> Option<(OwnedFd, OwnedFd)> {
+fn prepare_process() -> Option<(OwnedFd, OwnedFd)> {
     // Other open descriptors of the host must not be inherited.
     sys::close_from(3);
     let host = take_stdin().ok()?;
@@ -113,8 +113,8 @@ fn take_stdin() -> rustix::io::Result<OwnedFd> {
 }
 
 /// Receives a request: a cell with this plan or a supervisor, and its socket. Returns `None` if the host is gone.
-fn next_keeper(host: &OwnedFd) -> Option<(Option<CellPlan>, OwnedFd)> {
-    let (bytes, mut fds) = fd_passing::receive_message(host, MAX_ORDER)?;
+fn receive_request(host: &OwnedFd) -> Option<(Option<CellPlan>, OwnedFd)> {
+    let (bytes, mut fds) = fd_passing::receive_message(host, MAX_ORDER_BYTES)?;
     let plan = match bytes.is_empty() {
         true => None,
         false => Some(CellPlan::read(&mut MessageDecoder(&bytes))?),

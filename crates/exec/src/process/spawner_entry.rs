@@ -8,21 +8,21 @@ use super::launch::LaunchLimits;
 use super::spawner;
 
 /// The spawner's process name, by which the binary recognizes its role.
-pub(super) const NAME: &str = "toolgate-spawner";
+pub(super) const SPAWNER_NAME: &str = "toolgate-spawner";
 
 /// Set by [`init`]: this binary can become the spawner. Holds the limit of open files.
-static READY: OnceLock<Option<u64>> = OnceLock::new();
+static INITIAL_FILE_LIMIT: OnceLock<Option<u64>> = OnceLock::new();
 
 /// Becomes the spawner and never returns, if this process was started as one. Call this first in `main`.
 ///
 /// Without this call no process can be started: the spawner is the same binary, executed again.
 pub fn init() {
     let mut args = std::env::args_os();
-    if args.next().is_some_and(|name| name == NAME) && std::env::vars_os().next().is_none() {
+    if args.next().is_some_and(|name| name == SPAWNER_NAME) && std::env::vars_os().next().is_none() {
         let open_files = args.next().and_then(|limit| limit.to_str()?.parse().ok());
         spawner::serve(LaunchLimits { open_files });
     }
-    let _once = READY.set(getrlimit(Resource::Nofile).current);
+    let _once = INITIAL_FILE_LIMIT.set(getrlimit(Resource::Nofile).current);
 }
 
 /// Raises this process's limit of open files to the maximum: each process that it starts takes two or three. Programs
@@ -34,5 +34,5 @@ pub fn raise_open_files() {
 
 /// Returns the limit of open files for programs, or `None` if [`init`] was not called.
 pub(super) fn initialized_file_limit() -> Option<Option<u64>> {
-    READY.get().copied()
+    INITIAL_FILE_LIMIT.get().copied()
 }

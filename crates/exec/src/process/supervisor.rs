@@ -13,7 +13,7 @@ use rustix::process::{DumpableBehavior, Pid, Signal, getppid};
 
 use super::launch::{LaunchLimits, LaunchedProcess, launch};
 use super::messages::{
-    KilledProcess, LaunchRequest, LaunchStep, MAX_ORDER, ResourceUsage, SupervisorOrder, SupervisorReport,
+    KilledProcess, LaunchRequest, LaunchStep, MAX_ORDER_BYTES, ResourceUsage, SupervisorOrder, SupervisorReport,
 };
 use super::resource_guard::ResourceGuard;
 use super::sys::{self, ChildWaitOutcome, ReapedChild};
@@ -27,27 +27,27 @@ use crate::sandbox::mounted_layers::{LayerMountOutcome, MountedLayers};
 use crate::sandbox::{landlock, remount};
 
 /// The maximum number of killed processes that are named.
-const NAMED: usize = 16;
+const MAX_NAMED_PROCESSES: usize = 16;
 /// A program that exits within this time is not announced: that would wake the host for nothing.
-const ANNOUNCE: Duration = Duration::from_millis(20);
+const ANNOUNCE_DELAY: Duration = Duration::from_millis(20);
 /// The interval between two kills, and the time after which surviving processes are reported to the host.
-const AGAIN: Duration = Duration::from_millis(20);
-const STUCK: Duration = Duration::from_secs(2);
+const KILL_INTERVAL: Duration = Duration::from_millis(20);
+const STUCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The interval at which denied files are hidden again while a program runs: a process outside may have re-created
 /// them.
-const HIDE: Duration = Duration::from_millis(500);
+const HIDE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Serves the host at the other end of `control` until the host is gone.
 pub(super) fn supervise(control: &OwnedFd, limits: LaunchLimits) -> ! {
-    serve(control, limits, None)
+    serve_host(control, limits, None)
 }
 
 /// Serves the host in a cell: the programs are confined.
 pub(crate) fn supervise_in_cell(control: &OwnedFd, limits: LaunchLimits, inside: &ProgramConfinement) -> ! {
-    serve(control, limits, Some(inside))
+    serve_host(control, limits, Some(inside))
 }
 
-fn serve(control: &OwnedFd, limits: LaunchLimits, inside: Option<&ProgramConfinement>) -> ! {
+fn serve_host(control: &OwnedFd, limits: LaunchLimits, inside: Option<&ProgramConfinement>) -> ! {
     let _old_kernel = rustix::thread::set_name(c"toolgate-keeper");
     let _old_kernel = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     // The children run as the same user: they must not inspect or trace this process.
@@ -57,7 +57,7 @@ fn serve(control: &OwnedFd, limits: LaunchLimits, inside: Option<&ProgramConfine
     // ends: when the host is gone
     let spawner = getppid();
     let names = inside.filter(|inside| inside.has_dns_stub());
-    let names = names.and_then(|inside| DnsStub::open(&inside.bounds.plan.hosts).ok());
+    let names = names.and_then(|inside| DnsStub::open(&inside.broker_facts.plan.hosts).ok());
     let layers = MountedLayers::new(inside);
     let signals = &signals;
     let guard = ResourceGuard::default();
@@ -65,15 +65,15 @@ fn serve(control: &OwnedFd, limits: LaunchLimits, inside: Option<&ProgramConfine
         control,
         signals,
         limits,
-        inside,
+        confinement: inside,
         spawner,
         layers,
-        names,
+        dns_stub: names,
         guard,
         rules: None,
-        gave: false,
+        rules_single_run: false,
     };
-    while let Some((bytes, fds)) = fd_passing::receive_message(control, MAX_ORDER) {
+    while let Some((bytes, fds)) = fd_passing::receive_message(control, MAX_ORDER_BYTES) {
         match SupervisorOrder::decode(&bytes) {
             Some(SupervisorOrder::Run(order)) => keeper.run(&order, fds),
             // The run that this order was meant for is over.
@@ -92,86 +92,86 @@ struct Supervisor<'a> {
     control: &'a OwnedFd,
     signals: &'a OwnedFd,
     limits: LaunchLimits,
-    inside: Option<&'a ProgramConfinement>,
+    confinement: Option<&'a ProgramConfinement>,
     /// The process that cleans up after this supervisor; `None` where the kernel does.
     spawner: Option<Pid>,
     /// The overlays over git directories.
     layers: MountedLayers,
     /// The DNS stub for the programs.
-    names: Option<DnsStub>,
+    dns_stub: Option<DnsStub>,
     /// Resource usage of the runs.
     guard: ResourceGuard,
     /// The Landlock ruleset. `gave` is true if it holds for one run only.
     rules: Option<OwnedFd>,
-    gave: bool,
+    rules_single_run: bool,
 }
 
 impl Supervisor<'_> {
     fn run(&mut self, order: &LaunchRequest, fds: Vec<OwnedFd>) {
         let mut news = Vec::new();
-        let renewed = self.renew();
+        let renewed = self.restore_mounts();
         let put = self.layers.mount_missing(&order.layers);
         if put == LayerMountOutcome::Failed {
             // The git directory stays read-only.
-            news.extend(SupervisorReport::NoLayer.encode());
+            news.extend(SupervisorReport::LayerNotMounted.encode());
         }
-        self.names.iter().for_each(DnsStub::drain);
+        self.dns_stub.iter().for_each(DnsStub::drain);
         let ruled =
-            renewed.and_then(|renewed| self.rule(!renewed && put == LayerMountOutcome::AlreadyMounted, &fds));
+            renewed.and_then(|renewed| self.prepare_ruleset(!renewed && put == LayerMountOutcome::AlreadyMounted, &fds));
         let launched = ruled.and_then(|()| {
-            let inside = self.inside.map(|inside| (inside, self.rules.as_ref()));
+            let inside = self.confinement.map(|inside| (inside, self.rules.as_ref()));
             launch(order, &fds, self.limits, inside)
         });
         // Now only the program holds the descriptors: when it closes them, the reader sees the end of file.
         drop(fds);
         let mut guard = std::mem::take(&mut self.guard);
-        guard.begin_run(self.inside);
+        guard.begin_run(self.confinement);
         let mut run = SupervisedRun {
-            keeper: self,
+            supervisor: self,
             guard,
             leader: None,
-            used: ResourceUsage::default(),
-            ended: BTreeSet::new(),
-            names: Vec::new(),
-            ending: RunShutdown::NotRequested,
-            announce: None,
-            news,
+            usage: ResourceUsage::default(),
+            killed_pids: BTreeSet::new(),
+            killed_processes: Vec::new(),
+            shutdown: RunShutdown::NotRequested,
+            announce_at: None,
+            pending_reports: news,
             broker: None,
-            hide: self.inside.filter(|inside| inside.own_mounts).map(|_| Instant::now() + HIDE),
+            hide_at: self.confinement.filter(|inside| inside.own_mounts).map(|_| Instant::now() + HIDE_INTERVAL),
         };
         match launched {
             Ok(mut leader) => {
-                let outside = run.keeper.outside();
+                let outside = run.supervisor.egress_hosts();
                 run.broker = leader.listener.take().map(|listener| Broker::new(listener, outside));
                 run.leader = Some(leader);
-                run.announce = Some(Instant::now() + ANNOUNCE);
+                run.announce_at = Some(Instant::now() + ANNOUNCE_DELAY);
             }
-            Err((step, errno)) => run.failed(step, errno),
+            Err((step, errno)) => run.queue_launch_failure(step, errno),
         }
-        run.watch();
+        run.run_until_empty();
         self.guard = run.guard;
         self.layers.prepare_next_run();
     }
 
     /// Returns the hosts that the next run may reach, if there are any.
-    fn outside(&self) -> Option<EgressHosts> {
-        let relay = self.inside?.relay.as_ref()?;
-        EgressHosts::new(relay, self.names.as_ref()?.supervisor_number())
+    fn egress_hosts(&self) -> Option<EgressHosts> {
+        let relay = self.confinement?.relay.as_ref()?;
+        EgressHosts::new(relay, self.dns_stub.as_ref()?.supervisor_number())
     }
 
     /// Restores protective mounts that a process outside removed by replacing files. Returns true if any were
     /// missing.
-    fn renew(&self) -> Result<bool, (LaunchStep, Errno)> {
-        let Some(inside) = self.inside.filter(|inside| inside.own_mounts) else { return Ok(false) };
+    fn restore_mounts(&self) -> Result<bool, (LaunchStep, Errno)> {
+        let Some(inside) = self.confinement.filter(|inside| inside.own_mounts) else { return Ok(false) };
         let renewed =
-            remount::remount_lost(&inside.bounds.plan).map_err(|errno| (LaunchStep::Confine, errno))?;
+            remount::remount_lost(&inside.broker_facts.plan).map_err(|errno| (LaunchStep::Confine, errno))?;
         self.layers.forget_lost(&renewed);
         Ok(!renewed.is_empty())
     }
 
     /// Kills all descendants of the program, and returns those that were found.
-    fn kill(&self) -> BTreeSet<i32> {
-        if !self.inside.is_some_and(|inside| inside.own_processes) {
+    fn kill_descendants(&self) -> BTreeSet<i32> {
+        if !self.confinement.is_some_and(|inside| inside.own_pid_namespace) {
             return descendants::kill_groups(&BTreeSet::new());
         }
         let all = descendants::descendants_except(&BTreeSet::new());
@@ -181,14 +181,14 @@ impl Supervisor<'_> {
 
     /// Creates the Landlock ruleset, unless that of the previous run is still valid. Rules refer to files by
     /// identity, so a new layer needs new rules, and so do descriptors given to a run.
-    fn rule(&mut self, as_before: bool, fds: &[OwnedFd]) -> Result<(), (LaunchStep, Errno)> {
-        let Some(inside) = self.inside else { return Ok(()) };
-        if !as_before || self.rules.is_none() || self.gave {
+    fn prepare_ruleset(&mut self, as_before: bool, fds: &[OwnedFd]) -> Result<(), (LaunchStep, Errno)> {
+        let Some(inside) = self.confinement else { return Ok(()) };
+        if !as_before || self.rules.is_none() || self.rules_single_run {
             self.rules = inside.landlock_rules().map_err(|errno| (LaunchStep::Confine, errno))?;
-            self.gave = false;
+            self.rules_single_run = false;
         }
         if let Some(rules) = &self.rules {
-            self.gave = landlock::allow_given(rules, fds);
+            self.rules_single_run = landlock::allow_given(rules, fds);
         }
         Ok(())
     }
@@ -210,136 +210,136 @@ enum RunShutdown {
 #[derive(Debug)]
 struct WakeEvents {
     /// The host sent an order.
-    spoken: bool,
+    host_readable: bool,
     /// A system call waits for a decision.
-    asked: PollFlags,
+    broker_events: PollFlags,
     /// A program sent a DNS query.
-    named: bool,
+    dns_readable: bool,
     /// The relay sent a message.
-    relayed: bool,
+    relay_readable: bool,
 }
 
 /// One run: the program and its descendants.
 struct SupervisedRun<'a> {
-    keeper: &'a Supervisor<'a>,
+    supervisor: &'a Supervisor<'a>,
     guard: ResourceGuard,
     leader: Option<LaunchedProcess>,
-    used: ResourceUsage,
-    ended: BTreeSet<i32>,
-    names: Vec<KilledProcess>,
-    ending: RunShutdown,
+    usage: ResourceUsage,
+    killed_pids: BTreeSet<i32>,
+    killed_processes: Vec<KilledProcess>,
+    shutdown: RunShutdown,
     /// The time to report that the program runs, unless it exits before: most do.
-    announce: Option<Instant>,
+    announce_at: Option<Instant>,
     /// Reports that are not sent yet, so that simultaneous ones travel together.
-    news: Vec<u8>,
+    pending_reports: Vec<u8>,
     /// Decides about system calls that the filter cannot.
     broker: Option<Broker>,
     /// The time to hide denied files again, if there are any mounts of its own.
-    hide: Option<Instant>,
+    hide_at: Option<Instant>,
 }
 
 impl SupervisedRun<'_> {
-    fn watch(&mut self) {
+    fn run_until_empty(&mut self) {
         // ends: when no process is left; every ending gets there
         loop {
-            sys::drain_signals(self.keeper.signals);
+            sys::drain_signals(self.supervisor.signals);
             if self.reap() {
-                return self.empty();
+                return self.report_all_exited();
             }
-            self.send();
+            self.send_reports();
             let broker = self.broker.as_ref().and_then(Broker::next_retry);
             let next = self
-                .next_step()
+                .next_deadline()
                 .into_iter()
                 .chain(broker)
-                .chain(self.hide)
+                .chain(self.hide_at)
                 .chain(self.guard.next_check())
                 .min();
             let wait = next.map(|at| at.saturating_duration_since(Instant::now()));
             let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
-            let woken = self.wait(wait.as_ref());
-            if woken.spoken && self.obey().is_none() {
-                self.abandon();
+            let woken = self.wait_for_event(wait.as_ref());
+            if woken.host_readable && self.handle_order().is_none() {
+                self.kill_all_and_exit();
             }
-            self.judge(&woken);
-            self.hide();
-            self.guard();
-            if self.next_step().is_some_and(|at| at <= Instant::now()) {
-                self.step();
+            self.serve_broker(&woken);
+            self.hide_denied_files();
+            self.enforce_resource_limits();
+            if self.next_deadline().is_some_and(|at| at <= Instant::now()) {
+                self.run_due_step();
             }
         }
     }
 
     /// Waits for the first event: an order, a system call, a DNS query, a relay message, a child's change, or the
     /// timeout.
-    fn wait(&self, wait: Option<&Timespec>) -> WakeEvents {
-        let Supervisor { control, signals, names, .. } = self.keeper;
+    fn wait_for_event(&self, wait: Option<&Timespec>) -> WakeEvents {
+        let Supervisor { control, signals, dns_stub: names, .. } = self.supervisor;
         let listener = self.broker.as_ref().map(Broker::listener);
         let names = names.as_ref().filter(|_| listener.is_some()).map(DnsStub::socket);
-        let relay = self.broker.as_ref().and_then(|broker| broker.outside.as_ref()?.channel());
+        let relay = self.broker.as_ref().and_then(|broker| broker.egress.as_ref()?.channel());
         let mut ready = vec![PollFd::new(*control, PollFlags::IN), PollFd::new(*signals, PollFlags::IN)];
         let others = [listener, names, relay].map(|fd| {
             ready.extend(fd.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
             fd.map(|_| ready.len() - 1)
         });
         if poll(&mut ready, wait).is_err() {
-            return WakeEvents { spoken: false, asked: PollFlags::empty(), named: false, relayed: false };
+            return WakeEvents { host_readable: false, broker_events: PollFlags::empty(), dns_readable: false, relay_readable: false };
         }
         let flags = |at: Option<usize>| at.map_or(PollFlags::empty(), |at| ready[at].revents());
         let [asked, named, relayed] = others.map(flags);
         let spoken = !flags(Some(0)).is_empty();
-        WakeEvents { spoken, asked, named: !named.is_empty(), relayed: !relayed.is_empty() }
+        WakeEvents { host_readable: spoken, broker_events: asked, dns_readable: !named.is_empty(), relay_readable: !relayed.is_empty() }
     }
 
     /// Hides denied files that were created or replaced since. Ends the run if they cannot be hidden.
-    fn hide(&mut self) {
-        let (Some(inside), Some(at)) = (self.keeper.inside, self.hide) else { return };
+    fn hide_denied_files(&mut self) {
+        let (Some(inside), Some(at)) = (self.supervisor.confinement, self.hide_at) else { return };
         if at > Instant::now() {
             return;
         }
-        self.hide = Some(Instant::now() + HIDE);
-        if remount::hide_again(&inside.bounds.plan).is_err() {
-            self.end(Duration::ZERO);
+        self.hide_at = Some(Instant::now() + HIDE_INTERVAL);
+        if remount::hide_again(&inside.broker_facts.plan).is_err() {
+            self.terminate(Duration::ZERO);
         }
     }
 
     /// Ends a run that exceeds its resources, and reports it.
-    fn guard(&mut self) {
-        if let Some(refusal) = self.guard.check(self.keeper.inside) {
-            self.news.extend(SupervisorReport::Refused(vec![refusal]).encode());
-            self.end(Duration::ZERO);
+    fn enforce_resource_limits(&mut self) {
+        if let Some(refusal) = self.guard.check(self.supervisor.confinement) {
+            self.pending_reports.extend(SupervisorReport::Refused(vec![refusal]).encode());
+            self.terminate(Duration::ZERO);
         }
     }
 
-    fn judge(&mut self, woken: &WakeEvents) {
-        let (Some(broker), Some(inside)) = (&mut self.broker, self.keeper.inside) else { return };
-        let outside = broker.outside.as_mut().map(|outside| (outside, &inside.bounds.plan.hosts));
-        if woken.named
-            && let Some(name) = self.keeper.names.as_ref().and_then(|names| names.serve(outside))
+    fn serve_broker(&mut self, woken: &WakeEvents) {
+        let (Some(broker), Some(inside)) = (&mut self.broker, self.supervisor.confinement) else { return };
+        let outside = broker.egress.as_mut().map(|outside| (outside, &inside.broker_facts.plan.hosts));
+        if woken.dns_readable
+            && let Some(name) = self.supervisor.dns_stub.as_ref().and_then(|names| names.serve(outside))
         {
             broker.record_refusal(KernelRefusal::Name(name));
         }
-        if woken.relayed {
+        if woken.relay_readable {
             broker.record_relay_refusals();
         }
-        if woken.asked.contains(PollFlags::IN) {
-            broker.serve(&inside.bounds);
-        } else if !woken.asked.is_empty() {
+        if woken.broker_events.contains(PollFlags::IN) {
+            broker.serve(&inside.broker_facts);
+        } else if !woken.broker_events.is_empty() {
             // No process is left that could make a call.
             broker.record_relay_refusals();
-            self.tell();
+            self.queue_refusals();
             self.broker = None;
             return;
         }
         broker.retry_due();
-        self.tell();
+        self.queue_refusals();
     }
 
     /// Reports refusals to the host.
-    fn tell(&mut self) {
+    fn queue_refusals(&mut self) {
         let news = self.broker.as_mut().map(Broker::take_refusals).unwrap_or_default();
         if !news.is_empty() {
-            self.news.extend(SupervisorReport::Refused(news).encode());
+            self.pending_reports.extend(SupervisorReport::Refused(news).encode());
         }
     }
 
@@ -350,9 +350,9 @@ impl SupervisedRun<'_> {
         let none_left = loop {
             match sys::wait_any() {
                 ChildWaitOutcome::Reaped(ReapedChild { pid, status, used }) => {
-                    self.used.user += used.user;
-                    self.used.system += used.system;
-                    self.used.peak_memory = self.used.peak_memory.max(used.peak_memory);
+                    self.usage.user += used.user;
+                    self.usage.system += used.system;
+                    self.usage.peak_memory = self.usage.peak_memory.max(used.peak_memory);
                     if self.leader.as_ref().is_some_and(|leader| leader.pid == pid) {
                         exited = self.leader.take().map(|leader| (leader, status));
                     }
@@ -364,23 +364,23 @@ impl SupervisedRun<'_> {
             }
         };
         if let Some((leader, status)) = exited {
-            self.announce = None;
+            self.announce_at = None;
             if let Some((step, errno)) = leader.failure() {
-                self.failed(step, errno);
+                self.queue_launch_failure(step, errno);
                 return none_left;
             }
             let left = if none_left { 0 } else { descendants::descendants_except(&BTreeSet::new()).len() };
             let left = u32::try_from(left).unwrap_or(u32::MAX);
-            self.news.extend(SupervisorReport::Exited { status, left }.encode());
+            self.pending_reports.extend(SupervisorReport::Exited { status, left }.encode());
         }
         none_left
     }
 
     /// Obeys an order of the host. Returns `None` if the host is gone.
-    fn obey(&mut self) -> Option<()> {
-        let (bytes, _) = fd_passing::receive_message(self.keeper.control, MAX_ORDER)?;
+    fn handle_order(&mut self) -> Option<()> {
+        let (bytes, _) = fd_passing::receive_message(self.supervisor.control, MAX_ORDER_BYTES)?;
         match SupervisorOrder::decode(&bytes)? {
-            SupervisorOrder::End { grace } => self.end(grace),
+            SupervisorOrder::End { grace } => self.terminate(grace),
             SupervisorOrder::Signal(number) => {
                 let signal = Signal::from_named_raw(number);
                 let group = self.leader.as_ref().and_then(|leader| Pid::from_raw(leader.pid));
@@ -395,30 +395,30 @@ impl SupervisedRun<'_> {
     }
 
     /// Sends SIGTERM to all processes, and sets the time of the kill. A later request never postpones it.
-    fn end(&mut self, grace: Duration) {
+    fn terminate(&mut self, grace: Duration) {
         let by = Instant::now() + grace;
-        let by = match self.ending {
+        let by = match self.shutdown {
             RunShutdown::NotRequested => by,
             RunShutdown::Terminating(before) => before.min(by),
             RunShutdown::Killed(..) | RunShutdown::ReportedStuck(_) => return,
         };
         let all = descendants::descendants_except(&BTreeSet::new());
-        self.name(&all);
+        self.record_killed(&all);
         if grace > Duration::ZERO {
             descendants::signal_all(&all, Signal::TERM);
             // A stopped process handles the signal only after it continues.
             descendants::signal_all(&all, Signal::CONT);
         }
-        self.ending = RunShutdown::Terminating(by);
+        self.shutdown = RunShutdown::Terminating(by);
     }
 
-    fn failed(&mut self, step: LaunchStep, errno: Errno) {
-        self.news.extend(SupervisorReport::Failed { step, errno: errno.raw_os_error() }.encode());
+    fn queue_launch_failure(&mut self, step: LaunchStep, errno: Errno) {
+        self.pending_reports.extend(SupervisorReport::Failed { step, errno: errno.raw_os_error() }.encode());
     }
 
-    fn next_step(&self) -> Option<Instant> {
-        match self.ending {
-            RunShutdown::NotRequested => self.announce,
+    fn next_deadline(&self) -> Option<Instant> {
+        match self.shutdown {
+            RunShutdown::NotRequested => self.announce_at,
             RunShutdown::Terminating(at) | RunShutdown::Killed(_, at) | RunShutdown::ReportedStuck(at) => {
                 Some(at)
             }
@@ -427,66 +427,66 @@ impl SupervisedRun<'_> {
 
     /// Reports that the program runs, or kills all processes. Kills are repeated: new processes may have been forked
     /// while the old ones died.
-    fn step(&mut self) {
+    fn run_due_step(&mut self) {
         if let (RunShutdown::NotRequested, Some(_), Some(leader)) =
-            (self.ending, self.announce.take(), &self.leader)
+            (self.shutdown, self.announce_at.take(), &self.leader)
         {
-            self.news.extend(SupervisorReport::Started { pid: leader.pid }.encode());
+            self.pending_reports.extend(SupervisorReport::Started { pid: leader.pid }.encode());
             return;
         }
-        let all = self.keeper.kill();
-        self.name(&all);
+        let all = self.supervisor.kill_descendants();
+        self.record_killed(&all);
         let now = Instant::now();
-        self.ending = match self.ending {
-            RunShutdown::NotRequested | RunShutdown::Terminating(_) => RunShutdown::Killed(now, now + AGAIN),
-            RunShutdown::Killed(first, _) if now - first < STUCK => RunShutdown::Killed(first, now + AGAIN),
+        self.shutdown = match self.shutdown {
+            RunShutdown::NotRequested | RunShutdown::Terminating(_) => RunShutdown::Killed(now, now + KILL_INTERVAL),
+            RunShutdown::Killed(first, _) if now - first < STUCK_TIMEOUT => RunShutdown::Killed(first, now + KILL_INTERVAL),
             RunShutdown::Killed(..) => {
-                self.news.extend(
-                    SupervisorReport::Stuck { left: descendants::process_names(&all, NAMED) }.encode(),
+                self.pending_reports.extend(
+                    SupervisorReport::Stuck { left: descendants::process_names(&all, MAX_NAMED_PROCESSES) }.encode(),
                 );
-                RunShutdown::ReportedStuck(now + STUCK)
+                RunShutdown::ReportedStuck(now + STUCK_TIMEOUT)
             }
-            RunShutdown::ReportedStuck(_) => RunShutdown::ReportedStuck(now + STUCK),
+            RunShutdown::ReportedStuck(_) => RunShutdown::ReportedStuck(now + STUCK_TIMEOUT),
         };
     }
 
-    fn name(&mut self, pids: &BTreeSet<i32>) {
-        let new: BTreeSet<i32> = pids.difference(&self.ended).copied().collect();
-        self.names.extend(descendants::process_names(&new, NAMED.saturating_sub(self.names.len())));
-        self.ended.extend(new);
+    fn record_killed(&mut self, pids: &BTreeSet<i32>) {
+        let new: BTreeSet<i32> = pids.difference(&self.killed_pids).copied().collect();
+        self.killed_processes.extend(descendants::process_names(&new, MAX_NAMED_PROCESSES.saturating_sub(self.killed_processes.len())));
+        self.killed_pids.extend(new);
     }
 
-    fn empty(&mut self) {
+    fn report_all_exited(&mut self) {
         // The relay may have sent a message just before.
         self.broker.as_mut().map(Broker::record_relay_refusals);
-        self.tell();
-        let more = u32::try_from(self.ended.len().saturating_sub(self.names.len())).unwrap_or(u32::MAX);
-        let ended = std::mem::take(&mut self.names);
-        let touched = self.keeper.layers.is_touched();
-        let off = !touched || self.keeper.layers.unmount_all();
+        self.queue_refusals();
+        let more = u32::try_from(self.killed_pids.len().saturating_sub(self.killed_processes.len())).unwrap_or(u32::MAX);
+        let ended = std::mem::take(&mut self.killed_processes);
+        let touched = self.supervisor.layers.is_touched();
+        let off = !touched || self.supervisor.layers.unmount_all();
         // Without a spawner, no process would clean up after this one. In a process namespace the spawner is not
         // visible.
-        let again = off && getppid() == self.keeper.spawner;
-        self.news.extend(SupervisorReport::Empty { used: self.used, ended, more, again, touched }.encode());
-        self.send();
+        let again = off && getppid() == self.supervisor.spawner;
+        self.pending_reports.extend(SupervisorReport::AllExited { used: self.usage, ended, more, again, touched }.encode());
+        self.send_reports();
         if !again {
             sys::exit(0);
         }
     }
 
-    fn send(&mut self) {
-        let _host_is_gone = fd_passing::write_all(self.keeper.control, &self.news);
-        self.news.clear();
+    fn send_reports(&mut self) {
+        let _host_is_gone = fd_passing::write_all(self.supervisor.control, &self.pending_reports);
+        self.pending_reports.clear();
     }
 
     /// Kills all processes without a limit of time, because the host is gone.
-    fn abandon(&mut self) -> ! {
-        let signals = self.keeper.signals;
+    fn kill_all_and_exit(&mut self) -> ! {
+        let signals = self.supervisor.signals;
         let began = Instant::now();
         // ends: when no process is left; unkillable ones keep this process alive
         loop {
-            self.keeper.kill();
-            let wait = if began.elapsed() < STUCK { AGAIN } else { STUCK };
+            self.supervisor.kill_descendants();
+            let wait = if began.elapsed() < STUCK_TIMEOUT { KILL_INTERVAL } else { STUCK_TIMEOUT };
             let wait = Timespec::try_from(wait).ok();
             let _woken = poll(&mut [PollFd::new(signals, PollFlags::IN)], wait.as_ref());
             sys::drain_signals(signals);

@@ -76,13 +76,13 @@ impl CStringArray {
 /// Runs `child` in a new process that shares this one's memory until it executes a program or exits; this process
 /// waits until then. Nothing is copied, so the cost does not depend on the memory size. Returns the process id.
 pub(super) fn vfork(mut child: &mut dyn FnMut() -> i32) -> io::Result<i32> {
-    const STACK: usize = 64 << 10;
+    const STACK_BYTES: usize = 64 << 10;
     extern "C" fn enter(child: *mut libc::c_void) -> libc::c_int {
         // SAFETY: the pointer is the one passed below, and its target lives as long as the parent waits.
         let child = unsafe { &mut *child.cast::<&mut dyn FnMut() -> i32>() };
         child()
     }
-    let mut stack = vec![0_u128; STACK / size_of::<u128>()];
+    let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // SAFETY: the stack is aligned, grows down from its end, and is owned here. This process has one thread, which
     // waits until the child has left this memory, so no other thread sees it change. The child makes system calls and

@@ -10,7 +10,7 @@ use super::descendants;
 /// The maximum number of descriptors that are checked at once.
 const MAX_DESCRIPTORS: usize = 100_000;
 /// The private directories of a session, as a command sees them.
-const PRIVATE: &[&[u8]] = &[b"/tmp/", b"/var/tmp/"];
+const PRIVATE_DIRS: &[&[u8]] = &[b"/tmp/", b"/var/tmp/"];
 
 /// Bytes in unlinked files.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -37,16 +37,16 @@ impl UnlinkedFiles {
                     return total;
                 }
                 left -= 1;
-                total.add(&directory, entry.file_name(), &mut seen);
+                total.add_descriptor(&directory, entry.file_name(), &mut seen);
             }
         }
         total
     }
 
-    fn add(&mut self, directory: impl AsFd, name: &std::ffi::CStr, seen: &mut BTreeSet<(u64, u64)>) {
+    fn add_descriptor(&mut self, directory: impl AsFd, name: &std::ffi::CStr, seen: &mut BTreeSet<(u64, u64)>) {
         let Ok(path) = readlinkat(&directory, name, Vec::new()) else { return };
         let path = path.as_bytes();
-        let is_private = PRIVATE.iter().any(|private| path.starts_with(private));
+        let is_private = PRIVATE_DIRS.iter().any(|private| path.starts_with(private));
         if !path.ends_with(b" (deleted)") || !(is_private || path.starts_with(b"/memfd:")) {
             return;
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rustix::process::geteuid;
 
 /// The file of user accounts.
-const USERS: &str = "/etc/passwd";
+const PASSWD_FILE: &str = "/etc/passwd";
 
 /// Returns true if `user`, a name or a number, is the user that commands run as.
 pub fn is_own_user(user: &str) -> bool {
@@ -16,8 +16,8 @@ pub fn is_own_user(user: &str) -> bool {
     // Directory services are not queried: the user's own session states the name that they know.
     let said = ["USER", "LOGNAME"].iter().any(|name| std::env::var(name).is_ok_and(|said| said == user));
     #[expect(clippy::disallowed_methods, reason = "the machine's own list, whose path no model names")]
-    let users = std::fs::read_to_string(USERS).unwrap_or_default();
-    match users.lines().find_map(|line| named(line, user)) {
+    let users = std::fs::read_to_string(PASSWD_FILE).unwrap_or_default();
+    match users.lines().find_map(|line| uid_of_name(line, user)) {
         Some(number) => number == own,
         None => said,
     }
@@ -27,12 +27,12 @@ pub fn is_own_user(user: &str) -> bool {
 pub fn account_home() -> Option<PathBuf> {
     let own = geteuid().as_raw();
     #[expect(clippy::disallowed_methods, reason = "the machine's own list, whose path no model names")]
-    let users = std::fs::read_to_string(USERS).ok()?;
-    users.lines().find_map(|line| home(line, own))
+    let users = std::fs::read_to_string(PASSWD_FILE).ok()?;
+    users.lines().find_map(|line| home_of_uid(line, own))
 }
 
 /// Returns the home directory if `line` is the account with the number `own`.
-fn home(line: &str, own: u32) -> Option<PathBuf> {
+fn home_of_uid(line: &str, own: u32) -> Option<PathBuf> {
     let mut fields = line.split(':');
     let is_theirs = fields.nth(2)?.parse() == Ok(own);
     let home = fields.nth(2).filter(|home| is_theirs && home.starts_with('/') && *home != "/")?;
@@ -40,7 +40,7 @@ fn home(line: &str, own: u32) -> Option<PathBuf> {
 }
 
 /// Returns the user id if `line` is the account named `user`.
-fn named(line: &str, user: &str) -> Option<u32> {
+fn uid_of_name(line: &str, user: &str) -> Option<u32> {
     let mut fields = line.split(':');
     let is_theirs = fields.next()? == user && !user.is_empty();
     fields.nth(1).filter(|_| is_theirs)?.parse().ok()
@@ -57,10 +57,10 @@ mod tests {
         assert!(!is_own_user(&(own + 1).to_string()));
         assert_eq!(is_own_user("root"), own == 0);
         assert!(!is_own_user("no-such-user"));
-        assert_eq!(named("me:x:1000:1000::/home/me:/bin/sh", "me"), Some(1000));
-        assert_eq!(named("me:x:1000:1000::/home/me:/bin/sh", "m"), None);
-        assert_eq!(home("me:x:1000:1000::/home/me:/bin/sh", 1000), Some("/home/me".into()));
-        assert_eq!(home("me:x:1000:1000::/home/me:/bin/sh", 100), None);
-        assert_eq!(home("nobody:x:1000:1000::/:/bin/sh", 1000), None);
+        assert_eq!(uid_of_name("me:x:1000:1000::/home/me:/bin/sh", "me"), Some(1000));
+        assert_eq!(uid_of_name("me:x:1000:1000::/home/me:/bin/sh", "m"), None);
+        assert_eq!(home_of_uid("me:x:1000:1000::/home/me:/bin/sh", 1000), Some("/home/me".into()));
+        assert_eq!(home_of_uid("me:x:1000:1000::/home/me:/bin/sh", 100), None);
+        assert_eq!(home_of_uid("nobody:x:1000:1000::/:/bin/sh", 1000), None);
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use policy::rules::{MAX_BYTES, RuleFault, RuleLayer};
+use policy::rules::{MAX_RULE_FILE_BYTES, RuleFault, RuleLayer};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
@@ -13,8 +13,8 @@ use rustix::io::Errno;
 pub fn read(file: &Path, layer: RuleLayer) -> Result<Option<String>, RuleFault> {
     let fault = |why: &str| RuleFault::in_file(file, why);
     let opened = match layer {
-        RuleLayer::System | RuleLayer::User => openat(CWD, file, READ, Mode::empty()).map(File::from),
-        RuleLayer::Project => open_here(file),
+        RuleLayer::System | RuleLayer::User => openat(CWD, file, OPEN_FLAGS, Mode::empty()).map(File::from),
+        RuleLayer::Project => open_project_file(file),
     };
     let opened = match opened {
         Ok(opened) => opened,
@@ -35,28 +35,28 @@ pub fn read(file: &Path, layer: RuleLayer) -> Result<Option<String>, RuleFault> 
 }
 
 /// Non-blocking: a FIFO in a project must not hang this process.
-const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const OPEN_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-fn open_here(file: &Path) -> rustix::io::Result<File> {
+fn open_project_file(file: &Path) -> rustix::io::Result<File> {
     let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else { return Err(Errno::NOENT) };
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    let directory = openat(CWD, directory, READ | OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
+    let directory = openat(CWD, directory, OPEN_FLAGS | OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
     let directory = directory.map_err(|error| match error {
         // The kernel returns this error for a link, too.
         Errno::NOTDIR if file.parent().is_some_and(Path::is_symlink) => Errno::LOOP,
         error => error,
     })?;
-    openat(directory, name, READ | OFlags::NOFOLLOW, Mode::empty()).map(File::from)
+    openat(directory, name, OPEN_FLAGS | OFlags::NOFOLLOW, Mode::empty()).map(File::from)
 }
 
 /// Reads all of an open file, up to the size limit.
 pub(super) fn read_bounded(file: File) -> Result<String, String> {
     let mut text = String::new();
-    let read = file.take(MAX_BYTES as u64 + 1).read_to_string(&mut text);
+    let read = file.take(MAX_RULE_FILE_BYTES as u64 + 1).read_to_string(&mut text);
     match read {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Err("it is not UTF-8".to_owned()),
         Err(error) => Err(error.to_string()),
-        Ok(_) if text.len() > MAX_BYTES => Err(format!("longer than {MAX_BYTES} bytes")),
+        Ok(_) if text.len() > MAX_RULE_FILE_BYTES => Err(format!("longer than {MAX_RULE_FILE_BYTES} bytes")),
         Ok(_) => Ok(text),
     }
 }

@@ -15,7 +15,7 @@ pub struct SavedRule {
     /// The line number, from 1.
     pub line: usize,
     /// True if the rule existed before.
-    pub was_there: bool,
+    pub already_present: bool,
 }
 
 /// The reason why a rule was not saved. The file is unchanged.
@@ -47,12 +47,12 @@ pub fn save(file: &Path, rule: &NewRule) -> Result<SavedRule, RuleSaveFault> {
     };
     let before = super::read(place.path(), RuleLayer::User)?;
     match add_rule(before.as_deref().unwrap_or_default(), place.path(), rule)? {
-        RuleAddition::There { line } => {
-            Ok(SavedRule { file: place.path().to_owned(), line, was_there: true })
+        RuleAddition::AlreadyExists { line } => {
+            Ok(SavedRule { file: place.path().to_owned(), line, already_present: true })
         }
-        RuleAddition::Text { text, line } => {
+        RuleAddition::Added { text, line } => {
             place.replace(&text).map_err(machine)?;
-            Ok(SavedRule { file: place.path().to_owned(), line, was_there: false })
+            Ok(SavedRule { file: place.path().to_owned(), line, already_present: false })
         }
     }
 }

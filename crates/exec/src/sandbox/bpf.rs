@@ -42,7 +42,7 @@ pub(crate) enum BpfCondition {
 
 /// The maximum planned jump distance. A jump can skip 255 instructions, but one more may be inserted to bring the
 /// other branch into reach.
-const REACH: usize = 254;
+const MAX_JUMP_DISTANCE: usize = 254;
 
 /// A position in a [`BpfAssembler`], counted from its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,15 +51,15 @@ pub(crate) struct BpfLabel(usize);
 /// The instructions from the last to the first.
 #[derive(Debug, Default)]
 pub(crate) struct BpfAssembler {
-    backwards: Vec<BpfInstruction>,
+    reversed_instructions: Vec<BpfInstruction>,
 }
 
 impl BpfAssembler {
     /// Emits a return of `value`. A return within reach is reused.
     pub(crate) fn emit_return(&mut self, value: u32) -> BpfLabel {
         let answer = BpfInstruction { code: code(BPF_RET | BPF_K), jt: 0, jf: 0, k: value };
-        let near = self.backwards.len().saturating_sub(REACH);
-        match self.backwards[near..].iter().rposition(|&instruction| instruction == answer) {
+        let near = self.reversed_instructions.len().saturating_sub(MAX_JUMP_DISTANCE);
+        match self.reversed_instructions[near..].iter().rposition(|&instruction| instruction == answer) {
             Some(found) => BpfLabel(near + found),
             None => self.push(answer.code, value),
         }
@@ -67,13 +67,13 @@ impl BpfAssembler {
 
     /// Emits a load of the word at `offset` of the kernel's call data, then continues at `next`.
     pub(crate) fn emit_load(&mut self, offset: u32, next: BpfLabel) -> BpfLabel {
-        self.before(next);
+        self.ensure_next_is(next);
         self.push(code(BPF_LD | BPF_W | BPF_ABS), offset)
     }
 
     /// Emits a bitwise AND of the accumulator with `mask`, then continues at `next`.
     pub(crate) fn emit_mask(&mut self, mask: u32, next: BpfLabel) -> BpfLabel {
-        self.before(next);
+        self.ensure_next_is(next);
         self.push(code(BPF_ALU | BPF_AND | BPF_K), mask)
     }
 
@@ -85,57 +85,57 @@ impl BpfAssembler {
             BpfCondition::Above(k) => (BPF_JGT, k),
             BpfCondition::Has(k) => (BPF_JSET, k),
         };
-        let (yes, no) = (self.near(yes), self.near(no));
-        let (jt, jf) = (self.short(yes), self.short(no));
-        self.backwards.push(BpfInstruction { code: code(BPF_JMP | test | BPF_K), jt, jf, k });
-        self.last()
+        let (yes, no) = (self.reachable_label(yes), self.reachable_label(no));
+        let (jt, jf) = (self.jump_offset(yes), self.jump_offset(no));
+        self.reversed_instructions.push(BpfInstruction { code: code(BPF_JMP | test | BPF_K), jt, jf, k });
+        self.last_label()
     }
 
     /// Returns the instructions in the kernel's order, beginning at `first`.
     pub(crate) fn finish(mut self, first: BpfLabel) -> Vec<BpfInstruction> {
-        self.before(first);
-        self.backwards.reverse();
-        self.backwards
+        self.ensure_next_is(first);
+        self.reversed_instructions.reverse();
+        self.reversed_instructions
     }
 
     /// Ensures that the next emitted instruction is followed by `next`.
-    fn before(&mut self, next: BpfLabel) {
-        if next != self.last() {
-            self.bridge(next);
+    fn ensure_next_is(&mut self, next: BpfLabel) {
+        if next != self.last_label() {
+            self.emit_jump(next);
         }
     }
 
-    /// Returns an equivalent of `label` within [`REACH`]. Repeats a return instead of jumping to it: each is one
+    /// Returns an equivalent of `label` within [`MAX_JUMP_DISTANCE`]. Repeats a return instead of jumping to it: each is one
     /// instruction.
-    fn near(&mut self, label: BpfLabel) -> BpfLabel {
-        if self.distance(label) <= REACH {
+    fn reachable_label(&mut self, label: BpfLabel) -> BpfLabel {
+        if self.distance(label) <= MAX_JUMP_DISTANCE {
             return label;
         }
-        let target = self.backwards[label.0];
-        if target.code == code(BPF_RET | BPF_K) { self.emit_return(target.k) } else { self.bridge(label) }
+        let target = self.reversed_instructions[label.0];
+        if target.code == code(BPF_RET | BPF_K) { self.emit_return(target.k) } else { self.emit_jump(label) }
     }
 
     /// Emits a jump to `label` at any distance.
-    fn bridge(&mut self, label: BpfLabel) -> BpfLabel {
+    fn emit_jump(&mut self, label: BpfLabel) -> BpfLabel {
         let distance = u32::try_from(self.distance(label)).expect("a program is far shorter");
         self.push(code(BPF_JMP | BPF_JA), distance)
     }
 
     fn push(&mut self, code: u16, k: u32) -> BpfLabel {
-        self.backwards.push(BpfInstruction { code, jt: 0, jf: 0, k });
-        self.last()
+        self.reversed_instructions.push(BpfInstruction { code, jt: 0, jf: 0, k });
+        self.last_label()
     }
 
-    fn last(&self) -> BpfLabel {
-        BpfLabel(self.backwards.len().saturating_sub(1))
+    fn last_label(&self) -> BpfLabel {
+        BpfLabel(self.reversed_instructions.len().saturating_sub(1))
     }
 
     /// Returns the number of instructions that the next emitted one must skip to reach `label`.
     fn distance(&self, label: BpfLabel) -> usize {
-        self.backwards.len() - 1 - label.0
+        self.reversed_instructions.len() - 1 - label.0
     }
 
-    fn short(&self, label: BpfLabel) -> u8 {
+    fn jump_offset(&self, label: BpfLabel) -> u8 {
         u8::try_from(self.distance(label)).expect("`near` made it so")
     }
 }

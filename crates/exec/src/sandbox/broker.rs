@@ -29,37 +29,37 @@ use super::socket_owner::{BoundSockets, SocketOwner};
 use super::sys::{self, SeccompAnswer, SeccompNotification};
 
 /// The maximum number of refusals reported for a run.
-const MAX_TOLD: usize = 16;
+const MAX_REPORTED_REFUSALS: usize = 16;
 /// The maximum length of a socket address.
-const MAX_ADDRESS: usize = 128;
+const MAX_ADDRESS_BYTES: usize = 128;
 /// The maximum number of pending connections of a run: each holds a descriptor here.
-const MAX_WAITING: usize = 128;
+const MAX_PENDING_CONNECTS: usize = 128;
 /// The delay before the first check of a pending connection, and the interval afterwards.
-const SOON: Duration = Duration::from_micros(200);
-const AGAIN: Duration = Duration::from_millis(2);
+const FIRST_CONNECT_CHECK_DELAY: Duration = Duration::from_micros(200);
+const CONNECT_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Answers the system calls of one run.
 pub(crate) struct Broker {
     listener: OwnedFd,
-    told: BTreeSet<KernelRefusal>,
-    news: Vec<KernelRefusal>,
+    recorded_refusals: BTreeSet<KernelRefusal>,
+    new_refusals: Vec<KernelRefusal>,
     /// Connections in progress, or waiting for room in a listener's backlog.
-    waiting: Vec<PendingConnect>,
+    pending_connects: Vec<PendingConnect>,
     /// The allowed hosts beyond the network setting, if there are any.
-    pub(crate) outside: Option<EgressHosts>,
+    pub(crate) egress: Option<EgressHosts>,
 }
 
 struct PendingConnect {
-    asked: SeccompNotification,
+    notification: SeccompNotification,
     socket: OwnedFd,
-    to: Vec<u8>,
+    address: Vec<u8>,
     /// The socket file, if the address refers to it by descriptor.
-    _held: Option<OwnedFd>,
+    _socket_file: Option<OwnedFd>,
     /// The file status flags before the call.
     flags: OFlags,
     /// True if the connection is in progress; false if it has to be tried again.
-    begun: bool,
-    again: Instant,
+    in_progress: bool,
+    retry_at: Instant,
 }
 
 /// The plan and the network facts that a supervisor judges by.
@@ -69,12 +69,12 @@ pub(crate) struct BrokerFacts {
     /// True if the cell has its own loopback and abstract socket namespace.
     pub(crate) own_network: bool,
     /// Finds the owner of a socket.
-    pub(crate) bound: BoundSockets,
+    pub(crate) bound_sockets: BoundSockets,
 }
 
 impl Broker {
     pub(crate) fn new(listener: OwnedFd, outside: Option<EgressHosts>) -> Self {
-        Self { listener, told: BTreeSet::new(), news: Vec::new(), waiting: Vec::new(), outside }
+        Self { listener, recorded_refusals: BTreeSet::new(), new_refusals: Vec::new(), pending_connects: Vec::new(), egress: outside }
     }
 
     /// Returns the descriptor that is readable when a call waits.
@@ -84,21 +84,21 @@ impl Broker {
 
     /// Returns the time of the next retry.
     pub(crate) fn next_retry(&self) -> Option<Instant> {
-        self.waiting.iter().map(|waiting| waiting.again).min()
+        self.pending_connects.iter().map(|waiting| waiting.retry_at).min()
     }
 
     /// Returns the refusals since the last call.
     pub(crate) fn take_refusals(&mut self) -> Vec<KernelRefusal> {
-        std::mem::take(&mut self.news)
+        std::mem::take(&mut self.new_refusals)
     }
 
     /// Answers one system call.
     pub(crate) fn serve(&mut self, bounds: &BrokerFacts) {
         let Ok(asked) = sys::receive_notification(&self.listener) else { return };
         let answer = match i64::from(asked.number) {
-            libc::SYS_connect => self.connect(&asked, bounds),
+            libc::SYS_connect => self.handle_connect(&asked, bounds),
             libc::SYS_bind => {
-                note(&asked, &bounds.bound);
+                record_bind(&asked, &bounds.bound_sockets);
                 Some(SeccompAnswer::Continue)
             }
             _ => {
@@ -116,32 +116,32 @@ impl Broker {
     /// Retries the connections that are due.
     pub(crate) fn retry_due(&mut self) {
         let now = Instant::now();
-        for mut waiting in std::mem::take(&mut self.waiting) {
-            if waiting.again > now {
-                self.waiting.push(waiting);
+        for mut waiting in std::mem::take(&mut self.pending_connects) {
+            if waiting.retry_at > now {
+                self.pending_connects.push(waiting);
                 continue;
             }
-            if !sys::is_still_waiting(&self.listener, &waiting.asked) {
+            if !sys::is_still_waiting(&self.listener, &waiting.notification) {
                 // The caller was interrupted.
                 let _as_before = fcntl_setfl(&waiting.socket, waiting.flags);
                 continue;
             }
-            let outcome = if waiting.begun {
-                arrived(&waiting.socket)
+            let outcome = if waiting.in_progress {
+                connect_result(&waiting.socket)
             } else {
-                sys::connect(&waiting.socket, &waiting.to)
+                sys::connect(&waiting.socket, &waiting.address)
             };
             match outcome {
                 Err(Errno::AGAIN | Errno::INPROGRESS) => {
-                    waiting.begun |= outcome == Err(Errno::INPROGRESS);
-                    waiting.again = now + AGAIN;
-                    self.waiting.push(waiting);
+                    waiting.in_progress |= outcome == Err(Errno::INPROGRESS);
+                    waiting.retry_at = now + CONNECT_CHECK_INTERVAL;
+                    self.pending_connects.push(waiting);
                 }
                 outcome => {
                     // Restored before the caller continues.
                     let _as_before = fcntl_setfl(&waiting.socket, waiting.flags);
                     let answer = outcome.map_or_else(SeccompAnswer::Fails, |()| SeccompAnswer::Done);
-                    sys::respond(&self.listener, &waiting.asked, answer);
+                    sys::respond(&self.listener, &waiting.notification, answer);
                 }
             }
         }
@@ -149,33 +149,33 @@ impl Broker {
 
     /// Records the refusals that the relay reports.
     pub(crate) fn record_relay_refusals(&mut self) {
-        let heard = self.outside.as_mut().map(EgressHosts::relay_refusals).unwrap_or_default();
+        let heard = self.egress.as_mut().map(EgressHosts::relay_refusals).unwrap_or_default();
         heard.into_iter().for_each(|refusal| self.record_refusal(refusal));
     }
 
     /// Records a refusal, once.
     pub(crate) fn record_refusal(&mut self, refusal: KernelRefusal) {
-        if self.told.len() < MAX_TOLD && self.told.insert(refusal.clone()) {
-            self.news.push(refusal);
+        if self.recorded_refusals.len() < MAX_REPORTED_REFUSALS && self.recorded_refusals.insert(refusal.clone()) {
+            self.new_refusals.push(refusal);
         }
     }
 
     /// Decides about a `connect`. Returns `None` if the answer comes later.
-    fn connect(&mut self, asked: &SeccompNotification, bounds: &BrokerFacts) -> Option<SeccompAnswer> {
-        let mut bytes = [0; MAX_ADDRESS];
-        let length = usize::try_from(asked.args[2] & 0xffff_ffff).unwrap_or(MAX_ADDRESS).min(MAX_ADDRESS);
+    fn handle_connect(&mut self, asked: &SeccompNotification, bounds: &BrokerFacts) -> Option<SeccompAnswer> {
+        let mut bytes = [0; MAX_ADDRESS_BYTES];
+        let length = usize::try_from(asked.args[2] & 0xffff_ffff).unwrap_or(MAX_ADDRESS_BYTES).min(MAX_ADDRESS_BYTES);
         if let Err(errno) = read_memory(asked.pid, asked.args[1], &mut bytes[..length]) {
             return Some(SeccompAnswer::Fails(errno));
         }
-        let socket = match socket_of(asked) {
+        let socket = match copy_caller_socket(asked) {
             Ok(socket) => socket,
             Err(errno) => return Some(SeccompAnswer::Fails(errno)),
         };
         let bytes = &bytes[..length];
         // The family of the socket decides who can be reached with it. This descriptor is the broker's own copy.
         let is_unix = socket_domain(&socket) == Ok(AddressFamily::UNIX);
-        match (target(bytes), is_unix) {
-            (ConnectTarget::Internet(to), false) => match self.way(to, &socket, &bounds.plan) {
+        match (parse_target(bytes), is_unix) {
+            (ConnectTarget::Internet(to), false) => match self.route_to(to, &socket, &bounds.plan) {
                 EgressRoute::Direct => self.connect_for(asked, socket, bytes.to_vec(), None),
                 EgressRoute::Relayed(door) => {
                     let address = inet_address(door, socket_domain(&socket));
@@ -199,8 +199,8 @@ impl Broker {
     }
 
     /// Returns the route to `to`.
-    fn way(&mut self, to: SocketAddr, socket: &OwnedFd, plan: &CellPlan) -> EgressRoute {
-        let outside = self.outside.as_mut().and_then(|outside| {
+    fn route_to(&mut self, to: SocketAddr, socket: &OwnedFd, plan: &CellPlan) -> EgressRoute {
+        let outside = self.egress.as_mut().and_then(|outside| {
             // Only streams are relayed.
             let kind = socket_type(socket).unwrap_or(SocketType::DGRAM);
             outside.route(to, kind, &plan.hosts)
@@ -260,7 +260,7 @@ impl Broker {
         let plan = &bounds.plan;
         let whose = match denied_writes::is_private(&real, plan) || is_named() {
             true => SocketOwner::Ours,
-            false => bounds.bound.owner(&socket),
+            false => bounds.bound_sockets.owner(&socket),
         };
         match whose {
             SocketOwner::Ours => {}
@@ -292,16 +292,16 @@ impl Broker {
             Err(errno) => return Some(SeccompAnswer::Fails(errno)),
         };
         let waits = !flags.contains(OFlags::NONBLOCK);
-        if waits && self.waiting.len() >= MAX_WAITING {
+        if waits && self.pending_connects.len() >= MAX_PENDING_CONNECTS {
             return Some(SeccompAnswer::Fails(Errno::NOBUFS));
         }
         // The caller may block, but the broker must not.
         let _as_it_is = fcntl_setfl(&socket, flags | OFlags::NONBLOCK);
         let outcome = sys::connect(&socket, &to);
         if waits && matches!(outcome, Err(Errno::AGAIN | Errno::INPROGRESS)) {
-            let (begun, again) = (outcome == Err(Errno::INPROGRESS), Instant::now() + SOON);
+            let (begun, again) = (outcome == Err(Errno::INPROGRESS), Instant::now() + FIRST_CONNECT_CHECK_DELAY);
             let asked = *asked;
-            self.waiting.push(PendingConnect { asked, socket, to, _held: held, flags, begun, again });
+            self.pending_connects.push(PendingConnect { notification: asked, socket, address: to, _socket_file: held, flags, in_progress: begun, retry_at: again });
             return None;
         }
         let _as_before = fcntl_setfl(&socket, flags);
@@ -314,8 +314,8 @@ impl Broker {
 
 /// Records that the caller is about to bind a socket. If the caller swaps the descriptor afterwards, the other socket
 /// is not recorded.
-fn note(asked: &SeccompNotification, bound: &BoundSockets) {
-    if let Ok(socket) = socket_of(asked)
+fn record_bind(asked: &SeccompNotification, bound: &BoundSockets) {
+    if let Ok(socket) = copy_caller_socket(asked)
         && socket_domain(&socket) == Ok(AddressFamily::UNIX)
     {
         bound.record_bind(&socket);
@@ -323,7 +323,7 @@ fn note(asked: &SeccompNotification, bound: &BoundSockets) {
 }
 
 /// Checks whether a pending connection is established, or has failed.
-fn arrived(socket: &OwnedFd) -> Result<()> {
+fn connect_result(socket: &OwnedFd) -> Result<()> {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     match poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&now))? {
         0 => Err(Errno::INPROGRESS),
@@ -333,8 +333,8 @@ fn arrived(socket: &OwnedFd) -> Result<()> {
 
 /// Encodes the address of a unix socket.
 fn unix_address(name: &[u8]) -> Vec<u8> {
-    const UNIX: u16 = 1;
-    [&UNIX.to_ne_bytes(), name].concat()
+    const AF_UNIX: u16 = 1;
+    [&AF_UNIX.to_ne_bytes(), name].concat()
 }
 
 /// Encodes an address of this machine for a socket of this family.
@@ -343,24 +343,24 @@ fn inet_address(to: SocketAddrV4, family: Result<AddressFamily>) -> Vec<u8> {
     match family {
         Ok(AddressFamily::INET6) => {
             let address = to.ip().to_ipv6_mapped().octets();
-            [&INET6.to_ne_bytes()[..], &port, &[0; 4], &address, &[0; 4]].concat()
+            [&AF_INET6.to_ne_bytes()[..], &port, &[0; 4], &address, &[0; 4]].concat()
         }
-        _ => [&INET.to_ne_bytes()[..], &port, &to.ip().octets(), &[0; 8]].concat(),
+        _ => [&AF_INET.to_ne_bytes()[..], &port, &to.ip().octets(), &[0; 8]].concat(),
     }
 }
 
-const INET: u16 = 2;
-const INET6: u16 = 10;
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
 
 /// Returns a copy of the socket that the caller passed.
-fn socket_of(asked: &SeccompNotification) -> Result<OwnedFd> {
-    let process = leader(asked.pid).and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+fn copy_caller_socket(asked: &SeccompNotification) -> Result<OwnedFd> {
+    let process = process_of_thread(asked.pid).and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
     let number = i32::try_from(asked.args[0] & 0xffff_ffff).map_err(|_| Errno::BADF)?;
     pidfd_getfd(pidfd_open(process, PidfdFlags::empty())?, number, PidfdGetfdFlags::empty())
 }
 
 /// Returns the process that a thread belongs to.
-fn leader(thread: u32) -> Option<i32> {
+fn process_of_thread(thread: u32) -> Option<i32> {
     let status =
         openat(CWD, format!("/proc/{thread}/status"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     let mut text = [0; 1024];
@@ -388,8 +388,8 @@ enum ConnectTarget<'a> {
     Other,
 }
 
-fn target(address: &[u8]) -> ConnectTarget<'_> {
-    const UNIX: u16 = 1;
+fn parse_target(address: &[u8]) -> ConnectTarget<'_> {
+    const AF_UNIX: u16 = 1;
     let Some((family, rest)) = address.split_first_chunk::<2>() else { return ConnectTarget::Other };
     let port = || rest.first_chunk::<2>().map(|port| u16::from_be_bytes(*port));
     let inet = || Some(SocketAddr::new(Ipv4Addr::from(*rest[2..].first_chunk::<4>()?).into(), port()?));
@@ -398,9 +398,9 @@ fn target(address: &[u8]) -> ConnectTarget<'_> {
         Some(SocketAddr::new(IpAddr::from(Ipv6Addr::from(*address)).to_canonical(), port()?))
     };
     match u16::from_ne_bytes(*family) {
-        INET if rest.len() >= 6 => inet().map_or(ConnectTarget::Other, ConnectTarget::Internet),
-        INET6 => inet6().map_or(ConnectTarget::Other, ConnectTarget::Internet),
-        UNIX => match rest.split_first() {
+        AF_INET if rest.len() >= 6 => inet().map_or(ConnectTarget::Other, ConnectTarget::Internet),
+        AF_INET6 => inet6().map_or(ConnectTarget::Other, ConnectTarget::Internet),
+        AF_UNIX => match rest.split_first() {
             None => ConnectTarget::Other,
             Some((0, name)) => ConnectTarget::Abstract(name),
             Some(_) => ConnectTarget::Path(rest.split(|&byte| byte == 0).next().unwrap_or(rest)),
@@ -445,19 +445,19 @@ mod tests {
             (b"\x01\0", ConnectTarget::Other),
             (b"\x10\0xxxxxxxxxx", ConnectTarget::Other),
         ] {
-            assert_eq!(target(bytes), expected, "{bytes:?}");
+            assert_eq!(parse_target(bytes), expected, "{bytes:?}");
         }
         let mut mapped = vec![10, 0, 1, 187, 0, 0, 0, 0];
         mapped.extend(Ipv4Addr::new(127, 0, 0, 1).to_ipv6_mapped().octets());
-        assert_eq!(target(&mapped), internet("127.0.0.1:443"));
-        assert_eq!(target(&mapped[..20]), ConnectTarget::Other);
+        assert_eq!(parse_target(&mapped), internet("127.0.0.1:443"));
+        assert_eq!(parse_target(&mapped[..20]), ConnectTarget::Other);
     }
 
     #[test]
     fn an_address_reads_as_it_was_written() {
         let to: SocketAddrV4 = "127.64.1.2:443".parse().unwrap();
         for family in [AddressFamily::INET, AddressFamily::INET6] {
-            assert_eq!(target(&inet_address(to, Ok(family))), ConnectTarget::Internet(to.into()));
+            assert_eq!(parse_target(&inet_address(to, Ok(family))), ConnectTarget::Internet(to.into()));
         }
     }
 

@@ -35,14 +35,14 @@ use crate::process::{confined, fd_passing};
 /// The confinement that a supervisor applies to the programs that it starts.
 #[derive(Debug)]
 pub(crate) struct ProgramConfinement {
-    pub(crate) bounds: BrokerFacts,
+    pub(crate) broker_facts: BrokerFacts,
     /// The Landlock version in use.
     pub(crate) landlock: Option<u32>,
     pub(crate) filter: Vec<BpfInstruction>,
     /// True if the broker judges calls that the filter cannot.
     pub(crate) brokered: bool,
     /// True if supervisors are process 1 of a process namespace.
-    pub(crate) own_processes: bool,
+    pub(crate) own_pid_namespace: bool,
     /// True if the cell has its own mount namespace, in which layers can be mounted.
     pub(crate) own_mounts: bool,
     pub(crate) gaps: BTreeSet<EnforcementGap>,
@@ -57,13 +57,13 @@ pub(crate) struct ProgramConfinement {
 impl ProgramConfinement {
     /// Builds the Landlock ruleset for the current files; `None` without Landlock.
     pub(crate) fn landlock_rules(&self) -> rustix::io::Result<Option<OwnedFd>> {
-        let make = |version| landlock::ruleset(&self.bounds.plan.writable, self.own_mounts, version);
+        let make = |version| landlock::ruleset(&self.broker_facts.plan.writable, self.own_mounts, version);
         self.landlock.map(make).transpose()
     }
 
     /// Returns true if the supervisors run a DNS stub, because the cell can reach no other DNS server.
     pub(crate) fn has_dns_stub(&self) -> bool {
-        let has_loopback = self.bounds.plan.network == NetworkPolicy::Loopback || self.relay.is_some();
+        let has_loopback = self.broker_facts.plan.network == NetworkPolicy::Loopback || self.relay.is_some();
         self.own_mounts && self.brokered && has_loopback
     }
 }
@@ -79,23 +79,23 @@ pub(crate) fn serve(
     let _old_kernel = rustix::thread::set_name(c"toolgate-cell");
     let group = group.filter(|group| group.enter().is_ok());
     let asks_memory = plan.limits.memory.is_some();
-    let (mut inside, mut spare) = match build(plan, limits) {
+    let (mut inside, mut spare) = match build_confinement(plan, limits) {
         Ok(built) => built,
         Err(fault) => {
-            let _host_is_gone = fd_passing::write_all(control, &unable(&fault));
+            let _host_is_gone = fd_passing::write_all(control, &encode_failure(&fault));
             confined::exit(0)
         }
     };
-    if group.is_some_and(|group| group.processes) {
+    if group.is_some_and(|group| group.limits_processes) {
         inside.gaps.remove(&EnforcementGap::ProcessLimit);
     }
-    inside.memory_is_limited = group.is_some_and(|group| group.memory);
-    if asks_memory && !group.is_some_and(|group| group.memory) {
+    inside.memory_is_limited = group.is_some_and(|group| group.limits_memory);
+    if asks_memory && !group.is_some_and(|group| group.limits_memory) {
         inside.gaps.insert(EnforcementGap::MemoryLimit);
     }
-    let own_terminals = inside.own_mounts.then(terminals).flatten();
+    let own_terminals = inside.own_mounts.then(open_devpts).flatten();
     let fds: Vec<_> = own_terminals.iter().map(AsFd::as_fd).collect();
-    if fd_passing::send(control, &ready(&inside.gaps), &fds).is_err() {
+    if fd_passing::send(control, &encode_ready(&inside.gaps), &fds).is_err() {
         confined::exit(0);
     }
     drop(own_terminals);
@@ -109,7 +109,7 @@ pub(crate) fn serve(
         }
         let mut wait = vec![PollFd::new(&signals, PollFlags::IN)];
         wait.extend(host.map(|host| PollFd::new(host, PollFlags::IN)));
-        let woken = poll(&mut wait, wanted.then_some(&SPARE));
+        let woken = poll(&mut wait, wanted.then_some(&SPARE_CREATION_DELAY));
         let spoken = woken.is_ok() && wait.get(1).is_some_and(|host| !host.revents().is_empty());
         drop(wait);
         if wanted && woken == Ok(0) {
@@ -125,26 +125,26 @@ pub(crate) fn serve(
         };
         // If none can be created, the host sees its end of the socket close, and reports it.
         if let Some(ready) = spare.take().or_else(|| SpareSupervisor::make(&inside, limits).ok()) {
-            ready.employ(&keeper);
+            ready.assign_client(&keeper);
         }
         wanted = true;
     }
 }
 
 /// The idle time before the next spare supervisor is created: a host that runs one command needs no other.
-const SPARE: Timespec = Timespec { tv_sec: 0, tv_nsec: 30_000_000 };
+const SPARE_CREATION_DELAY: Timespec = Timespec { tv_sec: 0, tv_nsec: 30_000_000 };
 
 /// A supervisor that waits for the host that it will serve.
 struct SpareSupervisor(OwnedFd);
 
 /// The first byte that a spare supervisor sends.
-const MADE: u8 = 0;
-const MADE_WITHOUT_LIMIT: u8 = 1;
+const SUPERVISOR_READY: u8 = 0;
+const SUPERVISOR_READY_WITHOUT_LIMIT: u8 = 1;
 
 impl SpareSupervisor {
-    /// Creates a spare supervisor. It reports its state: see [`SpareSupervisor::outcome`].
+    /// Creates a spare supervisor. It reports its state: see [`SpareSupervisor::receive_state`].
     fn make(inside: &ProgramConfinement, limits: confined::LaunchLimits) -> rustix::io::Result<Self> {
-        let namespaces = match inside.own_processes {
+        let namespaces = match inside.own_pid_namespace {
             true => Namespaces::PID.union(Namespaces::MOUNT),
             // In its own mount namespace, so that no other supervisor sees its layers.
             false if inside.own_mounts => Namespaces::MOUNT,
@@ -156,13 +156,13 @@ impl SpareSupervisor {
             return Ok(Self(ours));
         }
         drop(ours);
-        let made = match inside.own_processes {
-            true => match mounts::mount_own_proc(inside.bounds.plan.limits.processes) {
-                Ok(true) => MADE,
-                Ok(false) => MADE_WITHOUT_LIMIT,
+        let made = match inside.own_pid_namespace {
+            true => match mounts::mount_own_proc(inside.broker_facts.plan.limits.processes) {
+                Ok(true) => SUPERVISOR_READY,
+                Ok(false) => SUPERVISOR_READY_WITHOUT_LIMIT,
                 Err(_) => confined::exit(1),
             },
-            false => MADE,
+            false => SUPERVISOR_READY,
         };
         let mut fds = Vec::new();
         // A supervisor that is needed at once is employed before it has written this byte, and the byte is not read.
@@ -178,20 +178,20 @@ impl SpareSupervisor {
     }
 
     /// Returns the byte that the supervisor sent, or `None` if it could not be created.
-    fn outcome(&self) -> Option<u8> {
+    fn receive_state(&self) -> Option<u8> {
         let mut word = [0; 1];
         let got = fd_passing::receive(&self.0, &mut word, &mut Vec::new()).ok()?;
         (got == 1).then_some(word[0])
     }
 
     /// Makes the supervisor serve the process at the other end of `control`.
-    fn employ(self, control: &OwnedFd) {
+    fn assign_client(self, control: &OwnedFd) {
         let _gone = fd_passing::send(&self.0, &[0], &[control.as_fd()]);
     }
 }
 
 /// Encodes the message of a cell that is ready.
-fn ready(gaps: &BTreeSet<EnforcementGap>) -> Vec<u8> {
+fn encode_ready(gaps: &BTreeSet<EnforcementGap>) -> Vec<u8> {
     let mut out = MessageEncoder::new();
     out.byte(0);
     out.number(gaps.len() as u64);
@@ -200,7 +200,7 @@ fn ready(gaps: &BTreeSet<EnforcementGap>) -> Vec<u8> {
 }
 
 /// Encodes the message of a cell that could not be built.
-fn unable(fault: &MountFault) -> Vec<u8> {
+fn encode_failure(fault: &MountFault) -> Vec<u8> {
     let (kind, doing, errno) = match fault {
         MountFault::Machine(doing, errno) => (1, doing, errno),
         MountFault::Path(doing, errno) => (2, doing, errno),
@@ -213,15 +213,15 @@ fn unable(fault: &MountFault) -> Vec<u8> {
 }
 
 /// Opens the devpts mount in which the host opens terminals for programs of the cell, so that they have a name there.
-fn terminals() -> Option<OwnedFd> {
-    directory("/dev/pts".as_ref()).ok()
+fn open_devpts() -> Option<OwnedFd> {
+    open_directory("/dev/pts".as_ref()).ok()
 }
 
-fn directory(path: &std::path::Path) -> rustix::io::Result<OwnedFd> {
+fn open_directory(path: &std::path::Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-fn build(
+fn build_confinement(
     mut plan: CellPlan,
     limits: confined::LaunchLimits,
 ) -> Result<(ProgramConfinement, Option<SpareSupervisor>), MountFault> {
@@ -230,13 +230,13 @@ fn build(
     let own_network = own_mounts && plan.network != NetworkPolicy::On;
     // The relay stays in the namespaces that this process is in now.
     let relay = plan.is_relayed().then(|| relay::start_relay(&plan.hosts)).and_then(std::result::Result::ok);
-    let scratch = directory(&plan.scratch).ok();
+    let scratch = open_directory(&plan.scratch).ok();
     let bound = BoundSockets::new(own_network)
         .map_err(|errno| MountFault::Machine("asking about sockets".to_owned(), errno))?;
-    enclose(&mut plan, &mut gaps)?;
+    enter_sandbox(&mut plan, &mut gaps)?;
     let landlock =
         if plan.tier >= Tier::Landlock { landlock_version(&plan, own_mounts, &mut gaps)? } else { None };
-    let brokered = can_listen()?;
+    let brokered = can_install_listener()?;
     if !brokered {
         gaps.insert(EnforcementGap::UnixSockets);
     } else if !bound.is_supported() {
@@ -244,10 +244,10 @@ fn build(
     }
     let relay = relay.filter(|_| brokered);
     if relay.is_none() && !plan.hosts.is_empty() && plan.network != NetworkPolicy::On {
-        gaps.insert(EnforcementGap::Hosts);
+        gaps.insert(EnforcementGap::AllowedHosts);
     }
     if plan.network == NetworkPolicy::On && !plan.hosts.forbid.is_empty() {
-        gaps.insert(EnforcementGap::Forbidden);
+        gaps.insert(EnforcementGap::ForbiddenHosts);
     }
     let rules = FilterRules {
         inet: own_network || plan.network == NetworkPolicy::On,
@@ -256,37 +256,37 @@ fn build(
         landlock: landlock.is_some(),
         root: rustix::process::geteuid().is_root(),
         brokered,
-        recorded: plan.recorded && brokered && plan.tier >= Tier::Landlock,
+        notifies_writes: plan.records_denied_writes && brokered && plan.tier >= Tier::Landlock,
     };
-    let bounds = BrokerFacts { plan, own_network, bound };
+    let bounds = BrokerFacts { plan, own_network, bound_sockets: bound };
     let mut inside = ProgramConfinement {
-        bounds,
+        broker_facts: bounds,
         landlock,
         filter: compile_filter(rules),
         brokered,
-        own_processes: own_mounts,
+        own_pid_namespace: own_mounts,
         own_mounts,
         gaps,
         scratch,
         memory_is_limited: false,
         relay,
     };
-    let spare = first(&mut inside, rules, limits)?;
+    let spare = create_first_supervisor(&mut inside, rules, limits)?;
     Ok((inside, spare))
 }
 
 /// Moves this process into the namespaces of `plan`, and drops the capabilities that it has there.
-fn enclose(plan: &mut CellPlan, gaps: &mut BTreeSet<EnforcementGap>) -> Result<(), MountFault> {
+fn enter_sandbox(plan: &mut CellPlan, gaps: &mut BTreeSet<EnforcementGap>) -> Result<(), MountFault> {
     if plan.tier < Tier::Namespaces {
         // Only root has capabilities to drop.
         let _has_none = sys::forget_capabilities();
         gaps.extend(without_namespaces(plan));
         return Ok(());
     }
-    enter(plan)?;
+    enter_namespaces(plan)?;
     let missing = mounts::build(plan)?;
     if !missing.is_empty() {
-        gaps.insert(EnforcementGap::Caches);
+        gaps.insert(EnforcementGap::PackageCaches);
         plan.mounts.retain(|mount| !missing.contains(&mount.at));
         plan.writable.retain(|path| !missing.contains(path));
     }
@@ -295,24 +295,24 @@ fn enclose(plan: &mut CellPlan, gaps: &mut BTreeSet<EnforcementGap>) -> Result<(
 }
 
 /// Creates the first supervisor, which shows what supervisors can do on this machine.
-fn first(
+fn create_first_supervisor(
     inside: &mut ProgramConfinement,
     rules: FilterRules,
     limits: confined::LaunchLimits,
 ) -> Result<Option<SpareSupervisor>, MountFault> {
     let spare = SpareSupervisor::make(inside, limits)
         .map_err(|errno| MountFault::Machine("making a keeper".to_owned(), errno))?;
-    match spare.outcome() {
-        Some(MADE) => {}
+    match spare.receive_state() {
+        Some(SUPERVISOR_READY) => {}
         Some(_) => {
             inside.gaps.insert(EnforcementGap::ProcessLimit);
         }
         // Some containers forbid mounting `/proc`: then there is no process namespace either.
         None if inside.own_mounts => {
-            inside.own_processes = false;
+            inside.own_pid_namespace = false;
             inside.filter = compile_filter(FilterRules { namespaces: false, ..rules });
-            inside.gaps.extend([EnforcementGap::Proc, EnforcementGap::Processes]);
-            if inside.bounds.plan.limits.processes.is_some() {
+            inside.gaps.extend([EnforcementGap::OuterProc, EnforcementGap::VisibleProcesses]);
+            if inside.broker_facts.plan.limits.processes.is_some() {
                 inside.gaps.insert(EnforcementGap::ProcessLimit);
             }
             return Ok(None);
@@ -325,11 +325,11 @@ fn first(
 /// Returns the gaps in protection without namespaces.
 fn without_namespaces(plan: &CellPlan) -> BTreeSet<EnforcementGap> {
     let mut gaps = BTreeSet::from([
-        EnforcementGap::Protected,
+        EnforcementGap::ProtectedFiles,
         EnforcementGap::DenyRead,
         EnforcementGap::Metadata,
-        EnforcementGap::Processes,
-        EnforcementGap::Caches,
+        EnforcementGap::VisibleProcesses,
+        EnforcementGap::PackageCaches,
     ]);
     if plan.network == NetworkPolicy::Loopback {
         gaps.insert(EnforcementGap::Loopback);
@@ -340,7 +340,7 @@ fn without_namespaces(plan: &CellPlan) -> BTreeSet<EnforcementGap> {
     if plan.tier >= Tier::Landlock {
         gaps.extend([EnforcementGap::PrivateTmp, EnforcementGap::SharedMemory, EnforcementGap::Terminals]);
     } else {
-        gaps.extend([EnforcementGap::Writes, EnforcementGap::OtherProcesses]);
+        gaps.extend([EnforcementGap::OutsideWrites, EnforcementGap::ProcessSignals]);
     }
     gaps
 }
@@ -352,17 +352,17 @@ fn landlock_version(
     own_mounts: bool,
     gaps: &mut BTreeSet<EnforcementGap>,
 ) -> Result<Option<u32>, MountFault> {
-    let oldest = if own_mounts { landlock::USEFUL } else { landlock::OLDEST };
+    let oldest = if own_mounts { landlock::MIN_VERSION_WITH_MOUNTS } else { landlock::MIN_VERSION };
     let version = match sys::landlock_version() {
         Ok(version) if version >= oldest => version,
         Ok(_) | Err(_) if own_mounts => {
-            gaps.insert(EnforcementGap::Pipes);
+            gaps.insert(EnforcementGap::NamedPipes);
             return Ok(None);
         }
         Ok(_) => return Err(MountFault::Machine("Landlock is too old here".to_owned(), Errno::NOSYS)),
         Err(errno) => return Err(MountFault::Machine("asking for Landlock".to_owned(), errno)),
     };
-    if version < landlock::WHOLE && !own_mounts {
+    if version < landlock::FULL_VERSION && !own_mounts {
         gaps.insert(EnforcementGap::OldLandlock);
     }
     let rules = landlock::ruleset(&plan.writable, own_mounts, version);
@@ -371,13 +371,13 @@ fn landlock_version(
 }
 
 /// Enters new namespaces, in which the user keeps the same ids.
-fn enter(plan: &CellPlan) -> Result<(), MountFault> {
+fn enter_namespaces(plan: &CellPlan) -> Result<(), MountFault> {
     let at = |doing: &str| {
         let doing = doing.to_owned();
         move |errno| MountFault::Machine(doing, errno)
     };
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-    let mut all = Namespaces::USER.union(Namespaces::MOUNT).union(Namespaces::IPC).union(Namespaces::NAMES);
+    let mut all = Namespaces::USER.union(Namespaces::MOUNT).union(Namespaces::IPC).union(Namespaces::UTS);
     all = all.union(Namespaces::CGROUP);
     if plan.network != NetworkPolicy::On {
         all = all.union(Namespaces::NETWORK);
@@ -404,7 +404,7 @@ fn write(path: &str, text: &str) -> rustix::io::Result<()> {
 }
 
 /// Tests whether a seccomp listener can be installed here: only one sandbox around a process can have one.
-fn can_listen() -> Result<bool, MountFault> {
+fn can_install_listener() -> Result<bool, MountFault> {
     const NO_FILTER: i32 = 2;
     // A process without a filter is in no other sandbox.
     if rustix::fs::open("/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())

@@ -26,14 +26,14 @@ pub(crate) struct CellPlan {
     /// The private directory of the session, as the host sees it.
     pub(crate) scratch: PathBuf,
     /// True if refused file changes are recorded.
-    pub(crate) recorded: bool,
+    pub(crate) records_denied_writes: bool,
 }
 
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlannedMount {
     pub(crate) at: PathBuf,
-    pub(crate) what: MountContent,
+    pub(crate) content: MountContent,
 }
 
 /// The content of a mount.
@@ -49,7 +49,7 @@ pub(crate) enum MountContent {
     Devices,
     /// The existing content, with changes kept in a private directory: a part of the overlay over `of`, which is this
     /// path or an ancestor.
-    Overlay { of: PathBuf, layer: PathBuf },
+    Overlay { lower: PathBuf, layer: PathBuf },
 }
 
 impl MountContent {
@@ -79,7 +79,7 @@ impl CellPlan {
         // Binary search: thousands of secrets are as many mounts, and each one is looked up.
         let find = |above: &Path| self.mounts.binary_search_by(|mount| mount.at.as_path().cmp(above)).ok();
         let innermost = path.ancestors().skip(1).find_map(find).map(|at| &self.mounts[at]);
-        innermost.is_some_and(|mount| match &mount.what {
+        innermost.is_some_and(|mount| match &mount.content {
             MountContent::Tree { from, .. } => *from != mount.at,
             MountContent::Empty | MountContent::Hidden | MountContent::Devices => true,
             MountContent::Overlay { .. } => false,
@@ -87,7 +87,7 @@ impl CellPlan {
     }
 
     pub(crate) fn write(&self, out: &mut MessageEncoder) {
-        let Self { tier, network, hosts, mounts, writable, sockets, limits, scratch, recorded } = self;
+        let Self { tier, network, hosts, mounts, writable, sockets, limits, scratch, records_denied_writes: recorded } = self;
         out.byte(*tier as u8);
         out.byte(*network as u8);
         out.byte(u8::from(*recorded));
@@ -97,27 +97,27 @@ impl CellPlan {
         }
         out.number(mounts.len() as u64);
         for mount in mounts {
-            path(out, &mount.at);
-            match &mount.what {
+            write_path(out, &mount.at);
+            match &mount.content {
                 MountContent::Tree { from, writable } => {
                     out.byte(u8::from(*writable));
-                    path(out, from);
+                    write_path(out, from);
                 }
                 MountContent::Empty => out.byte(2),
                 MountContent::Hidden => out.byte(3),
                 MountContent::Devices => out.byte(4),
-                MountContent::Overlay { of, layer } => {
+                MountContent::Overlay { lower: of, layer } => {
                     out.byte(5);
-                    path(out, of);
-                    path(out, layer);
+                    write_path(out, of);
+                    write_path(out, layer);
                 }
             }
         }
         out.number(writable.len() as u64);
-        writable.iter().for_each(|root| path(out, root));
+        writable.iter().for_each(|root| write_path(out, root));
         out.number(sockets.len() as u64);
         sockets.iter().for_each(|name| out.bytes(name));
-        path(out, scratch);
+        write_path(out, scratch);
         let ResourceLimits { processes, memory, file_size, open_files, scratch, shared_memory } = limits;
         for limit in [processes, memory, file_size, open_files, scratch, shared_memory] {
             out.number(limit.unwrap_or(u64::MAX));
@@ -154,14 +154,14 @@ impl CellPlan {
             scratch: limit()?,
             shared_memory: limit()?,
         };
-        Some(Self { tier, network, hosts, mounts, writable, sockets, limits, scratch, recorded })
+        Some(Self { tier, network, hosts, mounts, writable, sockets, limits, scratch, records_denied_writes: recorded })
     }
 }
 
 impl PlannedMount {
     /// Returns true if a layer is mounted over it for each run: it is read-only, and listed as writable.
     pub(crate) fn is_layered(&self, plan: &CellPlan) -> bool {
-        matches!(self.what, MountContent::Tree { writable: false, .. }) && plan.writable.contains(&self.at)
+        matches!(self.content, MountContent::Tree { writable: false, .. }) && plan.writable.contains(&self.at)
     }
 
     fn read(input: &mut MessageDecoder<'_>) -> Option<Self> {
@@ -172,10 +172,10 @@ impl PlannedMount {
             2 => MountContent::Empty,
             3 => MountContent::Hidden,
             4 => MountContent::Devices,
-            5 => MountContent::Overlay { of: next(input)?, layer: next(input)? },
+            5 => MountContent::Overlay { lower: next(input)?, layer: next(input)? },
             _ => return None,
         };
-        Some(Self { at, what })
+        Some(Self { at, content: what })
     }
 }
 
@@ -183,7 +183,7 @@ fn read_hosts(input: &mut MessageDecoder<'_>) -> Option<Vec<HostPattern>> {
     input.list()?.into_iter().map(|text| String::from_utf8(text).ok()?.parse().ok()).collect()
 }
 
-fn path(out: &mut MessageEncoder, path: &Path) {
+fn write_path(out: &mut MessageEncoder, path: &Path) {
     out.bytes(path.as_os_str().as_bytes());
 }
 
@@ -197,11 +197,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::process::codec::LENGTH;
+    use crate::process::codec::LENGTH_PREFIX_BYTES;
 
     #[test]
     fn a_plan_arrives_as_it_was_sent() {
-        let at = |at: &str, what| PlannedMount { at: at.into(), what };
+        let at = |at: &str, what| PlannedMount { at: at.into(), content: what };
         let plan = CellPlan {
             tier: Tier::Landlock,
             network: NetworkPolicy::On,
@@ -215,18 +215,18 @@ mod tests {
                 at("/w", MountContent::Tree { from: "/w".into(), writable: true }),
                 at("/w/.codex", MountContent::Tree { from: "/w/.codex".into(), writable: false }),
                 at("/h/.ssh", MountContent::Hidden),
-                at("/h/.npm", MountContent::Overlay { of: "/h".into(), layer: "/s/c".into() }),
+                at("/h/.npm", MountContent::Overlay { lower: "/h".into(), layer: "/s/c".into() }),
             ],
             writable: vec!["/w".into()],
             sockets: vec![b"@x".to_vec()],
             limits: ResourceLimits { memory: Some(5), scratch: Some(7), ..ResourceLimits::default() },
             scratch: "/s".into(),
-            recorded: true,
+            records_denied_writes: true,
         };
         let mut out = MessageEncoder::new();
         plan.write(&mut out);
         let bytes = out.finish();
-        assert_eq!(CellPlan::read(&mut MessageDecoder(&bytes[LENGTH..])), Some(plan));
+        assert_eq!(CellPlan::read(&mut MessageDecoder(&bytes[LENGTH_PREFIX_BYTES..])), Some(plan));
     }
 
     proptest! {

@@ -12,31 +12,31 @@ use rustix::io::{Errno, Result};
 use super::cell_plan::path_from_bytes;
 
 /// The number of processes that a cell needs for itself.
-const OURS: u64 = 32;
+const RESERVED_PROCESSES: u64 = 32;
 /// The prefix of group names, before the pid of their creator.
-const NAME: &str = "toolgate-";
+const GROUP_NAME_PREFIX: &str = "toolgate-";
 /// More than the kernel writes about the groups and mounts of one process.
-const MAX_TEXT: usize = 1 << 20;
+const MAX_PROC_FILE_BYTES: usize = 1 << 20;
 
 /// The control group of one cell.
 #[derive(Debug)]
 pub(crate) struct CellCgroup {
     path: PathBuf,
     /// True if it limits the number of processes.
-    pub(crate) processes: bool,
+    pub(crate) limits_processes: bool,
     /// True if it limits memory.
-    pub(crate) memory: bool,
+    pub(crate) limits_memory: bool,
 }
 
 impl CellCgroup {
     /// Creates a group with `limits`, if there are any and the system allows it.
     pub(crate) fn create(limits: &ResourceLimits) -> Option<Self> {
-        let wanted = CgroupLimits { processes: limits.processes, memory: limits.memory, most: most_memory() };
+        let wanted = CgroupLimits { processes: limits.processes, memory: limits.memory, memory_cap: max_group_memory() };
         if wanted.controllers().is_empty() {
             return None;
         }
         let (groups, mounts) = (read("/proc/self/cgroup".as_ref())?, read("/proc/self/mountinfo".as_ref())?);
-        places(&groups, &mounts).into_iter().find_map(|place| make_in(&place, wanted))
+        candidate_directories(&groups, &mounts).into_iter().find_map(|place| create_group_in(&place, wanted))
     }
 
     /// Moves this process into the group. Its descendants inherit it.
@@ -57,21 +57,21 @@ struct CgroupLimits {
     processes: Option<u64>,
     memory: Option<u64>,
     /// The upper bound of memory, independent of the configured limit.
-    most: Option<u64>,
+    memory_cap: Option<u64>,
 }
 
 impl CgroupLimits {
     fn controllers(self) -> Vec<&'static str> {
-        let (pids, memory) = (self.processes.map(|_| "pids"), self.memory.or(self.most).map(|_| "memory"));
+        let (pids, memory) = (self.processes.map(|_| "pids"), self.memory.or(self.memory_cap).map(|_| "memory"));
         pids.into_iter().chain(memory).collect()
     }
 }
 
 /// Returns the directories where a group can be created, the best first: beside the own group, then below it. Only
 /// the top of the hierarchy can hold both processes and groups with limits.
-fn places(groups: &[u8], mounts: &[u8]) -> Vec<PathBuf> {
+fn candidate_directories(groups: &[u8], mounts: &[u8]) -> Vec<PathBuf> {
     let Some(own) = lines(groups).find_map(|line| line.strip_prefix(b"0::/")) else { return Vec::new() };
-    let Some((root, at)) = lines(mounts).find_map(mounted) else { return Vec::new() };
+    let Some((root, at)) = lines(mounts).find_map(parse_cgroup2_mount) else { return Vec::new() };
     // The mount may show only a part of the hierarchy.
     let own = Path::new("/").join(path_from_bytes(own.to_vec()));
     let Ok(below) = own.strip_prefix(&root) else { return Vec::new() };
@@ -84,7 +84,7 @@ fn places(groups: &[u8], mounts: &[u8]) -> Vec<PathBuf> {
 }
 
 /// Returns root and mount point, if this line of `mountinfo` is a cgroup2 mount.
-fn mounted(line: &[u8]) -> Option<(PathBuf, PathBuf)> {
+fn parse_cgroup2_mount(line: &[u8]) -> Option<(PathBuf, PathBuf)> {
     let mut fields = line.split(|&byte| byte == b' ');
     let (root, at) = (fields.nth(3)?, fields.next()?);
     let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
@@ -95,7 +95,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b'\n')
 }
 
-fn make_in(place: &Path, wanted: CgroupLimits) -> Option<CellCgroup> {
+fn create_group_in(place: &Path, wanted: CgroupLimits) -> Option<CellCgroup> {
     let controllers = wanted.controllers();
     let has = |all: &[u8], name: &str| {
         all.split(|byte| byte.is_ascii_whitespace()).any(|one| one == name.as_bytes())
@@ -111,18 +111,18 @@ fn make_in(place: &Path, wanted: CgroupLimits) -> Option<CellCgroup> {
     if !controllers.iter().any(|name| has(&on, name)) {
         return None;
     }
-    sweep(place);
-    let path = place.join(format!("{NAME}{}-{}", rustix::process::getpid().as_raw_nonzero(), next(place)?));
+    remove_abandoned_groups(place);
+    let path = place.join(format!("{GROUP_NAME_PREFIX}{}-{}", rustix::process::getpid().as_raw_nonzero(), unused_number(place)?));
     mkdir(&path, Mode::RWXU).ok()?;
     let set = |file: &str, value: u64| write(&path.join(file), &value.to_string()).is_ok();
-    let processes = wanted.processes.is_some_and(|most| set("pids.max", most.saturating_add(OURS)));
+    let processes = wanted.processes.is_some_and(|most| set("pids.max", most.saturating_add(RESERVED_PROCESSES)));
     if wanted.memory.is_some() {
         // Swapped-out memory counts too.
         set("memory.swap.max", 0);
     }
-    let memory = wanted.memory.into_iter().chain(wanted.most).min();
+    let memory = wanted.memory.into_iter().chain(wanted.memory_cap).min();
     let memory = memory.is_some_and(|most| set("memory.max", most));
-    let group = CellCgroup { path, processes, memory };
+    let group = CellCgroup { path, limits_processes: processes, limits_memory: memory };
     // Whether processes can be moved there is known only when one is moved.
     if processes || memory {
         return Some(group);
@@ -132,21 +132,21 @@ fn make_in(place: &Path, wanted: CgroupLimits) -> Option<CellCgroup> {
 }
 
 /// Returns a number that no group of this process has.
-fn next(place: &Path) -> Option<u64> {
-    let name = |number: u64| format!("{NAME}{}-{number}", rustix::process::getpid().as_raw_nonzero());
+fn unused_number(place: &Path) -> Option<u64> {
+    let name = |number: u64| format!("{GROUP_NAME_PREFIX}{}-{number}", rustix::process::getpid().as_raw_nonzero());
     (0..1_000).find(|&number| {
         rustix::fs::access(place.join(name(number)), rustix::fs::Access::EXISTS) == Err(Errno::NOENT)
     })
 }
 
 /// Removes the groups of killed programs. A group that holds processes cannot be removed.
-fn sweep(place: &Path) {
+fn remove_abandoned_groups(place: &Path) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(Ok(entries)) = open(place, flags, Mode::empty()).map(Dir::read_from) else { return };
     for entry in entries.filter_map(std::result::Result::ok) {
         let name = entry.file_name().to_bytes();
         let maker =
-            name.strip_prefix(NAME.as_bytes()).and_then(|rest| rest.split(|&byte| byte == b'-').next());
+            name.strip_prefix(GROUP_NAME_PREFIX.as_bytes()).and_then(|rest| rest.split(|&byte| byte == b'-').next());
         let Some(maker) = maker.filter(|maker| !maker.is_empty() && maker.iter().all(u8::is_ascii_digit))
         else {
             continue;
@@ -162,7 +162,7 @@ fn sweep(place: &Path) {
 }
 
 /// Returns four fifths of the machine's memory: a build does not need the rest, and other programs do.
-fn most_memory() -> Option<u64> {
+fn max_group_memory() -> Option<u64> {
     let text = read("/proc/meminfo".as_ref())?;
     let all = lines(&text).find_map(|line| line.strip_prefix(b"MemTotal:"))?;
     let kilobytes: u64 = String::from_utf8_lossy(all).split_whitespace().next()?.parse().ok()?;
@@ -174,7 +174,7 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     let mut part = [0; 4096];
     // ends: with the file, which has an end
-    while text.len() < MAX_TEXT {
+    while text.len() < MAX_PROC_FILE_BYTES {
         match rustix::io::read(&file, &mut part).ok()? {
             0 => return Some(text),
             read => text.extend(&part[..read]),
@@ -218,7 +218,7 @@ mod tests {
             ("", "", &[]),
         ] {
             let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
-            assert_eq!(places(groups.as_bytes(), mounts.as_bytes()), expected, "{groups}");
+            assert_eq!(candidate_directories(groups.as_bytes(), mounts.as_bytes()), expected, "{groups}");
         }
     }
 }

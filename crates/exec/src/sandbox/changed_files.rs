@@ -23,17 +23,17 @@ const MAX_DIRECTORIES: usize = 2_000;
 /// The maximum number of entries checked after a run.
 const MAX_ENTRIES: usize = 50_000;
 /// The depth to which a known directory is listed.
-pub(super) const DEPTH: usize = 2;
+pub(super) const KNOWN_DIRECTORY_DEPTH: usize = 2;
 /// The depth to which a directory is listed that the run has created or changed.
-const NEW_DEPTH: usize = 12;
+const NEW_DIRECTORY_DEPTH: usize = 12;
 /// The kernel's clock for files lags a little.
-const BEHIND: Duration = Duration::from_millis(10);
+const FILE_CLOCK_LAG: Duration = Duration::from_millis(10);
 
 /// The identities of known directories in the writable roots. They distinguish a created or moved directory from a
 /// changed one.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryIndex {
-    seen: HashMap<PathBuf, (u64, u64)>,
+    identities: HashMap<PathBuf, (u64, u64)>,
     /// True if not all reported files were recorded.
     pub(super) lacks_files: bool,
 }
@@ -46,16 +46,16 @@ impl DirectoryIndex {
 
     /// Adds the directory at `path`, up to the limit.
     pub(super) fn add(&mut self, path: &Path, stat: &Stat) {
-        if self.seen.len() < MAX_DIRECTORIES {
-            self.seen.insert(path.to_owned(), (stat.st_dev, stat.st_ino));
+        if self.identities.len() < MAX_DIRECTORIES {
+            self.identities.insert(path.to_owned(), (stat.st_dev, stat.st_ino));
         }
     }
 
     /// Returns whether the directory is new in its place, as far as known.
     fn is_new(&self, path: &Path, stat: &Stat) -> bool {
-        match self.seen.get(path) {
+        match self.identities.get(path) {
             Some(known) => *known != (stat.st_dev, stat.st_ino),
-            None => self.seen.len() < MAX_DIRECTORIES && !self.lacks_files,
+            None => self.identities.len() < MAX_DIRECTORIES && !self.lacks_files,
         }
     }
 }
@@ -79,7 +79,7 @@ struct QueuedDirectory {
 impl ChangedSince {
     /// Records the current time for the writable `roots`, with the known `directories` in them.
     pub(crate) fn start(roots: &[PathBuf], directories: Arc<Mutex<DirectoryIndex>>) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(BEHIND);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(FILE_CLOCK_LAG);
         let since = (i64::try_from(now.as_secs()).unwrap_or(i64::MAX), i64::from(now.subsec_nanos()));
         Self { roots: roots.to_vec(), directories, since }
     }
@@ -101,12 +101,12 @@ impl ChangedSince {
                     continue;
                 }
                 left -= 1;
-                let Ok(directory) = sys::beneath(top.as_fd(), &below, sys::LIST) else { continue };
+                let Ok(directory) = sys::beneath(top.as_fd(), &below, sys::LIST_FLAGS) else { continue };
                 let Ok(stat) = fstat(&directory) else { continue };
                 let (depth, is_root) = (below.components().count(), below.as_os_str().is_empty());
                 let path = root.join(&below);
                 let in_new = in_new || !is_root && self.has_changed(&stat) && index.is_new(&path, &stat);
-                let goes_deeper = depth < DEPTH || (in_new || self.has_changed(&stat)) && depth < NEW_DEPTH;
+                let goes_deeper = depth < KNOWN_DIRECTORY_DEPTH || (in_new || self.has_changed(&stat)) && depth < NEW_DIRECTORY_DEPTH;
                 index.add(&path, &stat);
                 let _seen = sys::list(directory.as_fd(), |name, kind| {
                     if entries == 0 {
@@ -132,8 +132,8 @@ impl ChangedSince {
 
     /// Returns the deeper directories in `root` that have changed.
     fn changed_directories(&self, root: &Path, index: &DirectoryIndex) -> Vec<QueuedDirectory> {
-        let below = index.seen.keys().filter_map(|path| path.strip_prefix(root).ok());
-        let deep = below.filter(|below| below.components().count() > DEPTH);
+        let below = index.identities.keys().filter_map(|path| path.strip_prefix(root).ok());
+        let deep = below.filter(|below| below.components().count() > KNOWN_DIRECTORY_DEPTH);
         let changed = deep.filter(|below| self.is_changed(&root.join(below)));
         changed.map(|below| QueuedDirectory { below: below.to_owned(), in_new: false }).collect()
     }
@@ -173,7 +173,7 @@ mod tests {
         for name in ["old/package.json", "a/Makefile"] {
             write(name);
         }
-        std::thread::sleep(BEHIND * 5);
+        std::thread::sleep(FILE_CLOCK_LAG * 5);
         let since = ChangedSince::start(std::slice::from_ref(&at), Arc::default());
         // The scan at the creation of a cell knows the existing files.
         let mut index = since.directories.lock();

@@ -13,16 +13,16 @@ use super::cell_plan::{CellPlan, MountContent, PlannedMount};
 use super::sys::SeccompNotification;
 
 /// The maximum length of a path.
-const MAX_PATH: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 /// A read of memory must not cross into a page that may be unmapped.
-const PAGE: u64 = 4096;
+const PAGE_BYTES: u64 = 4096;
 
 /// Returns true if the plan allows changing `path`: the innermost mount decides.
 pub(crate) fn may_write(path: &Path, plan: &CellPlan) -> bool {
     let below = |at: &Path| path.starts_with(at).then(|| at.components().count());
     let inner = plan.mounts.iter().rev().filter_map(|mount| Some((below(&mount.at)?, mount)));
     let inner = inner.max_by_key(|(depth, _)| *depth).map(|(_, mount)| mount);
-    match inner.map(|mount| (mount, &mount.what)) {
+    match inner.map(|mount| (mount, &mount.content)) {
         Some((mount, MountContent::Tree { writable, .. })) => *writable || mount.is_layered(plan),
         Some((_, MountContent::Overlay { .. })) => true,
         Some((_, MountContent::Devices)) => path.starts_with("/dev/shm"),
@@ -36,16 +36,16 @@ pub(crate) fn may_write(path: &Path, plan: &CellPlan) -> bool {
 pub(crate) fn is_private(path: &Path, plan: &CellPlan) -> bool {
     let inner = plan.mounts.iter().filter(|mount| path.starts_with(&mount.at));
     match inner.max_by_key(|mount| mount.at.components().count()) {
-        Some(PlannedMount { at, what: MountContent::Tree { from, writable } }) => *writable && from != at,
-        Some(PlannedMount { what: MountContent::Devices, .. }) => path.starts_with("/dev/shm"),
+        Some(PlannedMount { at, content: MountContent::Tree { from, writable } }) => *writable && from != at,
+        Some(PlannedMount { content: MountContent::Devices, .. }) => path.starts_with("/dev/shm"),
         Some(_) | None => false,
     }
 }
 
 /// Returns the paths of this call that may not be changed.
 pub(crate) fn refused_paths(asked: &SeccompNotification, plan: &CellPlan) -> Vec<PathBuf> {
-    let arguments = arguments(asked);
-    let paths = arguments.iter().flatten().filter_map(|&(directory, at)| path(asked.pid, directory, at));
+    let arguments = changed_path_arguments(asked);
+    let paths = arguments.iter().flatten().filter_map(|&(directory, at)| resolve_path_argument(asked.pid, directory, at));
     paths.filter(|path| !may_write(path, plan) && !is_ignored(path)).collect()
 }
 
@@ -55,7 +55,7 @@ fn is_ignored(path: &Path) -> bool {
 }
 
 /// Returns the arguments that are changed paths: a directory descriptor if there is one, and the address.
-fn arguments(asked: &SeccompNotification) -> [Option<(Option<u64>, u64)>; 2] {
+fn changed_path_arguments(asked: &SeccompNotification) -> [Option<(Option<u64>, u64)>; 2] {
     let args = asked.args;
     let one = |at: usize| [Some((None, args[at])), None];
     let one_at = |at: usize| [Some((Some(args[at]), args[at + 1])), None];
@@ -86,8 +86,8 @@ fn arguments(asked: &SeccompNotification) -> [Option<(Option<u64>, u64)>; 2] {
 
 const FCHMODAT2: i64 = 452;
 
-fn path(pid: u32, directory: Option<u64>, at: u64) -> Option<PathBuf> {
-    let text = text(pid, at)?;
+fn resolve_path_argument(pid: u32, directory: Option<u64>, at: u64) -> Option<PathBuf> {
+    let text = read_c_string(pid, at)?;
     let path = Path::new(OsStr::from_bytes(&text));
     if path.is_absolute() {
         return Some(normalize_path(path));
@@ -103,11 +103,11 @@ fn path(pid: u32, directory: Option<u64>, at: u64) -> Option<PathBuf> {
 }
 
 /// Reads a null-terminated string from the caller's memory.
-fn text(pid: u32, mut at: u64) -> Option<Vec<u8>> {
+fn read_c_string(pid: u32, mut at: u64) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     // ends: a path has an end, or is too long
-    while text.len() < MAX_PATH {
-        let room = usize::try_from(PAGE - at % PAGE).ok()?.min(256);
+    while text.len() < MAX_PATH_BYTES {
+        let room = usize::try_from(PAGE_BYTES - at % PAGE_BYTES).ok()?.min(256);
         let mut bytes = [0; 256];
         read_memory(pid, at, &mut bytes[..room]).ok()?;
         if let Some(end) = bytes[..room].iter().position(|&byte| byte == 0) {

@@ -24,13 +24,13 @@ use super::mounts;
 /// The DNS port.
 pub(crate) const PORT: u16 = 53;
 /// The number of addresses to try: each supervisor of a cell has one.
-const ADDRESSES: u8 = 250;
+const LISTEN_ADDRESS_COUNT: u8 = 250;
 /// The maximum size of a query. Real names are shorter.
-const MAX_QUESTION: usize = 1024;
+const MAX_QUERY_BYTES: usize = 1024;
 /// The size of a DNS header: an id, flags, and counts.
-const HEADER: usize = 12;
+const HEADER_BYTES: usize = 12;
 /// The maximum size of `/etc/hosts` that is read.
-const MAX_HOSTS_FILE: usize = 1 << 20;
+const MAX_HOSTS_FILE_BYTES: usize = 1 << 20;
 /// The maximum length of a name.
 const MAX_NAME: usize = 253;
 
@@ -39,7 +39,7 @@ const MAX_NAME: usize = 253;
 pub(crate) struct DnsStub {
     socket: OwnedFd,
     /// The number of this supervisor in the cell.
-    number: u8,
+    supervisor_number: u8,
 }
 
 impl DnsStub {
@@ -51,21 +51,21 @@ impl DnsStub {
             Err(Errno::ADDRINUSE) => None,
             other => Some(other.map(|()| *last)),
         };
-        let number = (1..ADDRESSES).find_map(|last| taken(&last)).ok_or(Errno::ADDRINUSE)??;
+        let number = (1..LISTEN_ADDRESS_COUNT).find_map(|last| taken(&last)).ok_or(Errno::ADDRINUSE)??;
         let text = format!("nameserver {}\noptions timeout:1 attempts:1\n", listen_address(number));
         let put = mount_text_file(&text, Path::new("/etc/resolv.conf"));
         if hosts.is_empty() {
             put?;
         } else {
             // Allowed hosts can still be reached by their addresses.
-            let _not_there = put_hosts(hosts);
+            let _not_there = mount_reduced_hosts_file(hosts);
         }
-        Ok(Self { socket, number })
+        Ok(Self { socket, supervisor_number: number })
     }
 
     /// Returns the number of the supervisor in the cell, counted from 1.
     pub(crate) fn supervisor_number(&self) -> u8 {
-        self.number
+        self.supervisor_number
     }
 
     /// Returns the socket, which is readable when a query waits.
@@ -75,16 +75,16 @@ impl DnsStub {
 
     /// Answers one query. Returns the name if it is a host that may not be reached.
     pub(crate) fn serve(&self, outside: Option<(&mut EgressHosts, &HostRules)>) -> Option<String> {
-        let mut packet = [0; MAX_QUESTION];
+        let mut packet = [0; MAX_QUERY_BYTES];
         let (got, _, from) = recvfrom(&self.socket, &mut packet, RecvFlags::DONTWAIT).ok()?;
-        let (name, question) = question(packet.get(..got)?)?;
+        let (name, question) = parse_query(packet.get(..got)?)?;
         let found = match outside.filter(|(_, hosts)| hosts.may_reach_some_port(&name)) {
             Some((outside, _)) => {
                 outside.address_for(&name).map_or(NameAnswer::TooManyHosts, NameAnswer::Address)
             }
             None => NameAnswer::NoSuchName,
         };
-        let answer = answer(&packet, question, found);
+        let answer = build_response(&packet, question, found);
         let _gone = sendto(&self.socket, &answer, SendFlags::DONTWAIT | SendFlags::NOSIGNAL, &from?);
         // Programs also query for their own machine, and for words that are not names.
         (found == NameAnswer::NoSuchName && is_internet_name(&name)).then_some(name)
@@ -107,7 +107,7 @@ fn mount_text_file(text: &str, at: &Path) -> Result<()> {
     // Supervisors of other cells use the same directory: equal names have equal text.
     let mut name = DefaultHasher::new();
     text.hash(&mut name);
-    let path = Path::new(mounts::LAYERS).join(format!("names-{:016x}", name.finish()));
+    let path = Path::new(mounts::LAYERS_DIRECTORY).join(format!("names-{:016x}", name.finish()));
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(CWD, &path, flags, Mode::from_raw_mode(0o644))?;
     rustix::io::write(&file, text.as_bytes())?;
@@ -115,30 +115,30 @@ fn mount_text_file(text: &str, at: &Path) -> Result<()> {
 }
 
 /// Removes `hosts` from `/etc/hosts`, so that programs query for them.
-fn put_hosts(hosts: &HostRules) -> Result<()> {
+fn mount_reduced_hosts_file(hosts: &HostRules) -> Result<()> {
     let at = Path::new("/etc/hosts");
     let file = openat(CWD, at, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut text = vec![0; MAX_HOSTS_FILE];
+    let mut text = vec![0; MAX_HOSTS_FILE_BYTES];
     let read = rustix::io::read(&file, &mut text)?;
     let text = egress::without_hosts(&String::from_utf8_lossy(&text[..read]), hosts);
     mount_text_file(&text, at)
 }
 
 /// Parses a query: returns the name and the range of the question. Returns `None` if it is not a query.
-fn question(packet: &[u8]) -> Option<(String, Range<usize>)> {
-    let header: [u8; HEADER] = *packet.first_chunk()?;
+fn parse_query(packet: &[u8]) -> Option<(String, Range<usize>)> {
+    let header: [u8; HEADER_BYTES] = *packet.first_chunk()?;
     let [_, _, flags, _, 0, 1, ..] = header else { return None };
-    if flags & IS_ANSWER != 0 {
+    if flags & RESPONSE_FLAG != 0 {
         return None;
     }
-    let (name, rest) = name(&packet[HEADER..])?;
-    let end = packet.len() - rest.len() + KIND_AND_CLASS;
-    packet.get(HEADER..end)?;
-    Some((name, HEADER..end))
+    let (name, rest) = parse_name(&packet[HEADER_BYTES..])?;
+    let end = packet.len() - rest.len() + TYPE_AND_CLASS_BYTES;
+    packet.get(HEADER_BYTES..end)?;
+    Some((name, HEADER_BYTES..end))
 }
 
-const IS_ANSWER: u8 = 0x80;
-const KIND_AND_CLASS: usize = 4;
+const RESPONSE_FLAG: u8 = 0x80;
+const TYPE_AND_CLASS_BYTES: usize = 4;
 
 /// The result for a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,29 +152,29 @@ enum NameAnswer {
 }
 
 /// Builds the response: the address, if one was requested, or an error code.
-fn answer(packet: &[u8], question: Range<usize>, found: NameAnswer) -> Vec<u8> {
-    const CAN_ASK_ON: u8 = 0x80;
+fn build_response(packet: &[u8], question: Range<usize>, found: NameAnswer) -> Vec<u8> {
+    const RECURSION_AVAILABLE: u8 = 0x80;
     /// Type A, class IN.
-    const ADDRESS: [u8; KIND_AND_CLASS] = [0, 1, 0, 1];
+    const TYPE_A_CLASS_IN: [u8; TYPE_AND_CLASS_BYTES] = [0, 1, 0, 1];
     /// A pointer to the name in the question.
-    const THAT_NAME: [u8; 2] = [0xc0, 12];
-    const SECONDS: [u8; 4] = [0, 0, 0, 60];
+    const QUESTION_NAME_POINTER: [u8; 2] = [0xc0, 12];
+    const TTL_SECONDS: [u8; 4] = [0, 0, 0, 60];
     let asked = &packet[question];
     let (outcome, address) = match found {
         NameAnswer::Address(address) => (0, Some(address)),
         NameAnswer::TooManyHosts => (2, None),
         NameAnswer::NoSuchName => (3, None),
     };
-    let address = address.filter(|_| asked.ends_with(&ADDRESS));
+    let address = address.filter(|_| asked.ends_with(&TYPE_A_CLASS_IN));
     let record =
-        address.map(|address| [&THAT_NAME[..], &ADDRESS, &SECONDS, &[0, 4], &address.octets()].concat());
-    let [a, b, flags] = [packet[0], packet[1], packet[2] | IS_ANSWER];
-    let head = [a, b, flags, CAN_ASK_ON | outcome, 0, 1, 0, u8::from(record.is_some()), 0, 0, 0, 0];
+        address.map(|address| [&QUESTION_NAME_POINTER[..], &TYPE_A_CLASS_IN, &TTL_SECONDS, &[0, 4], &address.octets()].concat());
+    let [a, b, flags] = [packet[0], packet[1], packet[2] | RESPONSE_FLAG];
+    let head = [a, b, flags, RECURSION_AVAILABLE | outcome, 0, 1, 0, u8::from(record.is_some()), 0, 0, 0, 0];
     [&head, asked, &record.unwrap_or_default()].concat()
 }
 
 /// Parses a name of length-prefixed labels, ended by an empty one. Also returns the rest.
-fn name(mut bytes: &[u8]) -> Option<(String, &[u8])> {
+fn parse_name(mut bytes: &[u8]) -> Option<(String, &[u8])> {
     let mut name = String::new();
     // ends: every round takes a part, or is the last
     loop {
@@ -215,8 +215,8 @@ mod tests {
     }
 
     fn answered(packet: &[u8], found: NameAnswer) -> Option<(String, Vec<u8>)> {
-        let (name, question) = question(packet)?;
-        Some((name, answer(packet, question, found)))
+        let (name, question) = parse_query(packet)?;
+        Some((name, build_response(packet, question, found)))
     }
 
     #[test]
@@ -225,8 +225,8 @@ mod tests {
         let (name, answer) = answered(&asked, NameAnswer::NoSuchName).unwrap();
         assert_eq!(name, "registry.npmjs.org");
         assert_eq!(answer[..2], asked[..2], "the number is theirs");
-        assert_eq!(answer[2..HEADER], [0x81, 0x83, 0, 1, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(answer[HEADER..], asked[HEADER..]);
+        assert_eq!(answer[2..HEADER_BYTES], [0x81, 0x83, 0, 1, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(answer[HEADER_BYTES..], asked[HEADER_BYTES..]);
     }
 
     #[test]
@@ -234,19 +234,19 @@ mod tests {
         let found = NameAnswer::Address(Ipv4Addr::new(127, 64, 1, 2));
         let asked = asks(&["a", "org"]);
         let (_, answer) = answered(&asked, found).unwrap();
-        assert_eq!(answer[2..HEADER], [0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
-        assert_eq!(answer[HEADER..asked.len()], asked[HEADER..]);
+        assert_eq!(answer[2..HEADER_BYTES], [0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
+        assert_eq!(answer[HEADER_BYTES..asked.len()], asked[HEADER_BYTES..]);
         assert_eq!(answer[asked.len()..], [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 64, 1, 2]);
         let mut newer = asked;
         let kind = newer.len() - 3;
         newer[kind] = 28;
         let (_, answer) = answered(&newer, found).unwrap();
         assert_eq!(
-            answer[2..HEADER],
+            answer[2..HEADER_BYTES],
             [0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0],
             "there is one, but not of this kind"
         );
-        assert_eq!(answer[HEADER..], newer[HEADER..]);
+        assert_eq!(answer[HEADER_BYTES..], newer[HEADER_BYTES..]);
     }
 
     #[test]
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn nothing_that_a_terminal_would_obey_is_in_a_name() {
-        let (name, _) = question(&asks(&["a\u{1b}[2J", "c\u{e9}", "com"])).unwrap();
+        let (name, _) = parse_query(&asks(&["a\u{1b}[2J", "c\u{e9}", "com"])).unwrap();
         assert_eq!(name, "a??2j.c??.com");
     }
 

@@ -24,21 +24,21 @@ const MAX_HOSTS: u8 = 250;
 /// The backlog of a listener.
 const BACKLOG: i32 = 128;
 /// The maximum size of a message from the relay.
-const MAX_WORDS: usize = 256;
+const MAX_RELAY_MESSAGE_BYTES: usize = 256;
 
 /// The hosts that a run may reach, and has reached.
 #[derive(Debug)]
 pub(crate) struct EgressHosts {
     /// The socket to the relay.
-    link: OwnedFd,
+    relay_socket: OwnedFd,
     /// The number of this supervisor in the cell.
-    number: u8,
+    supervisor_number: u8,
     /// This run's channel to the relay, opened on first use.
     channel: Option<OwnedFd>,
     /// Names and addresses; the first has the first address.
     hosts: Vec<String>,
     /// The listeners by host and port.
-    doors: BTreeMap<(String, u16), SocketAddrV4>,
+    listener_addresses: BTreeMap<(String, u16), SocketAddrV4>,
 }
 
 /// The route of a connection.
@@ -58,7 +58,7 @@ impl EgressHosts {
     /// Creates the egress for one run of the supervisor with this number.
     pub(crate) fn new(link: &OwnedFd, number: u8) -> Option<Self> {
         let link = link.try_clone().ok()?;
-        Some(Self { link, number, channel: None, hosts: Vec::new(), doors: BTreeMap::new() })
+        Some(Self { relay_socket: link, supervisor_number: number, channel: None, hosts: Vec::new(), listener_addresses: BTreeMap::new() })
     }
 
     /// Returns the address that stands for `host`, or `None` if there are too many.
@@ -68,7 +68,7 @@ impl EgressHosts {
         if known.is_none() {
             self.hosts.push(host.to_owned());
         }
-        Some(Ipv4Addr::new(127, RANGE, self.number, at + 1))
+        Some(Ipv4Addr::new(127, HOST_ADDRESS_OCTET, self.supervisor_number, at + 1))
     }
 
     /// Returns the route to `to`, or `None` if it does not concern allowed hosts. Only streams are relayed.
@@ -79,22 +79,22 @@ impl EgressHosts {
         hosts: &HostRules,
     ) -> Option<EgressRoute> {
         let is_stream = kind == SocketType::STREAM;
-        if to == SocketAddr::from((dns_stub::listen_address(self.number), dns_stub::PORT)) {
+        if to == SocketAddr::from((dns_stub::listen_address(self.supervisor_number), dns_stub::PORT)) {
             return Some(EgressRoute::Direct);
         }
         if let IpAddr::V4(address) = to.ip()
-            && let [127, RANGE, ..] = address.octets()
+            && let [127, HOST_ADDRESS_OCTET, ..] = address.octets()
         {
             return Some(match self.host_at(address) {
                 // Programs use a datagram socket to find the route to an address. No process receives anything.
                 Some(_) if !is_stream => EgressRoute::Direct,
-                Some(host) if hosts.may_reach(&host, to.port()) => self.through(&host, to.port()),
+                Some(host) if hosts.may_reach(&host, to.port()) => self.route_through_relay(&host, to.port()),
                 Some(host) => EgressRoute::Refused(KernelRefusal::Name(format!("{host}:{}", to.port()))),
                 None => EgressRoute::Refused(KernelRefusal::Connect(to)),
             });
         }
-        let listed = listed(to, hosts).filter(|_| is_stream)?;
-        Some(self.through(&listed, to.port()))
+        let listed = host_allowed_by_address(to, hosts).filter(|_| is_stream)?;
+        Some(self.route_through_relay(&listed, to.port()))
     }
 
     /// Returns the channel, which is readable when the relay sends a message.
@@ -109,7 +109,7 @@ impl EgressHosts {
         while let Some(channel) =
             self.channel.as_ref().filter(|channel| fd_passing::is_readable(channel).unwrap_or(false))
         {
-            match fd_passing::receive_message(channel, MAX_WORDS) {
+            match fd_passing::receive_message(channel, MAX_RELAY_MESSAGE_BYTES) {
                 Some((bytes, _)) => refusals.extend(KernelRefusal::read(&mut MessageDecoder(&bytes))),
                 None => self.channel = None,
             }
@@ -120,24 +120,24 @@ impl EgressHosts {
     fn host_at(&self, address: Ipv4Addr) -> Option<String> {
         let [_, _, number, last] = address.octets();
         let at = usize::from(last.checked_sub(1)?);
-        self.hosts.get(at).filter(|_| number == self.number).cloned()
+        self.hosts.get(at).filter(|_| number == self.supervisor_number).cloned()
     }
 
-    fn through(&mut self, host: &str, port: u16) -> EgressRoute {
-        if let Some(door) = self.doors.get(&(host.to_owned(), port)) {
+    fn route_through_relay(&mut self, host: &str, port: u16) -> EgressRoute {
+        if let Some(door) = self.listener_addresses.get(&(host.to_owned(), port)) {
             return EgressRoute::Relayed(*door);
         }
-        match self.open(host, port) {
+        match self.open_listener(host, port) {
             Ok(door) => {
-                self.doors.insert((host.to_owned(), port), door);
+                self.listener_addresses.insert((host.to_owned(), port), door);
                 EgressRoute::Relayed(door)
             }
             Err(errno) => EgressRoute::Fails(errno),
         }
     }
 
-    fn open(&mut self, host: &str, port: u16) -> Result<SocketAddrV4> {
-        if self.doors.len() >= relay::MAX_DOORS {
+    fn open_listener(&mut self, host: &str, port: u16) -> Result<SocketAddrV4> {
+        if self.listener_addresses.len() >= relay::MAX_LISTENERS {
             return Err(Errno::NOBUFS);
         }
         let address = self.address_for(host).ok_or(Errno::NOBUFS)?;
@@ -151,7 +151,7 @@ impl EgressHosts {
         if self.channel.is_none() {
             let flags = SocketFlags::CLOEXEC;
             let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-            fd_passing::send(&self.link, &[0], &[theirs.as_fd()])
+            fd_passing::send(&self.relay_socket, &[0], &[theirs.as_fd()])
                 .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
             self.channel = Some(ours);
         }
@@ -161,11 +161,11 @@ impl EgressHosts {
 }
 
 /// The second octet of the addresses that stand for hosts.
-const RANGE: u8 = 64;
+const HOST_ADDRESS_OCTET: u8 = 64;
 
 /// Returns the host that the user has allowed by this address. `localhost` is resolved from a file, and never
 /// queried.
-fn listed(to: SocketAddr, hosts: &HostRules) -> Option<String> {
+fn host_allowed_by_address(to: SocketAddr, hosts: &HostRules) -> Option<String> {
     let address = to.ip().to_string();
     if hosts.may_reach(&address, to.port()) {
         return Some(address);

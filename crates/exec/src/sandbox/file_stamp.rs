@@ -7,9 +7,9 @@ use rustix::fs::{AtFlags, CWD, statat};
 /// The state of a file. No program can set its change time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileStamp {
-    file: (u64, u64),
+    device_and_inode: (u64, u64),
     size: i64,
-    changed: (i64, u64),
+    change_time: (i64, u64),
 }
 
 impl FileStamp {
@@ -17,9 +17,9 @@ impl FileStamp {
     pub(crate) fn read(path: &Path) -> Option<Self> {
         let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         Some(Self {
-            file: (stat.st_dev, stat.st_ino),
+            device_and_inode: (stat.st_dev, stat.st_ino),
             size: stat.st_size,
-            changed: (stat.st_ctime, stat.st_ctime_nsec),
+            change_time: (stat.st_ctime, stat.st_ctime_nsec),
         })
     }
 }

@@ -13,18 +13,18 @@ use super::git::PlantedFileWatch;
 use super::scratch::Scratch;
 
 /// The maximum number of changed files named in a reply; the others are counted.
-const MAX_NAMED: usize = 20;
+const MAX_REPORTED_FILES: usize = 20;
 
 /// The watch over one run. Dropping it ends the run's part in the overlap with others.
 #[derive(Debug)]
 pub(crate) struct HostFileWatch {
-    strays: Arc<PlantedFileWatch>,
+    planted_files: Arc<PlantedFileWatch>,
     /// Configuration that the user has created since the session began.
     accepted: BTreeSet<PathBuf>,
     /// Files whose changes are reported, with their state at the start of the run.
-    known: Vec<WatchedFile>,
+    watched_files: Vec<WatchedFile>,
     /// Finds new files of this kind.
-    new: ChangedSince,
+    changed_since: ChangedSince,
     scratch: Arc<Scratch>,
 }
 
@@ -40,7 +40,7 @@ struct WatchedFile {
 pub(crate) struct WatchedRoots<'a> {
     pub(crate) roots: &'a [PathBuf],
     /// Files whose changes are reported.
-    pub(crate) known: Vec<(PathBuf, HostFile)>,
+    pub(crate) watched_files: Vec<(PathBuf, HostFile)>,
     pub(crate) directories: Arc<Mutex<DirectoryIndex>>,
 }
 
@@ -51,7 +51,7 @@ impl HostFileWatch {
         watched: WatchedRoots<'_>,
         scratch: Arc<Scratch>,
     ) -> Self {
-        let WatchedRoots { roots, known, directories } = watched;
+        let WatchedRoots { roots, watched_files: known, directories } = watched;
         strays.begin_run();
         let accepted = scratch.overlap.begin();
         let watched = |(path, file): (PathBuf, HostFile)| {
@@ -59,30 +59,30 @@ impl HostFileWatch {
             WatchedFile { path, file, before }
         };
         let known = known.into_iter().map(watched).collect();
-        Self { strays, accepted, known, new: ChangedSince::start(roots, directories), scratch }
+        Self { planted_files: strays, accepted, watched_files: known, changed_since: ChangedSince::start(roots, directories), scratch }
     }
 
     /// Sets aside files that were planted by now, and returns notes about it.
     pub(crate) fn set_aside_new(&self) -> Vec<String> {
         self.scratch.mark_used();
-        self.strays.defuse(&self.accepted, false)
+        self.planted_files.defuse(&self.accepted, false)
     }
 
     /// Finishes the watch. `changed`: the run has changed git directories.
     pub(crate) fn finish(&mut self, changed: bool) -> Vec<String> {
         self.scratch.mark_used();
-        let mut told = self.strays.defuse(&self.accepted, changed);
+        let mut told = self.planted_files.defuse(&self.accepted, changed);
         told.extend(self.changed_files());
         told
     }
 
     /// Returns notes about files that were changed or created since the last call, configuration first.
     pub(crate) fn changed_files(&mut self) -> Vec<String> {
-        let known: HashSet<PathBuf> = self.known.iter().map(|known| known.path.clone()).collect();
-        let new = self.new.find().into_iter().filter(|(path, _)| !known.contains(path));
-        self.known.extend(new.map(|(path, file)| WatchedFile { path, file, before: None }));
+        let known: HashSet<PathBuf> = self.watched_files.iter().map(|known| known.path.clone()).collect();
+        let new = self.changed_since.find().into_iter().filter(|(path, _)| !known.contains(path));
+        self.watched_files.extend(new.map(|(path, file)| WatchedFile { path, file, before: None }));
         let (mut configuration, mut code) = (Vec::new(), Vec::new());
-        for WatchedFile { path, file, before } in &mut self.known {
+        for WatchedFile { path, file, before } in &mut self.watched_files {
             let after = FileStamp::read(path);
             if after == *before {
                 continue;
@@ -98,8 +98,8 @@ impl HostFileWatch {
             }
         }
         let mut told: Vec<String> = configuration.into_iter().chain(code).collect();
-        let others = told.len().saturating_sub(MAX_NAMED);
-        told.truncate(MAX_NAMED);
+        let others = told.len().saturating_sub(MAX_REPORTED_FILES);
+        told.truncate(MAX_REPORTED_FILES);
         if others > 0 {
             told.push(format!("changed: {others} more files that take effect on your machine"));
         }

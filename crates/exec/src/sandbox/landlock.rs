@@ -10,12 +10,12 @@ use rustix::io::{Errno, Result};
 use super::sys;
 
 /// The oldest sufficient version: it handles `truncate`, which is a write.
-pub(crate) const OLDEST: u32 = 3;
+pub(crate) const MIN_VERSION: u32 = 3;
 /// The oldest usable version: before it, no file could be moved to another directory.
-pub(crate) const USEFUL: u32 = 2;
+pub(crate) const MIN_VERSION_WITH_MOUNTS: u32 = 2;
 /// From this version on devices are protected from `ioctl`, and sockets and signals are scoped to the confined
 /// processes.
-pub(crate) const WHOLE: u32 = 6;
+pub(crate) const FULL_VERSION: u32 = 6;
 
 const EXECUTE: u64 = 1;
 const WRITE_FILE: u64 = 1 << 1;
@@ -23,16 +23,16 @@ const READ_FILE: u64 = 1 << 2;
 const READ_DIR: u64 = 1 << 3;
 const TRUNCATE: u64 = 1 << 14;
 const IOCTL_DEV: u64 = 1 << 15;
-const READ: u64 = EXECUTE | READ_FILE | READ_DIR;
+const READ_RIGHTS: u64 = EXECUTE | READ_FILE | READ_DIR;
 /// The rights that apply to a file that is not a directory.
-const OF_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
+const FILE_RIGHTS: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
 /// Abstract sockets, signals.
 const SCOPES: u64 = 0b11;
 
 /// Devices that can be written.
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+const WRITABLE_DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 /// Devices of a private `/dev`.
-const OWN_DEVICES: &[&str] = &["/dev/ptmx", "/dev/pts"];
+const PRIVATE_DEVICES: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
 /// Creates a ruleset: everything may be read, and files below `writable` may be written. `own_devices`: `/dev` is
 /// private.
@@ -42,26 +42,26 @@ pub(crate) fn ruleset(writable: &[PathBuf], own_devices: bool, version: u32) -> 
         3..=4 => (1 << 15) - 1,
         _ => (1 << 16) - 1,
     };
-    let scopes = if version >= WHOLE { SCOPES } else { 0 };
+    let scopes = if version >= FULL_VERSION { SCOPES } else { 0 };
     let rules = sys::landlock_ruleset(known, 0, scopes, version)?;
-    allow(&rules, Path::new("/"), READ & known)?;
+    allow_path(&rules, Path::new("/"), READ_RIGHTS & known)?;
     for root in writable {
-        match allow(&rules, root, known) {
+        match allow_path(&rules, root, known) {
             // A process has removed it: there is nothing to write.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
             Err(errno) => return Err(errno),
         }
     }
-    let mut devices: Vec<&str> = DEVICES.to_vec();
+    let mut devices: Vec<&str> = WRITABLE_DEVICES.to_vec();
     if own_devices {
-        devices.extend(OWN_DEVICES);
+        devices.extend(PRIVATE_DEVICES);
     }
     // Private, or else a known gap: without it, programs that share memory do not work.
-    let _not_there = allow(&rules, Path::new("/dev/shm"), known);
+    let _not_there = allow_path(&rules, Path::new("/dev/shm"), known);
     for device in devices {
         let rights = (READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV) & known;
         // A system may lack the device.
-        let _not_there = allow(&rules, Path::new(device), rights);
+        let _not_there = allow_path(&rules, Path::new(device), rights);
     }
     Ok(rules)
 }
@@ -84,8 +84,8 @@ pub(crate) fn allow_given(rules: &OwnedFd, given: &[OwnedFd]) -> bool {
     any
 }
 
-fn allow(rules: &OwnedFd, path: &Path, rights: u64) -> Result<()> {
+fn allow_path(rules: &OwnedFd, path: &Path, rights: u64) -> Result<()> {
     let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let is_directory = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) == FileType::Directory;
-    sys::landlock_allow(rules, &fd, if is_directory { rights } else { rights & OF_FILE })
+    sys::landlock_allow(rules, &fd, if is_directory { rights } else { rights & FILE_RIGHTS })
 }

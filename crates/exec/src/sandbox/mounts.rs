@@ -18,16 +18,16 @@ use super::cell_plan::{CellPlan, MountContent, PlannedMount};
 use super::sys::{self, MountFlags};
 
 /// A directory that only supervisors can enter: they have the capability to pass a directory without permissions.
-const OURS: &str = "/dev/.toolgate";
+const PRIVATE_DIRECTORY: &str = "/dev/.toolgate";
 /// An unreadable file, mounted over others to hide them.
-const INERT: &str = "/dev/.toolgate/inert";
+const UNREADABLE_FILE: &str = "/dev/.toolgate/inert";
 /// The directory in which supervisors find the layers.
-pub(crate) const LAYERS: &str = "/dev/.toolgate/layers";
+pub(crate) const LAYERS_DIRECTORY: &str = "/dev/.toolgate/layers";
 
 /// Directories that are replaced by private ones.
-const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
-const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
-const LINKS: &[(&str, &str)] = &[
+const REPLACED_DIRECTORIES: &[&str] = &["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
+const DEVICE_NAMES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
+const DEVICE_LINKS: &[(&str, &str)] = &[
     ("ptmx", "pts/ptmx"),
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
@@ -35,7 +35,7 @@ const LINKS: &[(&str, &str)] = &[
     ("stderr", "/proc/self/fd/2"),
 ];
 /// Files of `/proc` about the kernel and other processes that no command needs.
-const MASKED: &[&str] = &[
+const MASKED_PROC_FILES: &[&str] = &[
     "acpi",
     "allocinfo",
     "kallsyms",
@@ -74,13 +74,13 @@ pub(crate) enum MountFault {
     Path(String, Errno),
 }
 
-fn at<T>(result: Result<T>, doing: impl FnOnce() -> String) -> std::result::Result<T, MountFault> {
+fn map_machine_fault<T>(result: Result<T>, doing: impl FnOnce() -> String) -> std::result::Result<T, MountFault> {
     result.map_err(|errno| MountFault::Machine(doing(), errno))
 }
 
 /// Maps an error about a path of the plan.
-fn at_place<T>(result: Result<T>, doing: &str, place: &Path) -> std::result::Result<T, MountFault> {
-    let is_system = REPLACED.iter().any(|system| place == Path::new(system));
+fn map_path_fault<T>(result: Result<T>, doing: &str, place: &Path) -> std::result::Result<T, MountFault> {
+    let is_system = REPLACED_DIRECTORIES.iter().any(|system| place == Path::new(system));
     let fault = if is_system { MountFault::Machine } else { MountFault::Path };
     result.map_err(|errno| fault(format!("{doing} `{}`", place.display()), errno))
 }
@@ -92,52 +92,52 @@ pub(super) struct PreparedMount<'a> {
     /// True if it becomes read-only when all mounts are attached.
     seal: bool,
     is_directory: bool,
-    devices: bool,
+    is_dev: bool,
 }
 
 /// Builds the file system of `plan` in this mount namespace. Returns the overlays that are not available.
 pub(crate) fn build(plan: &CellPlan) -> std::result::Result<Vec<PathBuf>, MountFault> {
-    let root = at(open("/", OFlags::DIRECTORY), || "opening `/`".to_owned())?;
-    at(sys::private_mounts(&root), || "making mounts private".to_owned())?;
-    let devices: Vec<(&str, OwnedFd)> = DEVICES.iter().filter_map(|name| device(name)).collect();
-    let layers = plan.layer_directory().map(clone).transpose();
-    let layers = at(layers, || "opening the layers".to_owned())?;
+    let root = map_machine_fault(open("/", OFlags::DIRECTORY), || "opening `/`".to_owned())?;
+    map_machine_fault(sys::private_mounts(&root), || "making mounts private".to_owned())?;
+    let devices: Vec<(&str, OwnedFd)> = DEVICE_NAMES.iter().filter_map(|name| device(name)).collect();
+    let layers = plan.layer_directory().map(clone_tree).transpose();
+    let layers = map_machine_fault(layers, || "opening the layers".to_owned())?;
     let mut missing = Vec::new();
     let (mut ready, mut shared) = (Vec::new(), Vec::new());
     for mount in &plan.mounts {
         match prepare(mount, &mut shared) {
             Ok(mount) => ready.push(mount),
             // The file no longer exists, so there is nothing to hide or to protect.
-            Err(Errno::NOENT) if !matches!(mount.what, MountContent::Tree { writable: true, .. }) => {}
-            Err(Errno::ACCESS) if mount.what == MountContent::Hidden && is_closed(&mount.at) => {}
-            Err(_) if matches!(mount.what, MountContent::Overlay { .. }) => missing.push(mount.at.clone()),
-            Err(errno) => at_place(Err(errno), "preparing", &mount.at)?,
+            Err(Errno::NOENT) if !matches!(mount.content, MountContent::Tree { writable: true, .. }) => {}
+            Err(Errno::ACCESS) if mount.content == MountContent::Hidden && is_inaccessible(&mount.at) => {}
+            Err(_) if matches!(mount.content, MountContent::Overlay { .. }) => missing.push(mount.at.clone()),
+            Err(errno) => map_path_fault(Err(errno), "preparing", &mount.at)?,
         }
     }
     for layer in shared {
-        at(unmount_layer(layer), || "taking off what was shared".to_owned())?;
+        map_machine_fault(unmount_layer(layer), || "taking off what was shared".to_owned())?;
     }
-    at(sys::restrict_mounts(&root, MountFlags::READ_ONLY_TREE), || "making `/` read-only".to_owned())?;
+    map_machine_fault(sys::restrict_mounts(&root, MountFlags::READ_ONLY_TREE), || "making `/` read-only".to_owned())?;
     for mount in &ready {
         // Mount points are created only in private directories, never in a directory of the host.
         if plan.is_ours(mount.at) && open(mount.at, OFlags::NOFOLLOW).is_err() {
-            at_place(make(mount.at, mount.is_directory), "making", mount.at)?;
+            map_path_fault(create_mount_point(mount.at, mount.is_directory), "making", mount.at)?;
         }
-        at_place(attach(mount), "mounting", mount.at)?;
-        if mount.devices {
-            at(populate(&devices, layers.as_ref(), &shared_memory(&plan.limits)), || {
+        map_path_fault(attach(mount), "mounting", mount.at)?;
+        if mount.is_dev {
+            map_machine_fault(populate(&devices, layers.as_ref(), &shared_memory(&plan.limits)), || {
                 "filling `/dev`".to_owned()
             })?;
         }
     }
     for mount in ready.iter().filter(|mount| mount.seal) {
-        at_place(sys::restrict_mount(&mount.tree, MountFlags::READ_ONLY_TREE), "sealing", mount.at)?;
+        map_path_fault(sys::restrict_mount(&mount.tree, MountFlags::READ_ONLY_TREE), "sealing", mount.at)?;
     }
-    for mount in plan.mounts.iter().filter(|mount| mount.what == MountContent::Hidden) {
-        at_place(hide(&mount.at), "hiding", &mount.at)?;
+    for mount in plan.mounts.iter().filter(|mount| mount.content == MountContent::Hidden) {
+        map_path_fault(hide_file(&mount.at), "hiding", &mount.at)?;
     }
     for path in MASKED_SYS {
-        at(hide_all(Path::new(path)), || format!("hiding `{path}`"))?;
+        map_machine_fault(hide_all(Path::new(path)), || format!("hiding `{path}`"))?;
     }
     Ok(missing)
 }
@@ -152,13 +152,13 @@ pub(super) fn prepare<'a>(mount: &'a PlannedMount, shared: &mut Vec<&'a Path>) -
             tree,
             seal,
             is_directory,
-            devices: mount.what == MountContent::Devices,
+            is_dev: mount.content == MountContent::Devices,
         }
     };
-    Ok(match &mount.what {
+    Ok(match &mount.content {
         MountContent::Tree { from, writable } => {
-            let tree = clone(from)?;
-            let flags = if *writable { MountFlags::PLAIN } else { MountFlags::READ_ONLY_TREE };
+            let tree = clone_tree(from)?;
+            let flags = if *writable { MountFlags::NO_SUID_NO_DEV } else { MountFlags::READ_ONLY_TREE };
             sys::restrict_mounts(&tree, flags)?;
             ready(tree, false)
         }
@@ -168,13 +168,13 @@ pub(super) fn prepare<'a>(mount: &'a PlannedMount, shared: &mut Vec<&'a Path>) -
             FileType::Directory => ready(tmpfs("0000")?, true),
             _ => return Err(Errno::NOENT),
         },
-        MountContent::Overlay { of, layer } => {
+        MountContent::Overlay { lower: of, layer } => {
             if !shared.contains(&layer.as_path()) {
                 attach_overlay(layer, &open_lower(of)?, layer)?;
                 shared.push(layer);
             }
             let below = mount.at.strip_prefix(of).map_err(|_| Errno::INVAL)?;
-            let tree = clone(if below.as_os_str().is_empty() { layer.clone() } else { layer.join(below) })?;
+            let tree = clone_tree(if below.as_os_str().is_empty() { layer.clone() } else { layer.join(below) })?;
             ready(tree, false)
         }
     })
@@ -182,8 +182,8 @@ pub(super) fn prepare<'a>(mount: &'a PlannedMount, shared: &mut Vec<&'a Path>) -
 
 /// Attaches an overlay over `lower` at `at`.
 fn attach_overlay(at: &Path, lower: &OwnedFd, layer: &Path) -> Result<()> {
-    let tree = overlay(lower, &layer.join("upper"), &layer.join("work"))?;
-    attach(&PreparedMount { at, tree, seal: false, is_directory: true, devices: false })
+    let tree = create_overlay(lower, &layer.join("upper"), &layer.join("work"))?;
+    attach(&PreparedMount { at, tree, seal: false, is_directory: true, is_dev: false })
 }
 
 pub(super) fn attach(mount: &PreparedMount<'_>) -> Result<()> {
@@ -196,7 +196,7 @@ pub(super) fn attach(mount: &PreparedMount<'_>) -> Result<()> {
 }
 
 /// Creates a missing mount point; only private mounts are writable here.
-fn make(path: &Path, is_directory: bool) -> Result<()> {
+fn create_mount_point(path: &Path, is_directory: bool) -> Result<()> {
     let above: Vec<&Path> = path.ancestors().skip(1).collect();
     for directory in above.into_iter().rev().chain(is_directory.then_some(path)) {
         match rustix::fs::mkdir(directory, Mode::from_raw_mode(0o755)) {
@@ -218,7 +218,7 @@ fn make(path: &Path, is_directory: bool) -> Result<()> {
 
 /// Clones a device of the host: writes reach it, but its mode and times are read-only.
 fn device(name: &'static str) -> Option<(&'static str, OwnedFd)> {
-    let device = clone(format!("/dev/{name}")).ok()?;
+    let device = clone_tree(format!("/dev/{name}")).ok()?;
     sys::restrict_mount(&device, MountFlags::READ_ONLY_TREE).ok()?;
     Some((name, device))
 }
@@ -229,10 +229,10 @@ fn populate(devices: &[(&str, OwnedFd)], layers: Option<&OwnedFd>, shared: &str)
     let directory = |path: &str, mode| rustix::fs::mkdir(path, Mode::from_raw_mode(mode));
     for (name, device) in devices {
         let path = format!("/dev/{name}");
-        make(Path::new(&path), false)?;
+        create_mount_point(Path::new(&path), false)?;
         move_mount(device, "", CWD, &path, flags)?;
     }
-    for (name, to) in LINKS {
+    for (name, to) in DEVICE_LINKS {
         rustix::fs::symlink(*to, format!("/dev/{name}"))?;
     }
     directory("/dev/pts", 0o755)?;
@@ -245,40 +245,40 @@ fn populate(devices: &[(&str, OwnedFd)], layers: Option<&OwnedFd>, shared: &str)
     move_mount(terminals, "", CWD, "/dev/pts", flags)?;
     directory("/dev/shm", 0o1777)?;
     move_mount(sized_tmpfs("1777", shared)?, "", CWD, "/dev/shm", flags)?;
-    directory(OURS, 0o700)?;
-    make(Path::new(INERT), false)?;
-    rustix::fs::chmod(INERT, Mode::empty())?;
+    directory(PRIVATE_DIRECTORY, 0o700)?;
+    create_mount_point(Path::new(UNREADABLE_FILE), false)?;
+    rustix::fs::chmod(UNREADABLE_FILE, Mode::empty())?;
     if let Some(layers) = layers {
-        directory(LAYERS, 0o700)?;
-        move_mount(layers, "", CWD, LAYERS, flags)?;
+        directory(LAYERS_DIRECTORY, 0o700)?;
+        move_mount(layers, "", CWD, LAYERS_DIRECTORY, flags)?;
     }
-    rustix::fs::chmod(OURS, Mode::empty())
+    rustix::fs::chmod(PRIVATE_DIRECTORY, Mode::empty())
 }
 
 /// Mounts the unreadable file over the file at `path`, if it exists.
-fn hide(path: &Path) -> Result<()> {
+fn hide_file(path: &Path) -> Result<()> {
     let target = match open(path, OFlags::NOFOLLOW) {
         Ok(target) if kind(&target)? != FileType::Directory => target,
         Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
-        Err(Errno::ACCESS) if is_closed(path) => return Ok(()),
+        Err(Errno::ACCESS) if is_inaccessible(path) => return Ok(()),
         Err(errno) => return Err(errno),
     };
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    move_mount(clone(INERT)?, "", &target, "", flags)
+    move_mount(clone_tree(UNREADABLE_FILE)?, "", &target, "", flags)
 }
 
 /// Returns true if a directory of another user, such as `/root`, denies this user and its commands access to `path`.
 /// The user could open a directory of its own.
-fn is_closed(path: &Path) -> bool {
+fn is_inaccessible(path: &Path) -> bool {
     let look = |above: &Path| rustix::fs::statat(CWD, above, AtFlags::SYMLINK_NOFOLLOW).ok();
     let innermost = path.ancestors().skip(1).find_map(look);
     let own = rustix::process::geteuid().as_raw();
-    innermost.is_some_and(|above| above.st_uid != own || own == NOBODY)
+    innermost.is_some_and(|above| above.st_uid != own || own == OVERFLOW_UID)
 }
 
 /// The owner of all files whose owner is not mapped in a user namespace. A user with this id cannot distinguish them
 /// from its own.
-const NOBODY: u32 = 65_534;
+const OVERFLOW_UID: u32 = 65_534;
 
 /// Hides `path`, a file or a directory with its contents.
 pub(crate) fn hide_all(path: &Path) -> Result<()> {
@@ -286,11 +286,11 @@ pub(crate) fn hide_all(path: &Path) -> Result<()> {
         Ok(FileType::Directory) => {
             let tree = tmpfs("0000")?;
             sys::restrict_mount(&tree, MountFlags::READ_ONLY_TREE)?;
-            attach(&PreparedMount { at: path, tree, seal: false, is_directory: true, devices: false })
+            attach(&PreparedMount { at: path, tree, seal: false, is_directory: true, is_dev: false })
         }
-        Ok(_) => hide(path),
+        Ok(_) => hide_file(path),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
-        Err(Errno::ACCESS) if is_closed(path) => Ok(()),
+        Err(Errno::ACCESS) if is_inaccessible(path) => Ok(()),
         Err(errno) => Err(errno),
     }
 }
@@ -298,11 +298,11 @@ pub(crate) fn hide_all(path: &Path) -> Result<()> {
 /// Mounts a read-only `/proc` for this process namespace. Returns true if the process limit is in force.
 pub(crate) fn mount_own_proc(processes: Option<u64>) -> Result<bool> {
     let proc = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    let proc = mounted(&proc)?;
+    let proc = create_mount(&proc)?;
     let limited = match processes {
         // Each pid is a process or a thread, and some are never assigned.
-        Some(processes) if limits_are_of_namespaces() => {
-            let most = processes.saturating_add(RESERVED).to_string();
+        Some(processes) if has_per_namespace_pid_limit() => {
+            let most = processes.saturating_add(RESERVED_PIDS).to_string();
             rustix::fs::openat(&proc, "sys/kernel/pid_max", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
                 .and_then(|limit| rustix::io::write(limit, most.as_bytes()))
                 .is_ok()
@@ -312,31 +312,31 @@ pub(crate) fn mount_own_proc(processes: Option<u64>) -> Result<bool> {
     };
     sys::restrict_mount(&proc, MountFlags::READ_ONLY_TREE)?;
     move_mount(&proc, "", CWD, "/proc", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
-    for name in MASKED {
+    for name in MASKED_PROC_FILES {
         hide_all(Path::new(&format!("/proc/{name}")))?;
     }
     Ok(limited)
 }
 
 /// Returns true if `pid_max` is per namespace. In older kernels, root would set it for the whole machine.
-fn limits_are_of_namespaces() -> bool {
-    is_since(&rustix::system::uname().release().to_string_lossy(), (6, 14))
+fn has_per_namespace_pid_limit() -> bool {
+    is_release_at_least(&rustix::system::uname().release().to_string_lossy(), (6, 14))
 }
 
 /// Returns true if the kernel `release` is at least this version. An unreadable release counts as older.
-fn is_since(release: &str, (major, minor): (u32, u32)) -> bool {
+fn is_release_at_least(release: &str, (major, minor): (u32, u32)) -> bool {
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse::<u32>);
     let (Some(Ok(first)), Some(Ok(second))) = (numbers.next(), numbers.next()) else { return false };
     (first, second) >= (major, minor)
 }
 
 /// The number of pids that the kernel never assigns to a process.
-const RESERVED: u64 = 301;
+const RESERVED_PIDS: u64 = 301;
 
 /// Mounts the file `from` over the one at `at`, or over its target.
 pub(crate) fn mount_file(from: &Path, at: &Path) -> Result<()> {
     let target = rustix::fs::open(at, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let file = clone(from)?;
+    let file = clone_tree(from)?;
     sys::restrict_mount(&file, MountFlags::READ_ONLY_TREE)?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     move_mount(file, "", &target, "", flags)
@@ -349,7 +349,7 @@ pub(crate) fn open_lower(path: &Path) -> Result<OwnedFd> {
 
 /// Mounts a layer over `at`, whose directory is `lower`: writes go to the layer.
 pub(crate) fn mount_layer(at: &Path, lower: &OwnedFd, layer: &str) -> Result<()> {
-    let layer = Path::new(LAYERS).join(layer);
+    let layer = Path::new(LAYERS_DIRECTORY).join(layer);
     // The mark of an overlay that was never synced. It matters after a crash, which this directory does not survive.
     let mark = layer.join("work/work/incompat/volatile");
     let _is_new = unlink(mark.join("dirty")).and_then(|()| rmdir(mark));
@@ -369,7 +369,7 @@ pub(crate) fn unmount_layer(at: &Path) -> Result<()> {
     unmount(at, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH)
 }
 
-fn overlay(lower: &OwnedFd, upper: &Path, work: &Path) -> Result<OwnedFd> {
+fn create_overlay(lower: &OwnedFd, upper: &Path, work: &Path) -> Result<OwnedFd> {
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let (upper, work) = (open_lower(upper)?, open_lower(work)?);
     // By descriptor: a path may be long and contain the separator of layers.
@@ -379,7 +379,7 @@ fn overlay(lower: &OwnedFd, upper: &Path, work: &Path) -> Result<OwnedFd> {
     fsconfig_set_flag(&context, "userxattr")?;
     // Otherwise an unmount would sync the host's whole file system.
     let _old_kernel = fsconfig_set_flag(&context, "volatile");
-    mounted(&context)
+    create_mount(&context)
 }
 
 /// Returns the size limit of `/dev/shm` in the kernel's syntax: it is memory, and counts as such.
@@ -397,17 +397,17 @@ fn sized_tmpfs(mode: &str, size: &str) -> Result<OwnedFd> {
     let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(&context, "mode", mode)?;
     fsconfig_set_string(&context, "size", size)?;
-    mounted(&context)
+    create_mount(&context)
 }
 
-fn mounted(context: &OwnedFd) -> Result<OwnedFd> {
+fn create_mount(context: &OwnedFd) -> Result<OwnedFd> {
     fsconfig_create(context)?;
     let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, flags)
 }
 
 /// Clones the mount tree at `path`.
-fn clone(path: impl AsRef<Path>) -> Result<OwnedFd> {
+fn clone_tree(path: impl AsRef<Path>) -> Result<OwnedFd> {
     let from = open(path.as_ref(), OFlags::NOFOLLOW)?;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -452,9 +452,9 @@ pub(crate) fn describe_mounts(plan: &CellPlan) -> Vec<(PathBuf, &'static str)> {
     };
     // A denied path that does not exist yet is left out.
     let is_there = |mount: &&PlannedMount| {
-        mount.what != MountContent::Hidden || open(&mount.at, OFlags::NOFOLLOW).is_ok()
+        mount.content != MountContent::Hidden || open(&mount.at, OFlags::NOFOLLOW).is_ok()
     };
-    plan.mounts.iter().filter(is_there).map(|mount| (mount.at.clone(), word(&mount.what))).collect()
+    plan.mounts.iter().filter(is_there).map(|mount| (mount.at.clone(), word(&mount.content))).collect()
 }
 
 #[cfg(test)]
@@ -473,7 +473,7 @@ mod tests {
             ("", false),
             ("x.14.0", false),
         ] {
-            assert_eq!(is_since(release, (6, 14)), is, "{release}");
+            assert_eq!(is_release_at_least(release, (6, 14)), is, "{release}");
         }
     }
 }

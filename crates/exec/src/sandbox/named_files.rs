@@ -14,14 +14,14 @@ use rustix::fs::{FileType, stat};
 /// The maximum number of words of one text.
 const MAX_WORDS: usize = 2_000;
 /// The maximum length of a word that may be a path.
-const LONGEST_WORD: usize = 300;
+const MAX_WORD_BYTES: usize = 300;
 /// The maximum number of directories in a text that its words are also resolved against (`cd tools`, `"cwd":
 /// "tools"`).
 const MAX_BASES: usize = 8;
 /// Bytes that end a word, besides whitespace.
 const SEPARATORS: &[u8] = b"\"'`,;=()[]{}<>|&\\:";
 /// File extensions of scripts.
-const SCRIPTS: &[&str] = &[
+const SCRIPT_EXTENSIONS: &[&str] = &[
     "sh", "bash", "zsh", "fish", "ksh", "py", "js", "mjs", "cjs", "ts", "mts", "cts", "rb", "pl", "php",
     "lua", "ps1", "mk", "just", "exs", "jl", "R",
 ];
@@ -51,7 +51,7 @@ const RUNNERS: &[&str] = &[
     "-include",
 ];
 /// Keys of `package.json` that hold commands.
-const COMMANDS: &[&str] = &["scripts", "husky", "lint-staged", "simple-git-hooks", "gitHooks", "pre-commit"];
+const COMMAND_KEYS: &[&str] = &["scripts", "husky", "lint-staged", "simple-git-hooks", "gitHooks", "pre-commit"];
 
 /// The files that a text may refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(super) struct ConfigurationText<'a> {
     pub(super) text: &'a [u8],
     pub(super) root: &'a Path,
     pub(super) home: Option<&'a Path>,
-    pub(super) counts: NamedFileScope,
+    pub(super) scope: NamedFileScope,
 }
 
 impl ConfigurationText<'_> {
@@ -77,7 +77,7 @@ impl ConfigurationText<'_> {
     pub(super) fn find_named_files(self) -> BTreeSet<PathBuf> {
         let text = self.commands();
         let is_end = |byte: &u8| byte.is_ascii_whitespace() || SEPARATORS.contains(byte);
-        let words = text.split(is_end).filter(|word| !word.is_empty() && word.len() <= LONGEST_WORD);
+        let words = text.split(is_end).filter(|word| !word.is_empty() && word.len() <= MAX_WORD_BYTES);
         let (mut found, mut before) = (BTreeSet::new(), [].as_slice());
         let mut bases: Vec<PathBuf> = vec![self.root.to_owned()];
         bases.extend(self.file.parent().map(Path::to_owned));
@@ -86,13 +86,13 @@ impl ConfigurationText<'_> {
             before = word;
             let path = without_variable(word.strip_prefix(b"@").unwrap_or(word));
             let is_path = path.contains(&b'/') || path.contains(&b'.');
-            if !(runs || is_path || self.counts == NamedFileScope::All)
+            if !(runs || is_path || self.scope == NamedFileScope::All)
                 || path.is_empty()
                 || path.contains(&0)
             {
                 continue;
             }
-            let places = self.places(path, &bases);
+            let places = self.candidate_paths(path, &bases);
             // A command may create it.
             let mut missing = places.first().filter(|_| path.contains(&b'/') && is_script(path)).cloned();
             for place in places {
@@ -100,7 +100,7 @@ impl ConfigurationText<'_> {
                 missing = None;
                 let is_run = || runs || is_script(path) || stat.st_mode & 0o111 != 0;
                 match FileType::from_raw_mode(stat.st_mode) {
-                    FileType::RegularFile if self.counts == NamedFileScope::All || is_run() => {
+                    FileType::RegularFile if self.scope == NamedFileScope::All || is_run() => {
                         found.insert(place);
                     }
                     FileType::Directory if bases.len() < MAX_BASES && !bases.contains(&place) => {
@@ -115,7 +115,7 @@ impl ConfigurationText<'_> {
     }
 
     /// Returns the paths below the root that a word may refer to.
-    fn places(self, word: &[u8], bases: &[PathBuf]) -> Vec<PathBuf> {
+    fn candidate_paths(self, word: &[u8], bases: &[PathBuf]) -> Vec<PathBuf> {
         let at_home = word.strip_prefix(b"~/");
         let below = at_home.unwrap_or(word);
         let below = Path::new(OsStr::from_bytes(below.strip_prefix(b"/").unwrap_or(below)));
@@ -142,7 +142,7 @@ impl ConfigurationText<'_> {
             }
             "package.json" => package_commands(self.text),
             _ if name.ends_with(".md") || name.ends_with(".mdc") || !name.contains('.') && is_prose(name) => {
-                imports(self.text)
+                imports_and_commands(self.text)
             }
             _ => self.text.to_vec(),
         }
@@ -155,7 +155,7 @@ fn is_prose(name: &str) -> bool {
 }
 
 /// Returns the imports (`@docs/x.md`) and commands (`` !`x.sh` ``) in prose.
-fn imports(text: &[u8]) -> Vec<u8> {
+fn imports_and_commands(text: &[u8]) -> Vec<u8> {
     let mut found = Vec::new();
     for word in text.split(u8::is_ascii_whitespace).filter(|word| word.starts_with(b"@")) {
         found.extend_from_slice(word);
@@ -197,7 +197,7 @@ fn package_commands(text: &[u8]) -> Vec<u8> {
             (Some(string), _) => string.push(byte),
             (None, b'"') => string = Some(Vec::new()),
             (None, b'{' | b'[') => {
-                is_command |= depth == 1 && COMMANDS.iter().any(|known| key == known.as_bytes());
+                is_command |= depth == 1 && COMMAND_KEYS.iter().any(|known| key == known.as_bytes());
                 depth += 1;
             }
             (None, b'}' | b']') => {
@@ -212,7 +212,7 @@ fn package_commands(text: &[u8]) -> Vec<u8> {
 
 fn is_script(path: &[u8]) -> bool {
     let ending = Path::new(OsStr::from_bytes(path)).extension().and_then(OsStr::to_str);
-    ending.is_some_and(|ending| SCRIPTS.contains(&ending))
+    ending.is_some_and(|ending| SCRIPT_EXTENSIONS.contains(&ending))
 }
 
 /// Returns a word such as `$top/lint.sh` as a path of the tree.
@@ -262,7 +262,7 @@ mod tests {
         ] {
             let file = root.join(file);
             let text =
-                ConfigurationText { file: &file, text: text.as_bytes(), root: &root, home: None, counts };
+                ConfigurationText { file: &file, text: text.as_bytes(), root: &root, home: None, scope: counts };
             let found: Vec<_> = text
                 .find_named_files()
                 .iter()

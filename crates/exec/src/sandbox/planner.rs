@@ -20,11 +20,11 @@ use super::scratch::{self, Scratch};
 use crate::fs::canonicalize_existing;
 
 /// Directories that are replaced by private ones; exceptions in them are mounted explicitly.
-const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/dev"];
+const REPLACED_DIRECTORIES: &[&str] = &["/tmp", "/var/tmp", "/run", "/dev"];
 /// Replaced directories that a user may work in.
-const OF_USERS: &[&str] = &["/tmp", "/var/tmp"];
+const USER_TMP_DIRECTORIES: &[&str] = &["/tmp", "/var/tmp"];
 /// Files of `/run` that commands need nevertheless: programs of some systems, and name resolution.
-const OF_RUN: &[&str] = &[
+const RUN_EXCEPTIONS: &[&str] = &[
     "/run/current-system",
     "/run/booted-system",
     "/run/opengl-driver",
@@ -81,31 +81,31 @@ pub(crate) struct PlannedCell {
     pub(crate) plan: CellPlan,
     pub(crate) repositories: Vec<Repository>,
     /// Placeholder directories that were created.
-    held: Vec<PathBuf>,
+    placeholders: Vec<PathBuf>,
     /// The locations where commands could plant git directories that git enters by itself.
-    pub(crate) strays: Arc<PlantedFileWatch>,
+    pub(crate) planted_files: Arc<PlantedFileWatch>,
     /// Environment variables that redirect writes into the private directory.
     pub(crate) variables: Vec<(&'static str, PathBuf)>,
     /// Missing configuration of the user's programs, with the user action that makes it take effect.
-    missing: Vec<(PathBuf, String)>,
+    missing_configuration: Vec<(PathBuf, String)>,
     /// Files that take effect on the user's machine and whose changes are reported.
-    pub(crate) told: Vec<(PathBuf, HostFile)>,
+    pub(crate) watched_files: Vec<(PathBuf, HostFile)>,
     /// The first directories that commands can change.
     pub(crate) directories: Arc<Mutex<DirectoryIndex>>,
     /// The files that git obeys in each repository, at the time of the survey.
-    pub(crate) obeyed: Vec<(Repository, GitInputs)>,
+    pub(crate) git_inputs: Vec<(Repository, GitInputs)>,
     /// The real locations of the configuration of each root, at the time of the survey.
-    pub(crate) configured: Vec<(PathBuf, RootConfiguration)>,
+    pub(crate) root_configurations: Vec<(PathBuf, RootConfiguration)>,
     /// The configuration of each root with the files that it names currently.
-    named: Mutex<Vec<(PathBuf, RootConfiguration)>>,
+    current_configurations: Mutex<Vec<(PathBuf, RootConfiguration)>>,
     /// Git directories that are read-only, because there are too many for a layer each.
-    pub(crate) read_only: Arc<[PathBuf]>,
+    pub(crate) read_only_repositories: Arc<[PathBuf]>,
     /// True if the limits cut the scan short.
-    pub(crate) cut: bool,
+    pub(crate) truncated: bool,
     /// The repositories whose configuration could not be read completely, with the reason.
-    pub(crate) unread: Vec<(PathBuf, String)>,
+    pub(crate) unread_repositories: Vec<(PathBuf, String)>,
     /// True if some links in configuration were not followed, because there is too much of it.
-    pub(crate) unfollowed: bool,
+    pub(crate) links_not_followed: bool,
 }
 
 /// Surveys the machine and makes the plan.
@@ -122,58 +122,58 @@ pub(crate) fn plan_cell(
             hosts: confinement.hosts.clone(),
             mounts: Vec::new(),
             writable: confinement.writable.iter().filter(|root| exists(root).is_some()).cloned().collect(),
-            sockets: sockets(confinement),
+            sockets: allowed_sockets(confinement),
             limits: confinement.limits,
             scratch: scratch.path().to_owned(),
-            recorded: confinement.recorded,
+            records_denied_writes: confinement.record_denied_writes,
         },
         repositories: Vec::new(),
-        held: Vec::new(),
-        strays: Arc::default(),
+        placeholders: Vec::new(),
+        planted_files: Arc::default(),
         variables: Vec::new(),
-        missing: Vec::new(),
-        told: Vec::new(),
+        missing_configuration: Vec::new(),
+        watched_files: Vec::new(),
         // Until a scan, no directory counts as new.
         directories: Arc::new(Mutex::new(DirectoryIndex::disabled())),
-        obeyed: Vec::new(),
-        configured: Vec::new(),
-        named: Mutex::default(),
-        read_only: Arc::default(),
-        cut: false,
-        unread: Vec::new(),
-        unfollowed: false,
+        git_inputs: Vec::new(),
+        root_configurations: Vec::new(),
+        current_configurations: Mutex::default(),
+        read_only_repositories: Arc::default(),
+        truncated: false,
+        unread_repositories: Vec::new(),
+        links_not_followed: false,
     };
     let mut temporary = if tier >= Tier::Namespaces { PathBuf::from("/tmp") } else { scratch.tmp() };
     if tier >= Tier::Namespaces {
-        let places = view(&mut survey, confinement, reach, scratch);
+        let places = build_mount_table(&mut survey, confinement, reach, scratch);
         // The user works in `/tmp`, and the policy makes it read-only.
         if places.0.get(&temporary).is_some_and(|what| !what.is_writable()) {
             temporary = PathBuf::from("/var/tmp");
         }
         let is_kept = |(at, what): &(&PathBuf, &MountContent)| matches!(what, MountContent::Tree { from, writable: false } if from == *at);
         scratch.register_placeholders(places.0.iter().filter(is_kept).map(|(at, _)| at.clone()));
-        survey.plan.mounts = places.0.into_iter().map(|(at, what)| PlannedMount { at, what }).collect();
+        survey.plan.mounts = places.0.into_iter().map(|(at, what)| PlannedMount { at, content: what }).collect();
     } else {
         survey.plan.writable.push(scratch.path().join("tmp"));
     }
-    survey.strays = strays(confinement, &mut survey, scratch);
-    survey.variables = variables(confinement, &temporary, tier);
+    survey.planted_files = watch_for_planted_files(confinement, &mut survey, scratch);
+    survey.variables = environment_variables(confinement, &temporary, tier);
     survey
 }
 
 /// Collects the locations where commands could plant files that a program of the user's obeys: roots without a
 /// repository, missing submodules, missing configuration. They are saved for the session after a kill.
-fn strays(confinement: &Confinement, survey: &mut PlannedCell, scratch: &Scratch) -> Arc<PlantedFileWatch> {
+fn watch_for_planted_files(confinement: &Confinement, survey: &mut PlannedCell, scratch: &Scratch) -> Arc<PlantedFileWatch> {
     let repositories = &survey.repositories;
     let has_one = |root: &Path| {
         let own = repositories.iter().find(|repository| repository.root == root);
         own.is_some_and(|repository| git::is_git(&repository.at))
     };
     let roots = confinement.writable.iter().filter(|root| !has_one(root));
-    let missing = scratch.overlap.add_missing(std::mem::take(&mut survey.missing));
+    let missing = scratch.overlap.add_missing(std::mem::take(&mut survey.missing_configuration));
     let within = |path: &Path| confinement.writable.iter().any(|root| path.starts_with(root));
     let missing = missing.into_iter().filter(|(path, _)| within(path)).collect();
-    let known = survey.obeyed.iter().map(|(repository, _)| repository.root.clone());
+    let known = survey.git_inputs.iter().map(|(repository, _)| repository.root.clone());
     let strays =
         PlantedFileWatch::new(roots, repositories, missing, scratch.take_recovery_notes()).trusting(known);
     scratch.record_watched_places(&strays.to_bytes());
@@ -181,7 +181,7 @@ fn strays(confinement: &Confinement, survey: &mut PlannedCell, scratch: &Scratch
 }
 
 /// Builds the mount table of a cell, and extends the writable paths.
-fn view(
+fn build_mount_table(
     survey: &mut PlannedCell,
     confinement: &Confinement,
     reach: &ReadScope,
@@ -189,18 +189,18 @@ fn view(
 ) -> MountTable {
     let mut places = MountTable::default();
     let writable = &mut survey.plan.writable;
-    system(&mut places, scratch);
-    visible(&mut places, confinement, reach);
+    add_replaced_directories(&mut places, scratch);
+    add_readable_paths(&mut places, confinement, reach);
     // A granted path that is missing can be created in the root that contains it.
     for root in confinement.writable.iter().filter(|root| exists(root).is_some()) {
         places.insert_tree(root, true);
     }
-    caches(&mut places, confinement, scratch, writable);
-    workspace_in_cache(&mut places, reach);
+    add_cache_overlays(&mut places, confinement, scratch, writable);
+    protect_workspace_in_cache(&mut places, reach);
     writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
     let roots = confinement.writable.iter().cloned().chain(reach.roots().map(Path::to_owned));
     let seen = root_scan::scan_roots(roots, &confinement.writable, reach.deny_read());
-    let mut guard = RootGuard { confinement, scratch, places: &mut places, found: GuardedPaths::default() };
+    let mut guard = RootGuard { confinement, scratch, mount_table: &mut places, found: GuardedPaths::default() };
     guard.guard_read_only_paths();
     for root in &confinement.writable {
         guard.guard_root(root, &seen.trees);
@@ -209,19 +209,19 @@ fn view(
     let mut found = guard.found;
     let mut pinned: Vec<PathBuf> = confinement.writable.clone();
     pinned.append(&mut found.pinned);
-    survey.held.append(&mut found.held);
-    survey.cut |= found.cut | seen.cut;
-    survey.unread.append(&mut found.unread);
-    survey.unfollowed |= found.unfollowed;
-    survey.read_only = std::mem::take(&mut found.read_only).into();
-    survey.missing = std::mem::take(&mut found.missing);
-    survey.told = std::mem::take(&mut found.told);
-    survey.told.extend(seen.told);
+    survey.placeholders.append(&mut found.placeholders);
+    survey.truncated |= found.truncated | seen.truncated;
+    survey.unread_repositories.append(&mut found.unread_repositories);
+    survey.links_not_followed |= found.links_not_followed;
+    survey.read_only_repositories = std::mem::take(&mut found.read_only_repositories).into();
+    survey.missing_configuration = std::mem::take(&mut found.missing_configuration);
+    survey.watched_files = std::mem::take(&mut found.watched_files);
+    survey.watched_files.extend(seen.watched_files);
     survey.directories = Arc::new(Mutex::new(seen.directories));
-    survey.obeyed = std::mem::take(&mut found.obeyed);
-    survey.configured = std::mem::take(&mut found.configured);
-    survey.named = Mutex::new(survey.configured.clone());
-    let hidden = hidden(seen.hidden, reach);
+    survey.git_inputs = std::mem::take(&mut found.git_inputs);
+    survey.root_configurations = std::mem::take(&mut found.root_configurations);
+    survey.current_configurations = Mutex::new(survey.root_configurations.clone());
+    let hidden = denied_paths(seen.hidden, reach);
     // A command that renames an ancestor would find it under another name.
     pinned.extend(hidden.iter().filter(|path| exists(path).is_some()).cloned());
     found.repositories.retain(|found| gets_layer(&found.at, &places, &hidden, &confinement.writable));
@@ -254,8 +254,8 @@ impl PlannedCell {
     /// Returns the files whose changes are reported. Changed configuration is read again: a command may have changed
     /// the scripts that `package.json` names.
     pub(crate) fn reported_files(&self, confinement: &Confinement) -> Vec<(PathBuf, HostFile)> {
-        let mut told = self.told.clone();
-        let mut named = self.named.lock();
+        let mut told = self.watched_files.clone();
+        let mut named = self.current_configurations.lock();
         for (root, configured) in &mut *named {
             if !configured.has_current_texts() {
                 *configured = RootConfiguration::scan(root, confinement);
@@ -267,20 +267,20 @@ impl PlannedCell {
 
     /// Returns true if the user has changed a link so that configuration lies elsewhere.
     pub(crate) fn has_configuration_moved(&self, confinement: &Confinement) -> bool {
-        self.configured.iter().any(|(root, known)| {
+        self.root_configurations.iter().any(|(root, known)| {
             !known.is_current() && !known.guards_as_much_as(&RootConfiguration::scan(root, confinement))
         })
     }
 
     /// Returns the lines that make git ignore the placeholders in the tree at `root`.
     pub(crate) fn ignore_lines(&self, root: &Path) -> Vec<u8> {
-        let below = self.held.iter().filter_map(|path| path.strip_prefix(root).ok());
+        let below = self.placeholders.iter().filter_map(|path| path.strip_prefix(root).ok());
         below.flat_map(|path| [b"/", path.as_os_str().as_bytes(), b"/\n"].concat()).collect()
     }
 }
 
 /// Returns the denied paths: the matches of globs, and literal paths, existing or not.
-fn hidden(globs: BTreeSet<PathBuf>, reach: &ReadScope) -> BTreeSet<PathBuf> {
+fn denied_paths(globs: BTreeSet<PathBuf>, reach: &ReadScope) -> BTreeSet<PathBuf> {
     // A missing file would be created where its directory really is: a home may be a link. Most share a directory,
     // which is resolved once.
     let mut directories = HashMap::new();
@@ -304,7 +304,7 @@ fn hidden(globs: BTreeSet<PathBuf>, reach: &ReadScope) -> BTreeSet<PathBuf> {
 }
 
 /// Returns the allowed sockets by their real paths: `/var/run` is usually a link to `/run`.
-fn sockets(confinement: &Confinement) -> Vec<Vec<u8>> {
+fn allowed_sockets(confinement: &Confinement) -> Vec<Vec<u8>> {
     let real = |name: &String| match crate::fs::canonicalize(Path::new(name)) {
         Ok(real) if name.starts_with('/') => real.into_os_string().into_vec(),
         _ => name.clone().into_bytes(),
@@ -322,7 +322,7 @@ pub(super) fn is_directory(path: &Path) -> bool {
 }
 
 /// Adds the replaced directories.
-fn system(places: &mut MountTable, scratch: &Scratch) {
+fn add_replaced_directories(places: &mut MountTable, scratch: &Scratch) {
     let private = |from: PathBuf| MountContent::Tree { from, writable: true };
     for (at, what) in [
         ("/tmp", private(scratch.tmp())),
@@ -344,28 +344,28 @@ fn system(places: &mut MountTable, scratch: &Scratch) {
     {
         places.insert(&runtime, MountContent::Empty);
     }
-    for path in OF_RUN.iter().map(Path::new).filter(|path| exists(path).is_some()) {
+    for path in RUN_EXCEPTIONS.iter().map(Path::new).filter(|path| exists(path).is_some()) {
         places.insert_tree(path, false);
     }
 }
 
 /// Adds readable paths that lie in a replaced directory.
-fn visible(places: &mut MountTable, confinement: &Confinement, reach: &ReadScope) {
-    let home = confinement.home.clone().filter(|home| !OF_USERS.iter().any(|place| home == Path::new(place)));
-    let sockets = sockets(confinement).into_iter().filter(|name| name.starts_with(b"/")).map(path_from_bytes);
+fn add_readable_paths(places: &mut MountTable, confinement: &Confinement, reach: &ReadScope) {
+    let home = confinement.home.clone().filter(|home| !USER_TMP_DIRECTORIES.iter().any(|place| home == Path::new(place)));
+    let sockets = allowed_sockets(confinement).into_iter().filter(|name| name.starts_with(b"/")).map(path_from_bytes);
     for path in reach.roots().map(Path::to_owned).chain(home).chain(sockets) {
-        let is_replaced = REPLACED.iter().any(|replaced| {
-            let is_itself = path == Path::new(replaced) && !OF_USERS.contains(replaced);
+        let is_replaced = REPLACED_DIRECTORIES.iter().any(|replaced| {
+            let is_itself = path == Path::new(replaced) && !USER_TMP_DIRECTORIES.contains(replaced);
             path.starts_with(replaced) && !is_itself
         });
-        let is_private = confinement.private.as_ref().is_some_and(|private| path.starts_with(private));
+        let is_private = confinement.private_directory.as_ref().is_some_and(|private| path.starts_with(private));
         if is_replaced && !is_private && exists(&path).is_some() {
             places.insert_tree(&path, false);
         }
     }
 }
 
-fn caches(
+fn add_cache_overlays(
     places: &mut MountTable,
     confinement: &Confinement,
     scratch: &Scratch,
@@ -383,7 +383,7 @@ fn caches(
                 .0
                 .iter()
                 .any(|(place, what)| path.starts_with(place) && matches!(what, MountContent::Overlay { .. }))
-            || path.components().count() < SHALLOWEST;
+            || path.components().count() < MIN_CACHE_DEPTH;
         if !is_directory(&path) || in_the_way {
             continue;
         }
@@ -396,14 +396,14 @@ fn caches(
         let name = if shared.is_some() { format!("{own}-home") } else { format!("{own}-{number}") };
         let (of, layer) = (shared.unwrap_or(&path).clone(), scratch.path().join("caches").join(name));
         if scratch::create_layer_directories(&layer).is_ok() {
-            places.insert(&path, MountContent::Overlay { of, layer });
+            places.insert(&path, MountContent::Overlay { lower: of, layer });
             writable.push(path);
         }
     }
 }
 
 /// Mounts a working directory that lies in a cache read-only: a change in the cache's layer would be lost silently.
-fn workspace_in_cache(places: &mut MountTable, reach: &ReadScope) {
+fn protect_workspace_in_cache(places: &mut MountTable, reach: &ReadScope) {
     // The first root is the working directory. Others may be caches, which package managers write.
     let Some(root) = reach.roots().next() else { return };
     if matches!(places.innermost(root), Some(MountContent::Overlay { .. })) && exists(root).is_some() {
@@ -412,11 +412,11 @@ fn workspace_in_cache(places: &mut MountTable, reach: &ReadScope) {
 }
 
 /// A cache lies deeper than this: a variable with the value `/` or `/usr` is a mistake or an attack.
-const SHALLOWEST: usize = 3;
+const MIN_CACHE_DEPTH: usize = 3;
 
 /// Returns environment variables that give package managers a writable directory, if their default is missing or
 /// read-only.
-fn variables(confinement: &Confinement, temporary: &Path, tier: Tier) -> Vec<(&'static str, PathBuf)> {
+fn environment_variables(confinement: &Confinement, temporary: &Path, tier: Tier) -> Vec<(&'static str, PathBuf)> {
     let mut variables = vec![("TMPDIR", temporary.to_owned())];
     let caches = temporary.join(".cache");
     for (variable, default, instead) in [

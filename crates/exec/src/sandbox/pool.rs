@@ -24,24 +24,24 @@ use super::mounted_layers::LayerRequest;
 use super::planner::{self, PlannedCell};
 use super::scratch::{self, Scratch};
 use super::{landlock, mounts, setup_advice, sys};
-use crate::process::codec::{LENGTH, MessageDecoder, MessageEncoder};
+use crate::process::codec::{LENGTH_PREFIX_BYTES, MessageDecoder, MessageEncoder};
 use crate::process::{SpawnFault, Spawner, fd_passing};
 
 /// The maximum number of idle supervisors of a cell.
 const MAX_IDLE: usize = 8;
 /// The time limit for creating a cell. It is far more than needed; a machine may be busy.
-const MADE: Duration = Duration::from_secs(20);
+const CREATION_TIMEOUT: Duration = Duration::from_secs(20);
 /// The additional time for each mount.
-const MOUNTED: Duration = Duration::from_millis(5);
+const TIMEOUT_PER_MOUNT: Duration = Duration::from_millis(5);
 /// The maximum size of a cell's first message.
-const MAX_WORDS: usize = 64 << 10;
+const MAX_FIRST_MESSAGE_BYTES: usize = 64 << 10;
 
 /// All cells of a spawner.
 #[derive(Debug, Default)]
 pub(crate) struct CellPool {
     /// Locked while a cell is created: another request for the same cell waits for it.
-    all: tokio::sync::Mutex<Vec<Arc<SandboxCell>>>,
-    lent: Mutex<Vec<Weak<Scratch>>>,
+    cells: tokio::sync::Mutex<Vec<Arc<SandboxCell>>>,
+    lent_scratches: Mutex<Vec<Weak<Scratch>>>,
 }
 
 /// A sandbox for the commands of one policy.
@@ -49,11 +49,11 @@ pub(crate) struct CellPool {
 pub(crate) struct SandboxCell {
     pub(crate) control: StdStream,
     /// Supervisors that wait for the next run.
-    idle: Mutex<Vec<IdleSupervisor>>,
-    reach: Arc<ReadScope>,
+    idle_supervisors: Mutex<Vec<IdleSupervisor>>,
+    read_scope: Arc<ReadScope>,
     confinement: Arc<Confinement>,
     scratch: Arc<Scratch>,
-    survey: PlannedCell,
+    planned: PlannedCell,
     tier: Tier,
     pub(crate) enforcement: Enforcement,
     /// The devpts mount in which terminals are opened that have a name in the cell.
@@ -67,7 +67,7 @@ type IdleSupervisor = (StdStream, Vec<String>);
 /// A layer in use by a run.
 #[derive(Debug)]
 pub(crate) struct BorrowedLayer {
-    pub(crate) wanted: LayerRequest,
+    pub(crate) request: LayerRequest,
     layer: GitLayer,
 }
 
@@ -96,7 +96,7 @@ impl BorrowedLayer {
 impl CellPool {
     /// Uses `scratch` for the policies that name its path.
     pub(crate) fn lend_scratch(&self, scratch: &Arc<Scratch>) {
-        let mut lent = self.lent.lock();
+        let mut lent = self.lent_scratches.lock();
         lent.retain(|scratch| scratch.strong_count() > 0);
         lent.push(Arc::downgrade(scratch));
     }
@@ -108,11 +108,11 @@ impl CellPool {
         reach: &Arc<ReadScope>,
         confinement: &Arc<Confinement>,
     ) -> Result<Option<Arc<SandboxCell>>, SpawnFault> {
-        let mut all = self.all.lock().await;
+        let mut all = self.cells.lock().await;
         // No permit refers to these cells any more.
-        all.retain(|cell| Arc::strong_count(&cell.reach) > 1 || Arc::strong_count(cell) > 1);
+        all.retain(|cell| Arc::strong_count(&cell.read_scope) > 1 || Arc::strong_count(cell) > 1);
         let same = |cell: &&Arc<SandboxCell>| {
-            Arc::ptr_eq(&cell.reach, reach) && Arc::ptr_eq(&cell.confinement, confinement)
+            Arc::ptr_eq(&cell.read_scope, reach) && Arc::ptr_eq(&cell.confinement, confinement)
         };
         if let Some(cell) = all.iter().find(same) {
             if !cell.is_stale() {
@@ -123,8 +123,8 @@ impl CellPool {
             let stale = Arc::clone(cell);
             all.retain(|cell| !Arc::ptr_eq(cell, &stale));
         }
-        let scratch = self.scratch(confinement)?;
-        match strongest(spawner, reach, confinement, &scratch).await {
+        let scratch = self.scratch_for(confinement)?;
+        match create_strongest(spawner, reach, confinement, &scratch).await {
             Ok(cell) => {
                 tracing::debug!("created a cell");
                 let cell = Arc::new(cell);
@@ -138,21 +138,21 @@ impl CellPool {
 
     /// Drops a cell that is gone.
     pub(crate) async fn forget(&self, gone: &Arc<SandboxCell>) {
-        self.all.lock().await.retain(|cell| !Arc::ptr_eq(cell, gone));
+        self.cells.lock().await.retain(|cell| !Arc::ptr_eq(cell, gone));
     }
 
-    fn scratch(&self, confinement: &Confinement) -> io::Result<Arc<Scratch>> {
-        let lent = self.lent.lock();
+    fn scratch_for(&self, confinement: &Confinement) -> io::Result<Arc<Scratch>> {
+        let lent = self.lent_scratches.lock();
         let named = lent
             .iter()
             .filter_map(Weak::upgrade)
-            .find(|scratch| confinement.private.as_deref().is_some_and(|private| private == scratch.path()));
+            .find(|scratch| confinement.private_directory.as_deref().is_some_and(|private| private == scratch.path()));
         named.map_or_else(|| Scratch::new().map(Arc::new), Ok)
     }
 }
 
 /// Creates a cell in the strongest tier that this machine supports.
-async fn strongest(
+async fn create_strongest(
     spawner: &Spawner,
     reach: &Arc<ReadScope>,
     confinement: &Arc<Confinement>,
@@ -160,29 +160,29 @@ async fn strongest(
 ) -> Result<SandboxCell, SpawnFault> {
     let mut missing = Vec::new();
     for tier in [Tier::Namespaces, Tier::Landlock, Tier::Seccomp] {
-        if tier > confinement.at_most || tier < confinement.at_least.0 {
+        if tier > confinement.strongest_tier || tier < confinement.weakest_tier.0 {
             continue;
         }
-        let survey = survey_off_runtime(reach, confinement, scratch, tier).await?;
+        let survey = plan_off_runtime(reach, confinement, scratch, tier).await?;
         tracing::debug!(?tier, "planned the mounts and filters of a cell");
-        if let Some(fault) = unprotected(&survey).filter(|_| confinement.at_least.0 >= tier) {
+        if let Some(fault) = missing_protection(&survey).filter(|_| confinement.weakest_tier.0 >= tier) {
             return Err(fault);
         }
-        match make(spawner, &survey).await? {
+        match request_cell(spawner, &survey).await? {
             Ok(made) => {
                 let mut gaps = made.gaps;
-                if survey.cut || survey.unfollowed || !survey.unread.is_empty() {
-                    gaps.push(EnforcementGap::Globs);
+                if survey.truncated || survey.links_not_followed || !survey.unread_repositories.is_empty() {
+                    gaps.push(EnforcementGap::UnscannedFiles);
                 }
                 let enforcement =
                     if gaps.is_empty() { Enforcement::Full } else { Enforcement::Partial(gaps) };
                 return Ok(SandboxCell {
                     control: made.control,
-                    idle: Mutex::default(),
-                    reach: Arc::clone(reach),
+                    idle_supervisors: Mutex::default(),
+                    read_scope: Arc::clone(reach),
                     confinement: Arc::clone(confinement),
                     scratch: Arc::clone(scratch),
-                    survey,
+                    planned: survey,
                     tier,
                     enforcement,
                     terminals: made.terminals,
@@ -192,22 +192,22 @@ async fn strongest(
         }
     }
     let fix = setup_advice::setup_advice(&missing, &setup_advice::UserNamespaceFacts::of_this_machine());
-    let has_landlock = sys::landlock_version().is_ok_and(|version| version >= landlock::OLDEST);
-    let weaker = (confinement.at_least.0 > Tier::Landlock && has_landlock).then_some(Tier::Landlock);
-    Err(SpawnFault::Unconfined { at_least: confinement.at_least.0, missing, fix, weaker })
+    let has_landlock = sys::landlock_version().is_ok_and(|version| version >= landlock::MIN_VERSION);
+    let weaker = (confinement.weakest_tier.0 > Tier::Landlock && has_landlock).then_some(Tier::Landlock);
+    Err(SpawnFault::Unconfined { at_least: confinement.weakest_tier.0, missing, fix, weaker })
 }
 
 /// Returns the reason why a cell with this survey would not protect everything.
-fn unprotected(survey: &PlannedCell) -> Option<SpawnFault> {
+fn missing_protection(survey: &PlannedCell) -> Option<SpawnFault> {
     let unread = survey
-        .unread
+        .unread_repositories
         .first()
         .map(|(repository, why)| SpawnFault::GitUnread { repository: repository.clone(), why: why.clone() });
-    if survey.cut { Some(SpawnFault::TooMuch) } else { unread }
+    if survey.truncated { Some(SpawnFault::TooMuch) } else { unread }
 }
 
 /// Surveys the machine on a blocking thread.
-async fn survey_off_runtime(
+async fn plan_off_runtime(
     reach: &Arc<ReadScope>,
     confinement: &Arc<Confinement>,
     scratch: &Arc<Scratch>,
@@ -228,7 +228,7 @@ struct CreatedCell {
 }
 
 /// Requests a cell from the spawner. The inner error names the step that failed.
-async fn make(spawner: &Spawner, survey: &PlannedCell) -> Result<Result<CreatedCell, String>, SpawnFault> {
+async fn request_cell(spawner: &Spawner, survey: &PlannedCell) -> Result<Result<CreatedCell, String>, SpawnFault> {
     let mut order = MessageEncoder::new();
     survey.plan.write(&mut order);
     let control = spawner.request_cell(&order.finish())?;
@@ -241,8 +241,8 @@ async fn make(spawner: &Spawner, survey: &PlannedCell) -> Result<Result<CreatedC
             format!("the sandbox of {mounts} mounts took too long to build"),
         )
     };
-    let waits = MADE + MOUNTED.saturating_mul(mounts);
-    let (words, terminals) = timeout(waits, words(&control)).await.map_err(|_| late())??;
+    let waits = CREATION_TIMEOUT + TIMEOUT_PER_MOUNT.saturating_mul(mounts);
+    let (words, terminals) = timeout(waits, receive_first_message(&control)).await.map_err(|_| late())??;
     let mut input = MessageDecoder(&words);
     match input.byte() {
         Some(0) => {
@@ -269,17 +269,17 @@ fn gap(code: u8) -> Option<EnforcementGap> {
 }
 
 /// Receives the first message of a cell, and the descriptor that comes with it.
-async fn words(control: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+async fn receive_first_message(control: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
     let (mut words, mut fds) = (Vec::new(), Vec::new());
     // ends: with a whole message, or when the cell is gone
     loop {
-        if let Some(length) = words.first_chunk::<LENGTH>() {
+        if let Some(length) = words.first_chunk::<LENGTH_PREFIX_BYTES>() {
             let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
-            if length > MAX_WORDS {
+            if length > MAX_FIRST_MESSAGE_BYTES {
                 return Err(io::ErrorKind::InvalidData.into());
             }
-            if words.len() >= LENGTH + length {
-                words.drain(..LENGTH);
+            if words.len() >= LENGTH_PREFIX_BYTES + length {
+                words.drain(..LENGTH_PREFIX_BYTES);
                 return Ok((words, fds.pop()));
             }
         }
@@ -306,10 +306,10 @@ impl SandboxCell {
 
     /// Begins to watch one run for files that take effect on the user's machine.
     pub(crate) fn begin_watch(&self) -> HostFileWatch {
-        let (strays, scratch) = (Arc::clone(&self.survey.strays), Arc::clone(&self.scratch));
-        let known = self.survey.reported_files(&self.confinement);
-        let directories = Arc::clone(&self.survey.directories);
-        let watched = WatchedRoots { roots: &self.confinement.writable, known, directories };
+        let (strays, scratch) = (Arc::clone(&self.planned.planted_files), Arc::clone(&self.scratch));
+        let known = self.planned.reported_files(&self.confinement);
+        let directories = Arc::clone(&self.planned.directories);
+        let watched = WatchedRoots { roots: &self.confinement.writable, watched_files: known, directories };
         HostFileWatch::begin(strays, watched, scratch)
     }
 
@@ -317,20 +317,20 @@ impl SandboxCell {
     /// link.
     fn is_stale(&self) -> bool {
         let home = self.confinement.home.as_deref();
-        let by_git = self.survey.obeyed.iter().any(|(repository, known)| {
+        let by_git = self.planned.git_inputs.iter().any(|(repository, known)| {
             !known.is_current() && !known.guards_as_much_as(&git::find_git_inputs(repository, home))
         });
-        by_git || self.survey.has_configuration_moved(&self.confinement)
+        by_git || self.planned.has_configuration_moved(&self.confinement)
     }
 
     /// Returns the git directories that are read-only because there are too many.
     pub(crate) fn read_only_repositories(&self) -> Arc<[PathBuf]> {
-        Arc::clone(&self.survey.read_only)
+        Arc::clone(&self.planned.read_only_repositories)
     }
 
     /// Returns the additional environment variables of commands in the cell.
     pub(crate) fn variables(&self) -> &[(&'static str, PathBuf)] {
-        &self.survey.variables
+        &self.planned.variables
     }
 
     /// Returns the confinement of its commands.
@@ -340,22 +340,22 @@ impl SandboxCell {
 
     /// Returns the readable paths of its commands.
     pub(crate) fn reach(&self) -> &Arc<ReadScope> {
-        &self.reach
+        &self.read_scope
     }
 
     /// Takes an idle supervisor with the names of its layers.
     pub(crate) fn take_idle(&self) -> Option<IdleSupervisor> {
-        self.idle.lock().pop()
+        self.idle_supervisors.lock().pop()
     }
 
     /// Returns the names of layers for a new supervisor.
     pub(crate) fn new_layers(&self) -> Vec<String> {
-        self.survey.repositories.iter().map(|_| self.scratch.new_layer()).collect()
+        self.planned.repositories.iter().map(|_| self.scratch.new_layer()).collect()
     }
 
     /// Returns a supervisor to the idle list.
     pub(crate) fn return_idle(&self, keeper: StdStream, names: Vec<String>) {
-        let mut idle = self.idle.lock();
+        let mut idle = self.idle_supervisors.lock();
         if idle.len() < MAX_IDLE {
             idle.push((keeper, names));
         }
@@ -368,19 +368,19 @@ impl SandboxCell {
             let directory = all.join(name);
             scratch::create_layer_directories(&directory).ok()?;
             let layer = GitLayer::new(repository.clone(), directory.join("upper"));
-            let ignored = self.survey.ignore_lines(&repository.root);
+            let ignored = self.planned.ignore_lines(&repository.root);
             Some(BorrowedLayer {
-                wanted: LayerRequest { at: repository.at.clone(), name: name.clone(), ignored },
+                request: LayerRequest { at: repository.at.clone(), name: name.clone(), ignore_lines: ignored },
                 layer,
             })
         };
-        self.survey.repositories.iter().zip(names).filter_map(borrow).collect()
+        self.planned.repositories.iter().zip(names).filter_map(borrow).collect()
     }
 
     /// Describes the mounts for people.
     pub(crate) fn describe_mounts(&self) -> Vec<(PathBuf, &'static str)> {
-        let mut places = mounts::describe_mounts(&self.survey.plan);
-        let git = self.survey.repositories.iter().map(|git| &git.at);
+        let mut places = mounts::describe_mounts(&self.planned.plan);
+        let git = self.planned.repositories.iter().map(|git| &git.at);
         for at in git {
             if let Some(place) = places.iter_mut().find(|(path, _)| path == at) {
                 place.1 = "git: what is safe lands";
@@ -412,8 +412,8 @@ pub async fn probe(spawner: &Spawner) -> Result<(Vec<MachineSupport>, Option<Str
     let mut able = Vec::new();
     for tier in [Tier::Namespaces, Tier::Landlock, Tier::Seccomp] {
         let confinement = Arc::new(Confinement { network: NetworkPolicy::Off, ..Confinement::default() });
-        let survey = survey_off_runtime(&reach, &confinement, &scratch, tier).await?;
-        able.push(MachineSupport { tier, outcome: make(spawner, &survey).await?.map(|made| made.gaps) });
+        let survey = plan_off_runtime(&reach, &confinement, &scratch, tier).await?;
+        able.push(MachineSupport { tier, outcome: request_cell(spawner, &survey).await?.map(|made| made.gaps) });
     }
     let missing: Vec<MissingTier> = able
         .iter()
@@ -428,7 +428,7 @@ pub(crate) fn unconfined_enforcement(permit: &Permit) -> Enforcement {
     let why = match permit.sandbox() {
         policy::SandboxPolicy::External => UnenforcedReason::External,
         policy::SandboxPolicy::FullAccess => UnenforcedReason::FullAccess,
-        policy::SandboxPolicy::ReadOnly | policy::SandboxPolicy::WorkspaceWrite => UnenforcedReason::Unable,
+        policy::SandboxPolicy::ReadOnly | policy::SandboxPolicy::WorkspaceWrite => UnenforcedReason::Unsupported,
     };
     Enforcement::None { why }
 }
@@ -453,7 +453,7 @@ mod tests {
         for (size, refused) in [(2 << 20, false), (17 << 20, true)] {
             std::fs::write(root.join(".git/config"), ";".repeat(size)).unwrap();
             let survey = planner::plan_cell(&confinement, &reach, &scratch, Tier::Namespaces);
-            let told = unprotected(&survey).map(|fault| fault.to_string());
+            let told = missing_protection(&survey).map(|fault| fault.to_string());
             assert_eq!(told.is_some(), refused, "{told:?}");
             let names = |text: &str| told.as_deref().is_none_or(|told| told.contains(text));
             assert!(names(&root.display().to_string()) && names("has more than 16 MiB"), "{told:?}");

@@ -32,15 +32,15 @@ use crate::process::{confined, fd_passing};
 /// The maximum number of connections, of all runs of a cell. Further ones wait to be accepted.
 const MAX_CONNECTIONS: usize = 256;
 /// The maximum number of listeners of a run.
-pub(crate) const MAX_DOORS: usize = 250;
+pub(crate) const MAX_LISTENERS: usize = 250;
 /// The maximum size of a message: a name and a port.
-const MAX_MESSAGE: usize = 512;
+const MAX_MESSAGE_BYTES: usize = 512;
 /// The interval between checks for a free connection slot.
-const AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const SLOT_CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// The time for delivering sent data after the run is over.
-const LEAVING: Duration = Duration::from_millis(500);
+const DELIVERY_GRACE: Duration = Duration::from_millis(500);
 /// Resolving names needs some stack.
-const STACK: usize = 512 << 10;
+const THREAD_STACK_BYTES: usize = 512 << 10;
 
 /// Starts a relay outside the namespaces that this process is going to enter. Channels are passed through the
 /// returned socket. The relay exits when no process holds that socket any more, or when this process exits.
@@ -60,7 +60,7 @@ pub(crate) fn start_relay(hosts: &HostRules) -> Result<OwnedFd> {
             }
             let _has_none = rustix::thread::set_no_new_privs(true).and_then(|()| sys::drop_capabilities());
             crate::process::raise_open_files();
-            let outer = Arc::new(RelayShared { hosts: hosts.clone(), busy: AtomicUsize::new(0) });
+            let outer = Arc::new(RelayShared { hosts: hosts.clone(), connections: AtomicUsize::new(0) });
             serve(rustix::stdio::stdin(), &outer)
         }
         Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::AGAIN)),
@@ -80,19 +80,19 @@ pub(crate) fn send_listener(channel: &OwnedFd, listener: &OwnedFd, host: &str, p
 struct RelayShared {
     hosts: HostRules,
     /// The number of connections.
-    busy: AtomicUsize,
+    connections: AtomicUsize,
 }
 
 /// The channel of one run.
 struct RelayChannel {
     socket: Arc<OwnedFd>,
-    doors: Vec<RelayListener>,
+    listeners: Vec<RelayListener>,
 }
 
 /// A listener in the cell, and the host that it stands for.
 struct RelayListener {
-    listener: TcpListener,
-    to: Arc<(String, u16)>,
+    socket: TcpListener,
+    target: Arc<(String, u16)>,
 }
 
 fn serve(link: BorrowedFd<'_>, outer: &Arc<RelayShared>) -> ! {
@@ -100,21 +100,21 @@ fn serve(link: BorrowedFd<'_>, outer: &Arc<RelayShared>) -> ! {
     let mut tired = false;
     // ends: when the cell and all its supervisors are gone
     loop {
-        let rests = tired || outer.busy.load(Ordering::Relaxed) >= MAX_CONNECTIONS;
-        let woken = wait(link, &channels, rests);
+        let rests = tired || outer.connections.load(Ordering::Relaxed) >= MAX_CONNECTIONS;
+        let woken = wait_for_events(link, &channels, rests);
         let Some((linked, rest)) = woken.split_first() else { continue };
         let (spoken, knocked) = rest.split_at(channels.len());
         tired = false;
-        let doors = channels.iter().flat_map(|channel| channel.doors.iter().map(move |door| (channel, door)));
+        let doors = channels.iter().flat_map(|channel| channel.listeners.iter().map(move |door| (channel, door)));
         for ((channel, door), _) in doors.zip(knocked).filter(|(_, knocked)| **knocked) {
             // Otherwise it would be ready again at once.
-            tired |= door.answer(channel, outer) == AcceptOutcome::NoRoom;
+            tired |= door.accept_one(channel, outer) == AcceptOutcome::NoRoom;
         }
         let mut spoken = spoken.iter();
         channels.retain_mut(|channel| {
-            let goes_on = !spoken.next().is_some_and(|spoken| *spoken) || channel.hear().is_some();
+            let goes_on = !spoken.next().is_some_and(|spoken| *spoken) || channel.receive_listener().is_some();
             if !goes_on {
-                channel.answer_last(outer);
+                channel.accept_remaining(outer);
             }
             goes_on
         });
@@ -122,18 +122,18 @@ fn serve(link: BorrowedFd<'_>, outer: &Arc<RelayShared>) -> ! {
             let mut fds = Vec::new();
             match fd_passing::receive(link, &mut [0; 1], &mut fds) {
                 Ok(1) => channels.extend(fds.pop().map(RelayChannel::new)),
-                Ok(_) | Err(_) => leave(&channels, outer),
+                Ok(_) | Err(_) => drain_and_exit(&channels, outer),
             }
         }
     }
 }
 
 /// Exits when the data that programs sent before they ended is delivered.
-fn leave(channels: &[RelayChannel], outer: &Arc<RelayShared>) -> ! {
-    channels.iter().for_each(|channel| channel.answer_last(outer));
-    let by = Instant::now() + LEAVING;
+fn drain_and_exit(channels: &[RelayChannel], outer: &Arc<RelayShared>) -> ! {
+    channels.iter().for_each(|channel| channel.accept_remaining(outer));
+    let by = Instant::now() + DELIVERY_GRACE;
     // ends: when the time is up at the latest
-    while outer.busy.load(Ordering::Relaxed) > 0 && Instant::now() < by {
+    while outer.connections.load(Ordering::Relaxed) > 0 && Instant::now() < by {
         std::thread::sleep(Duration::from_millis(1));
     }
     confined::exit(0)
@@ -141,12 +141,12 @@ fn leave(channels: &[RelayChannel], outer: &Arc<RelayShared>) -> ! {
 
 /// Waits for an event. Returns flags: the cell, each channel, each listener. Listeners are skipped if no connection
 /// can be accepted now.
-fn wait(link: BorrowedFd<'_>, channels: &[RelayChannel], rests: bool) -> Vec<bool> {
-    let doors = channels.iter().flat_map(|channel| &channel.doors).filter(|_| !rests);
+fn wait_for_events(link: BorrowedFd<'_>, channels: &[RelayChannel], rests: bool) -> Vec<bool> {
+    let doors = channels.iter().flat_map(|channel| &channel.listeners).filter(|_| !rests);
     let mut all = vec![PollFd::from_borrowed_fd(link, PollFlags::IN)];
     all.extend(channels.iter().map(|channel| PollFd::new(&channel.socket, PollFlags::IN)));
-    all.extend(doors.map(|door| PollFd::new(&door.listener, PollFlags::IN)));
-    match poll(&mut all, rests.then_some(&AGAIN)) {
+    all.extend(doors.map(|door| PollFd::new(&door.socket, PollFlags::IN)));
+    match poll(&mut all, rests.then_some(&SLOT_CHECK_INTERVAL)) {
         Ok(_) => all.iter().map(|fd| !fd.revents().is_empty()).collect(),
         Err(_) => Vec::new(),
     }
@@ -154,29 +154,29 @@ fn wait(link: BorrowedFd<'_>, channels: &[RelayChannel], rests: bool) -> Vec<boo
 
 impl RelayChannel {
     fn new(socket: OwnedFd) -> Self {
-        Self { socket: Arc::new(socket), doors: Vec::new() }
+        Self { socket: Arc::new(socket), listeners: Vec::new() }
     }
 
     /// Receives another listener. Returns `None` if the run is over.
-    fn hear(&mut self) -> Option<()> {
-        let (bytes, mut fds) = fd_passing::receive_message(&self.socket, MAX_MESSAGE)?;
+    fn receive_listener(&mut self) -> Option<()> {
+        let (bytes, mut fds) = fd_passing::receive_message(&self.socket, MAX_MESSAGE_BYTES)?;
         let mut input = MessageDecoder(&bytes);
         let host = std::str::from_utf8(input.bytes()?).ok()?.to_owned();
         let port = u16::try_from(input.number()?).ok()?;
         let listener = TcpListener::from(fds.pop()?);
         listener.set_nonblocking(true).ok()?;
-        if self.doors.len() < MAX_DOORS {
-            self.doors.push(RelayListener { listener, to: Arc::new((host, port)) });
+        if self.listeners.len() < MAX_LISTENERS {
+            self.listeners.push(RelayListener { socket: listener, target: Arc::new((host, port)) });
         }
         Some(())
     }
 
     /// Accepts the connections that were waiting when the run ended.
-    fn answer_last(&self, outer: &Arc<RelayShared>) {
-        let has_room = || outer.busy.load(Ordering::Relaxed) < MAX_CONNECTIONS;
-        for door in &self.doors {
+    fn accept_remaining(&self, outer: &Arc<RelayShared>) {
+        let has_room = || outer.connections.load(Ordering::Relaxed) < MAX_CONNECTIONS;
+        for door in &self.listeners {
             // ends: no program is left that could connect
-            while has_room() && door.answer(self, outer) == AcceptOutcome::Accepted {}
+            while has_room() && door.accept_one(self, outer) == AcceptOutcome::Accepted {}
         }
     }
 }
@@ -192,8 +192,8 @@ enum AcceptOutcome {
 
 impl RelayListener {
     /// Accepts one connection.
-    fn answer(&self, channel: &RelayChannel, outer: &Arc<RelayShared>) -> AcceptOutcome {
-        let inner = match self.listener.accept() {
+    fn accept_one(&self, channel: &RelayChannel, outer: &Arc<RelayShared>) -> AcceptOutcome {
+        let inner = match self.socket.accept() {
             Ok((inner, _)) => inner,
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                 return AcceptOutcome::NoneWaiting;
@@ -201,11 +201,11 @@ impl RelayListener {
             Err(_) => return AcceptOutcome::NoRoom,
         };
         let (to, channel, busy) =
-            (Arc::clone(&self.to), Arc::clone(&channel.socket), ConnectionSlot::new(outer));
+            (Arc::clone(&self.target), Arc::clone(&channel.socket), ConnectionSlot::new(outer));
         let connection = move || {
-            connect(inner, &to, &channel, &busy.0.hosts);
+            forward_connection(inner, &to, &channel, &busy.0.hosts);
         };
-        match std::thread::Builder::new().stack_size(STACK).spawn(connection) {
+        match std::thread::Builder::new().stack_size(THREAD_STACK_BYTES).spawn(connection) {
             Ok(_) => AcceptOutcome::Accepted,
             Err(_) => AcceptOutcome::NoRoom,
         }
@@ -217,18 +217,18 @@ struct ConnectionSlot(Arc<RelayShared>);
 
 impl ConnectionSlot {
     fn new(outer: &Arc<RelayShared>) -> Self {
-        outer.busy.fetch_add(1, Ordering::Relaxed);
+        outer.connections.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(outer))
     }
 }
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-fn connect(inner: TcpStream, (host, port): &(String, u16), channel: &OwnedFd, hosts: &HostRules) {
+fn forward_connection(inner: TcpStream, (host, port): &(String, u16), channel: &OwnedFd, hosts: &HostRules) {
     match dial::dial(hosts, host, *port) {
         Ok(outer) => forward_bytes::forward_bytes(inner, outer, channel),
         Err(missed) => {

@@ -14,13 +14,13 @@ use super::scratch;
 pub(crate) fn remount_lost(plan: &CellPlan) -> Result<Vec<PathBuf>> {
     let mut renewed = Vec::new();
     for mount in &plan.mounts {
-        match (&mount.what, mount_state(&mount.at)) {
+        match (&mount.content, mount_state(&mount.at)) {
             (_, MountState::Mounted) => continue,
             // Most paths to be hidden do not exist.
             (MountContent::Hidden, MountState::Absent) => continue,
-            (_, MountState::Absent | MountState::Bare) => {}
+            (_, MountState::Absent | MountState::Unmounted) => {}
         }
-        match &mount.what {
+        match &mount.content {
             MountContent::Hidden => hide_all(&mount.at)?,
             MountContent::Tree { from, writable } if *from == mount.at => {
                 // A missing read-only path is held, as at the creation of a cell.
@@ -44,8 +44,8 @@ pub(crate) fn remount_lost(plan: &CellPlan) -> Result<Vec<PathBuf>> {
 
 /// Hides the denied paths that are not hidden.
 pub(crate) fn hide_again(plan: &CellPlan) -> Result<()> {
-    let hidden = plan.mounts.iter().filter(|mount| mount.what == MountContent::Hidden);
-    let mut bare = hidden.filter(|mount| mount_state(&mount.at) == MountState::Bare);
+    let hidden = plan.mounts.iter().filter(|mount| mount.content == MountContent::Hidden);
+    let mut bare = hidden.filter(|mount| mount_state(&mount.at) == MountState::Unmounted);
     bare.try_for_each(|mount| hide_all(&mount.at))
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn hide_again(plan: &CellPlan) -> Result<()> {
 enum MountState {
     Mounted,
     /// Nothing is mounted there, or the state cannot be read.
-    Bare,
+    Unmounted,
     /// There is no such file.
     Absent,
 }
@@ -67,6 +67,6 @@ fn mount_state(path: &Path) -> MountState {
         Ok(stat) if !stat.stx_attributes_mask.contains(is_root) => MountState::Mounted,
         Ok(stat) if stat.stx_attributes.contains(is_root) => MountState::Mounted,
         Err(Errno::NOENT | Errno::NOTDIR) => MountState::Absent,
-        Ok(_) | Err(_) => MountState::Bare,
+        Ok(_) | Err(_) => MountState::Unmounted,
     }
 }

@@ -26,20 +26,20 @@ use super::root_scan::is_third_party;
 /// The maximum number of entries checked in one piece of configuration.
 const MAX_ENTRIES: usize = 2_000;
 /// The depth to which a piece of configuration is searched.
-const DEPTH: usize = 6;
+const MAX_DEPTH: usize = 6;
 /// The maximum number of consecutive links, as in the kernel.
 const MAX_LINKS: usize = 40;
 /// The maximum number of link targets; each may become a mount.
-const MAX_PLACES: usize = 1_000;
+const MAX_LINKED_PATHS: usize = 1_000;
 /// The maximum number of files that configuration names and whose changes are reported.
-const MAX_CODE: usize = 400;
+const MAX_NAMED_FILES: usize = 400;
 /// The maximum number of texts that are read, and the maximum size of one.
 const MAX_TEXTS: usize = 200;
-const MAX_TEXT: u64 = 128 * 1024;
+const MAX_TEXT_BYTES: u64 = 128 * 1024;
 /// The maximum number of directories whose changes are noticed before the next command.
-const MAX_STAMPS: usize = 500;
+const MAX_STAMPED_PATHS: usize = 500;
 /// Code files that name other files in their commands.
-const READ_CODE: &[&str] = &[
+const COMMAND_FILES: &[&str] = &[
     "package.json",
     ".npmrc",
     ".yarnrc",
@@ -67,7 +67,7 @@ const READ_CODE: &[&str] = &[
     ".cargo/config",
 ];
 /// Start-up files of shells in a home directory, which name other files that they run.
-const START_UP: &[&str] = &[
+const SHELL_STARTUP_FILES: &[&str] = &[
     ".bashrc",
     ".bash_profile",
     ".bash_login",
@@ -97,49 +97,49 @@ const START_UP: &[&str] = &[
 pub(crate) struct RootConfiguration {
     /// Symlinks on the way to configuration and their targets, with the user action that makes them take effect.
     /// Paths that are protected anyway are left out.
-    pub(crate) places: BTreeMap<PathBuf, String>,
+    pub(crate) linked_paths: BTreeMap<PathBuf, String>,
     /// Files that are executed because configuration or code names them, with the user action.
     pub(crate) code: BTreeMap<PathBuf, String>,
     /// True if the limits cut the search short.
-    pub(crate) unread: bool,
+    pub(crate) truncated: bool,
     /// Links and directories, with their state when they were read.
-    walked: Vec<(PathBuf, Option<FileStamp>)>,
+    stamped_paths: Vec<(PathBuf, Option<FileStamp>)>,
     /// Texts that were read or are missing, with their state.
-    texts: Vec<(PathBuf, Option<FileStamp>)>,
+    stamped_texts: Vec<(PathBuf, Option<FileStamp>)>,
 }
 
 impl RootConfiguration {
     /// Searches the configuration of `root`, one of the writable roots.
     pub(crate) fn scan(root: &Path, confinement: &Confinement) -> Self {
-        let mut walk = ConfigurationWalk { root, confinement, found: Self::default(), seen: BTreeSet::new() };
-        walk.project();
+        let mut walk = ConfigurationWalk { root, confinement, found: Self::default(), searched: BTreeSet::new() };
+        walk.search_project();
         for home in confinement.user_homes().filter(|home| home.starts_with(root)) {
-            walk.home(home);
+            walk.search_home(home);
         }
         let mut found = walk.found;
-        let RootConfiguration { places, code, .. } = &mut found;
+        let RootConfiguration { linked_paths: places, code, .. } = &mut found;
         code.retain(|path, _| !places.keys().any(|place| path.starts_with(place)));
         found
     }
 
     /// Returns true if the links and directories are unchanged.
     pub(crate) fn is_current(&self) -> bool {
-        self.walked.iter().all(|(path, before)| FileStamp::read(path) == *before)
+        self.stamped_paths.iter().all(|(path, before)| FileStamp::read(path) == *before)
     }
 
     /// Returns true if the texts are unchanged.
     pub(crate) fn has_current_texts(&self) -> bool {
-        self.texts.iter().all(|(path, before)| FileStamp::read(path) == *before)
+        self.stamped_texts.iter().all(|(path, before)| FileStamp::read(path) == *before)
     }
 
     /// Returns true if all locations of `other` are in this too.
     pub(crate) fn guards_as_much_as(&self, other: &Self) -> bool {
-        other.places.keys().all(|place| self.places.contains_key(place))
+        other.linked_paths.keys().all(|place| self.linked_paths.contains_key(place))
     }
 
     /// Returns the configuration that `path` belongs to through a link.
     pub(crate) fn configuration_at(&self, path: &Path) -> Option<HostFile> {
-        path.ancestors().find_map(|above| self.places.get(above)).map(HostFile::configuration)
+        path.ancestors().find_map(|above| self.linked_paths.get(above)).map(HostFile::configuration)
     }
 
     /// Returns the role of `path` if configuration names it.
@@ -159,7 +159,7 @@ struct ConfigurationPiece<'a> {
     top: &'a Path,
     when: &'a str,
     /// True if its texts are read.
-    reads: bool,
+    reads_texts: bool,
 }
 
 struct ConfigurationWalk<'a> {
@@ -167,69 +167,69 @@ struct ConfigurationWalk<'a> {
     confinement: &'a Confinement,
     found: RootConfiguration,
     /// Directories that were searched.
-    seen: BTreeSet<PathBuf>,
+    searched: BTreeSet<PathBuf>,
 }
 
 impl ConfigurationWalk<'_> {
     /// Searches the configuration at the top of the root.
-    fn project(&mut self) {
-        let names = names(self.root);
+    fn search_project(&mut self) {
+        let names = entry_names(self.root);
         let top = |name: &str| name.split('/').next().is_some_and(|first| names.contains(OsStr::new(first)));
         for name in names.iter().map(Path::new) {
             if let Some(HostFile { role: HostFileRole::Configuration, when }) = host_file_by_name(name) {
-                self.piece(&ConfigurationPiece { top: &self.root.join(name), when: &when, reads: true });
+                self.search_piece(&ConfigurationPiece { top: &self.root.join(name), when: &when, reads_texts: true });
             }
         }
         for (name, when) in NESTED_CONFIGURATION.iter().filter(|(name, _)| top(name)) {
-            self.piece(&ConfigurationPiece { top: &self.root.join(name), when, reads: true });
+            self.search_piece(&ConfigurationPiece { top: &self.root.join(name), when, reads_texts: true });
         }
-        for name in READ_CODE {
+        for name in COMMAND_FILES {
             let (path, file) = (self.root.join(name), host_file_by_name(Path::new(name)));
-            self.found.texts.push((path.clone(), FileStamp::read(&path)));
+            self.found.stamped_texts.push((path.clone(), FileStamp::read(&path)));
             if let Some(file) = file.filter(|_| top(name)) {
-                self.read(&path, &file.when, NamedFileScope::Scripts);
+                self.record_named_files(&path, &file.when, NamedFileScope::Scripts);
             }
         }
     }
 
     /// Searches the configuration of a home directory in the root.
-    fn home(&mut self, home: &Path) {
+    fn search_home(&mut self, home: &Path) {
         let named = HOME_CONFIGURATION.iter().map(|name| home.join(name));
         let listed = HOME_LISTED.iter().flat_map(|below| {
             let at = home.join(below);
-            names(&at).into_iter().map(move |name| at.join(name)).collect::<Vec<_>>()
+            entry_names(&at).into_iter().map(move |name| at.join(name)).collect::<Vec<_>>()
         });
         for path in named.chain(listed).collect::<BTreeSet<_>>() {
             let is_there = sys::is_there(&path);
             if let Some(HostFile { role: HostFileRole::Configuration, when }) =
                 self.confinement.host_file(&path).filter(|_| is_there)
             {
-                let unread = self.found.unread;
-                self.piece(&ConfigurationPiece { top: &path, when: &when, reads: false });
+                let unread = self.found.truncated;
+                self.search_piece(&ConfigurationPiece { top: &path, when: &when, reads_texts: false });
                 // Version managers and editor extensions are large, and have no links to the outside.
-                self.found.unread = unread;
+                self.found.truncated = unread;
             }
         }
-        for name in START_UP {
+        for name in SHELL_STARTUP_FILES {
             let when = "log in or open a shell";
-            self.read(&home.join(name), when, NamedFileScope::Scripts);
+            self.record_named_files(&home.join(name), when, NamedFileScope::Scripts);
         }
     }
 
     /// Follows one piece of configuration and the links in it.
-    fn piece(&mut self, piece: &ConfigurationPiece<'_>) {
-        let end = self.follow(piece.top, piece);
+    fn search_piece(&mut self, piece: &ConfigurationPiece<'_>) {
+        let end = self.follow_links(piece.top, piece);
         let mut next = VecDeque::from_iter(self.is_below_root(&end).then_some((end, 0)));
         let mut left = MAX_ENTRIES;
         // ends: each directory is listed once, and only so many entries are read
         while let Some((path, depth)) = next.pop_front() {
             match sys::kind_of(&path) {
-                Some(FileType::RegularFile) if piece.reads => {
-                    self.read(&path, piece.when, NamedFileScope::All);
+                Some(FileType::RegularFile) if piece.reads_texts => {
+                    self.record_named_files(&path, piece.when, NamedFileScope::All);
                 }
-                Some(FileType::Directory) if self.seen.insert(path.clone()) => {
-                    if depth == DEPTH {
-                        self.found.unread = true;
+                Some(FileType::Directory) if self.searched.insert(path.clone()) => {
+                    if depth == MAX_DEPTH {
+                        self.found.truncated = true;
                         continue;
                     }
                     for entry in self.entries(&path, piece, &mut left) {
@@ -253,33 +253,33 @@ impl ConfigurationWalk<'_> {
         piece: &ConfigurationPiece<'_>,
         left: &mut usize,
     ) -> Vec<PathBuf> {
-        self.stamp(directory);
+        self.record_stamp(directory);
         let Ok(open) = sys::root(directory) else { return Vec::new() };
         let (mut entries, mut links) = (Vec::new(), Vec::new());
         let _seen = sys::list(open.as_fd(), |name, kind| {
             if *left == 0 {
-                self.found.unread = true;
+                self.found.truncated = true;
                 return ControlFlow::Break(());
             }
             *left -= 1;
             match kind {
                 FileType::Symlink => links.push(directory.join(name)),
                 FileType::Directory if !is_third_party(name) => entries.push(directory.join(name)),
-                FileType::RegularFile if piece.reads => entries.push(directory.join(name)),
+                FileType::RegularFile if piece.reads_texts => entries.push(directory.join(name)),
                 _ => {}
             }
             ControlFlow::Continue(())
         });
         for link in &links {
-            let end = self.follow(link, piece);
+            let end = self.follow_links(link, piece);
             entries.extend(Some(end).filter(|end| self.is_below_root(end)));
         }
         entries
     }
 
     /// Records the links that lead from `path` to its real location, and returns that location.
-    fn follow(&mut self, path: &Path, piece: &ConfigurationPiece<'_>) -> PathBuf {
-        let (links, end) = trail(self.root, path);
+    fn follow_links(&mut self, path: &Path, piece: &ConfigurationPiece<'_>) -> PathBuf {
+        let (links, end) = resolve_links(self.root, path);
         if links.is_empty() {
             return end;
         }
@@ -290,42 +290,42 @@ impl ConfigurationWalk<'_> {
             let holds_root = writable.clone().any(|root| root.starts_with(place));
             let is_in_root = writable.clone().any(|root| place.starts_with(root));
             if is_in_root && !holds_root && !is_held(place) {
-                if self.found.places.len() < MAX_PLACES {
-                    self.found.places.entry(place.clone()).or_insert_with(|| piece.when.to_owned());
+                if self.found.linked_paths.len() < MAX_LINKED_PATHS {
+                    self.found.linked_paths.entry(place.clone()).or_insert_with(|| piece.when.to_owned());
                 } else {
-                    self.found.unread = true;
+                    self.found.truncated = true;
                 }
             }
         }
-        links.iter().for_each(|link| self.stamp(link));
+        links.iter().for_each(|link| self.record_stamp(link));
         end
     }
 
-    fn stamp(&mut self, path: &Path) {
-        if self.found.walked.len() < MAX_STAMPS {
-            self.found.walked.push((path.to_owned(), FileStamp::read(path)));
+    fn record_stamp(&mut self, path: &Path) {
+        if self.found.stamped_paths.len() < MAX_STAMPED_PATHS {
+            self.found.stamped_paths.push((path.to_owned(), FileStamp::read(path)));
         }
     }
 
     /// Records the files that the text at `path` names.
-    fn read(&mut self, path: &Path, when: &str, counts: NamedFileScope) {
-        if self.found.texts.len() >= MAX_TEXTS || !is_read(path) {
+    fn record_named_files(&mut self, path: &Path, when: &str, counts: NamedFileScope) {
+        if self.found.stamped_texts.len() >= MAX_TEXTS || !should_read(path) {
             return;
         }
-        let Some(text) = text(path) else { return };
-        if !self.found.texts.iter().any(|(known, _)| known == path) {
-            self.found.texts.push((path.to_owned(), FileStamp::read(path)));
+        let Some(text) = read_text(path) else { return };
+        if !self.found.stamped_texts.iter().any(|(known, _)| known == path) {
+            self.found.stamped_texts.push((path.to_owned(), FileStamp::read(path)));
         }
         let home = self.confinement.home.as_deref();
         let named =
-            ConfigurationText { file: path, text: &text, root: self.root, home, counts }.find_named_files();
+            ConfigurationText { file: path, text: &text, root: self.root, home, scope: counts }.find_named_files();
         for file in named.into_iter().filter(|file| file != path) {
             let file = crate::fs::canonicalize_existing(&file);
             let plays_none = || match self.confinement.host_file(&file) {
                 Some(HostFile { role: HostFileRole::Configuration, .. }) => false,
                 Some(HostFile { role: HostFileRole::Code, .. }) | None => true,
             };
-            if self.found.code.len() < MAX_CODE && file.starts_with(self.root) && plays_none() {
+            if self.found.code.len() < MAX_NAMED_FILES && file.starts_with(self.root) && plays_none() {
                 self.found.code.entry(file).or_insert_with(|| when.to_owned());
             }
         }
@@ -333,25 +333,25 @@ impl ConfigurationWalk<'_> {
 }
 
 /// Returns true if a configuration file is read: those of an IDE list every open file.
-fn is_read(path: &Path) -> bool {
+fn should_read(path: &Path) -> bool {
     let in_idea = path.iter().any(|name| name == ".idea");
     !in_idea || path.iter().any(|name| name == "runConfigurations" || name == "watcherTasks.xml")
 }
 
 /// Reads a small text file.
-fn text(path: &Path) -> Option<Vec<u8>> {
+fn read_text(path: &Path) -> Option<Vec<u8>> {
     let path = crate::fs::canonicalize(path).ok()?;
     let directory = sys::root(path.parent()?).ok()?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = File::from(sys::beneath(directory.as_fd(), Path::new(path.file_name()?), flags).ok()?);
-    let meta = file.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= MAX_TEXT)?;
+    let meta = file.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= MAX_TEXT_BYTES)?;
     let mut text = Vec::new();
     file.take(meta.len()).read_to_end(&mut text).ok()?;
     Some(text).filter(|text| !text.contains(&0))
 }
 
 /// Returns the names in a directory; none if it cannot be listed.
-fn names(directory: &Path) -> BTreeSet<std::ffi::OsString> {
+fn entry_names(directory: &Path) -> BTreeSet<std::ffi::OsString> {
     let mut names = BTreeSet::new();
     if let Ok(open) = sys::root(directory) {
         let _seen = sys::list(open.as_fd(), |name, _| {
@@ -364,7 +364,7 @@ fn names(directory: &Path) -> BTreeSet<std::ffi::OsString> {
 
 /// Returns the symlinks that lead from `path` to its real location, and that location, which need not exist. The
 /// directory `root` is free of links.
-fn trail(root: &Path, path: &Path) -> (Vec<PathBuf>, PathBuf) {
+fn resolve_links(root: &Path, path: &Path) -> (Vec<PathBuf>, PathBuf) {
     let (mut links, mut path) = (Vec::new(), path.to_owned());
     // ends: after so many links at the latest, as the kernel does
     while links.len() < MAX_LINKS {
@@ -448,7 +448,7 @@ mod tests {
             ],
         );
         let found = layout.found(false);
-        let places = layout.below(&found.places);
+        let places = layout.below(&found.linked_paths);
         for place in [
             ".github",
             "AGENTS.md",
@@ -465,7 +465,7 @@ mod tests {
         for place in ["", ".zed/x", "conf", "gh"] {
             assert!(!places.contains(&place.to_owned()), "{place} in {places:?}");
         }
-        assert!(found.configuration_at(&layout.root.join("prompts/new.md")).is_some() && !found.unread);
+        assert!(found.configuration_at(&layout.root.join("prompts/new.md")).is_some() && !found.truncated);
         assert!(found.is_current() && found.has_current_texts());
         std::fs::write(layout.root.join(".vscode/new"), "").unwrap();
         assert!(!found.is_current() && found.guards_as_much_as(&layout.found(false)));
@@ -480,9 +480,9 @@ mod tests {
             &[(".ssh/config", "../dot/ssh"), (".local/bin/x", "../../proj/x"), (".cache/y", "../proj/x")],
         );
         let found = layout.found(true);
-        assert_eq!(layout.below(&found.places), ["dot/ssh", "proj/x"]);
+        assert_eq!(layout.below(&found.linked_paths), ["dot/ssh", "proj/x"]);
         assert_eq!(layout.below(&found.code), ["dot/aliases.sh"]);
-        assert!(layout.below(&layout.found(false).places).is_empty());
+        assert!(layout.below(&layout.found(false).linked_paths).is_empty());
     }
 
     #[test]

@@ -21,25 +21,25 @@ const MAX_ENTRIES: usize = 5_000_000;
 /// The maximum number of hidden paths; each is a mount.
 const MAX_HIDDEN: usize = 20_000;
 /// A directory with a longer path is hidden as a whole: a file too deep for a path could not be hidden.
-const LONGEST_PATH: usize = 3_000;
+const MAX_PATH_BYTES: usize = 3_000;
 /// The maximum number of working trees.
 const MAX_TREES: usize = 20_000;
 /// The maximum number of files below the top of a root whose changes are reported.
-const MAX_TOLD: usize = 1_000;
+const MAX_WATCHED_FILES: usize = 1_000;
 /// The maximum number of files in a directory that a link named like configuration leads to.
 const MAX_BEHIND_LINK: usize = 100;
 /// Large directories with third-party files.
-const OF_OTHERS: &[&str] = &["node_modules", "target", "vendor", ".venv", "venv", "site-packages"];
+const THIRD_PARTY_DIRECTORIES: &[&str] = &["node_modules", "target", "vendor", ".venv", "venv", "site-packages"];
 /// Names in a git directory, of which each has at least two.
-const IN_GIT: &[&str] = &["HEAD", "objects", "refs", "commondir"];
+const GIT_DIRECTORY_NAMES: &[&str] = &["HEAD", "objects", "refs", "commondir"];
 
 /// System directories: a link with the name of a secret does not make a file there secret.
-const OF_SYSTEM: &[&str] =
+const SYSTEM_DIRECTORIES: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/proc", "/sys", "/dev", "/run", "/nix"];
 
 /// Returns the birth time of `path`, which no program can set. It is equal for all files where the file system lacks
 /// it.
-fn born(path: &Path) -> (i64, u32) {
+fn birth_time(path: &Path) -> (i64, u32) {
     let stat = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME);
     let known = stat.ok().filter(|stat| stat.stx_mask & StatxFlags::BTIME.bits() != 0);
     known.map_or((0, 0), |stat| (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec))
@@ -50,7 +50,7 @@ fn depth(path: &Path) -> usize {
 }
 
 /// Returns true if the opened file belongs to this user, who can change its mode.
-fn is_own(opened: Result<OwnedFd>) -> bool {
+fn is_owned_by_user(opened: Result<OwnedFd>) -> bool {
     opened.and_then(fstat).is_ok_and(|stat| stat.st_uid == geteuid().as_raw())
 }
 
@@ -61,7 +61,7 @@ pub(super) fn is_package_directory(name: &OsStr) -> bool {
 
 /// Returns true if a directory is large and holds third-party files.
 pub(super) fn is_third_party(name: &OsStr) -> bool {
-    OF_OTHERS.iter().any(|other| name == *other)
+    THIRD_PARTY_DIRECTORIES.iter().any(|other| name == *other)
 }
 
 /// The findings of the scan.
@@ -72,11 +72,11 @@ pub(crate) struct RootScan {
     /// Directories that contain `.git`, and git directories of another name.
     pub(crate) trees: Vec<PathBuf>,
     /// Files below the top of a root that take effect on the user's machine. Their changes are reported.
-    pub(crate) told: Vec<(PathBuf, HostFile)>,
+    pub(crate) watched_files: Vec<(PathBuf, HostFile)>,
     /// The first directories that commands can change.
     pub(crate) directories: DirectoryIndex,
     /// True if the limits cut the scan short.
-    pub(crate) cut: bool,
+    pub(crate) truncated: bool,
     /// The writable roots: only files in them can change.
     writable: Vec<PathBuf>,
 }
@@ -98,7 +98,7 @@ pub(crate) fn scan_roots(
     }
     // Only so many repositories can be writable. The oldest belong to the user rather than to a command.
     seen.trees.sort_by_cached_key(|tree| {
-        (!walked.contains(tree), born(&tree.join(".git")), depth(tree), tree.clone())
+        (!walked.contains(tree), birth_time(&tree.join(".git")), depth(tree), tree.clone())
     });
     seen
 }
@@ -107,7 +107,7 @@ impl RootScan {
     fn walk(&mut self, root: &Path, deny: &DenyRead, left: &mut usize) {
         let Ok(top) = sys::root(root) else {
             // A command that owns it could make it accessible again.
-            self.cut |= is_own(sys::open_path(root));
+            self.truncated |= is_owned_by_user(sys::open_path(root));
             return;
         };
         let mut next = VecDeque::from([PathBuf::new()]);
@@ -115,50 +115,50 @@ impl RootScan {
         let mut last = VecDeque::new();
         // ends: every entry is read once, and only so many are
         while let Some(below) = next.pop_front().or_else(|| last.pop_front()) {
-            let Some(directory) = self.open(root, top.as_fd(), &below) else { continue };
+            let Some(directory) = self.open_directory(root, top.as_fd(), &below) else { continue };
             let mut of_git = 0;
             let at = root.join(&below);
-            let is_watched = !below.as_os_str().is_empty() && self.is_told_of(&at, &below);
+            let is_watched = !below.as_os_str().is_empty() && self.is_watched_directory(&at, &below);
             if let Some(stat) = fstat(&directory).ok().filter(|_| is_watched) {
                 self.directories.add(&at, &stat);
             }
-            let tells = is_watched && self.told.len() < MAX_TOLD;
+            let tells = is_watched && self.watched_files.len() < MAX_WATCHED_FILES;
             // For a directory that cannot be listed completely, the entries read so far count.
             let _seen = sys::list(directory.as_fd(), |name, kind| {
                 if *left == 0 {
-                    self.cut = true;
+                    self.truncated = true;
                     return ControlFlow::Break(());
                 }
                 *left -= 1;
                 let entry = below.join(name);
                 let path = root.join(&entry);
-                of_git += usize::from(IN_GIT.iter().any(|known| name == *known));
+                of_git += usize::from(GIT_DIRECTORY_NAMES.iter().any(|known| name == *known));
                 if deny.denying_entry_pattern(&path).is_some() {
                     match kind {
                         FileType::Symlink => self.hide_target(&path),
                         _ => self.hide(path),
                     }
                 } else if name == ".git" {
-                    self.tree(root, &below);
-                } else if kind == FileType::Directory && path.as_os_str().len() > LONGEST_PATH {
+                    self.add_tree(root, &below);
+                } else if kind == FileType::Directory && path.as_os_str().len() > MAX_PATH_BYTES {
                     self.hide(path);
                 } else if kind == FileType::Directory {
                     if is_third_party(name) { &mut last } else { &mut next }.push_back(entry);
                 } else if tells {
-                    self.note_told(&path, &entry, kind);
+                    self.record_watched_file(&path, &entry, kind);
                 }
                 ControlFlow::Continue(())
             });
             if of_git > 1 && !below.as_os_str().is_empty() && is_git(&root.join(&below)) {
-                self.tree(root, &below);
+                self.add_tree(root, &below);
             }
         }
     }
 
     /// Opens a directory for listing. An inaccessible one of the user's own is hidden as a whole: a command could
     /// change its mode, and find files that were not scanned.
-    fn open(&mut self, root: &Path, top: BorrowedFd<'_>, below: &Path) -> Option<OwnedFd> {
-        let directory = sys::beneath(top, below, sys::LIST);
+    fn open_directory(&mut self, root: &Path, top: BorrowedFd<'_>, below: &Path) -> Option<OwnedFd> {
+        let directory = sys::beneath(top, below, sys::LIST_FLAGS);
         let is_closed = match &directory {
             Ok(directory) => {
                 accessat(directory, ".", Access::EXEC_OK, AtFlags::empty()) == Err(Errno::ACCESS)
@@ -168,7 +168,7 @@ impl RootScan {
         if !is_closed {
             return directory.ok();
         }
-        if is_own(sys::beneath(top, below, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)) {
+        if is_owned_by_user(sys::beneath(top, below, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)) {
             self.hide(root.join(below));
         }
         None
@@ -178,7 +178,7 @@ impl RootScan {
     /// must not hide a program from the next session.
     fn hide_target(&mut self, link: &Path) {
         let Ok(target) = canonicalize(link) else { return };
-        let is_system = OF_SYSTEM.iter().any(|system| target.starts_with(system));
+        let is_system = SYSTEM_DIRECTORIES.iter().any(|system| target.starts_with(system));
         let is_file = || {
             statat(CWD, &target, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
                 FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
@@ -194,18 +194,18 @@ impl RootScan {
         if self.hidden.len() < MAX_HIDDEN {
             self.hidden.insert(path);
         } else {
-            self.cut = true;
+            self.truncated = true;
         }
     }
 
     /// Returns true if changes of files in the directory at `path` are reported; `below` is its path in a root.
-    fn is_told_of(&self, path: &Path, below: &Path) -> bool {
+    fn is_watched_directory(&self, path: &Path, below: &Path) -> bool {
         self.writable.iter().any(|root| path.starts_with(root)) && !below.iter().any(is_package_directory)
     }
 
     /// Records a file that takes effect by its name, `below` a root, and the target of such a link. They are
     /// reported, not protected.
-    fn note_told(&mut self, path: &Path, below: &Path, kind: FileType) {
+    fn record_watched_file(&mut self, path: &Path, below: &Path, kind: FileType) {
         let Some(file) = role_by_name(below) else { return };
         let mut found = vec![path.to_owned()];
         if let Some(target) = canonicalize(path).ok().filter(|_| kind == FileType::Symlink) {
@@ -223,18 +223,18 @@ impl RootScan {
         }
         found.retain(|path| self.writable.iter().any(|root| path.starts_with(root) && path != root));
         for path in found {
-            if self.told.len() < MAX_TOLD {
-                self.told.push((path, file.clone()));
+            if self.watched_files.len() < MAX_WATCHED_FILES {
+                self.watched_files.push((path, file.clone()));
             }
         }
-        self.directories.lacks_files |= self.told.len() >= MAX_TOLD;
+        self.directories.lacks_files |= self.watched_files.len() >= MAX_WATCHED_FILES;
     }
 
-    fn tree(&mut self, root: &Path, below: &Path) {
+    fn add_tree(&mut self, root: &Path, below: &Path) {
         if self.trees.len() < MAX_TREES {
             self.trees.push(if below.as_os_str().is_empty() { root.to_owned() } else { root.join(below) });
         } else {
-            self.cut = true;
+            self.truncated = true;
         }
     }
 }
@@ -251,7 +251,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let root = std::fs::canonicalize(place.path()).unwrap();
         let mut deep = root.clone();
-        while deep.as_os_str().len() <= LONGEST_PATH {
+        while deep.as_os_str().len() <= MAX_PATH_BYTES {
             deep.push("d".repeat(200));
         }
         std::fs::create_dir_all(deep.join("x")).unwrap();
@@ -286,7 +286,7 @@ mod tests {
         if !geteuid().is_root() {
             hidden.extend(modes.map(|(name, _)| root.join(name)));
         }
-        assert_eq!((seen.hidden, seen.cut), (hidden, false));
+        assert_eq!((seen.hidden, seen.truncated), (hidden, false));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::git::sys;
 use super::scratch;
 
 /// The maximum number of remembered changes; a repeated report is better than a missed one.
-const MAX_TOLD: usize = 10_000;
+const MAX_REMEMBERED_CHANGES: usize = 10_000;
 
 /// The runs of one session, and the configuration that was missing when one of its cells was created.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ struct OverlapState {
     /// since.
     accepted: BTreeSet<PathBuf>,
     /// Changed files that were reported, with their state.
-    told: BTreeMap<PathBuf, FileStamp>,
+    reported_changes: BTreeMap<PathBuf, FileStamp>,
 }
 
 impl RunOverlap {
@@ -54,10 +54,10 @@ impl RunOverlap {
     /// Records that the change of `path` to `stamp` is reported. Returns true if it is new.
     pub(crate) fn record_change(&self, path: &Path, stamp: FileStamp) -> bool {
         let mut state = self.0.lock();
-        if state.told.len() >= MAX_TOLD {
-            state.told.clear();
+        if state.reported_changes.len() >= MAX_REMEMBERED_CHANGES {
+            state.reported_changes.clear();
         }
-        state.told.insert(path.to_owned(), stamp) != Some(stamp)
+        state.reported_changes.insert(path.to_owned(), stamp) != Some(stamp)
     }
 
     /// Ends a run.

@@ -23,16 +23,16 @@ use super::run_overlap::RunOverlap;
 /// The depth of a recursive removal. A deeper tree was created to obstruct it.
 const MAX_DEPTH: usize = 300;
 /// The extended attribute that marks a placeholder directory.
-const MARK: &str = "user.toolgate.placeholder";
+const PLACEHOLDER_XATTR: &str = "user.toolgate.placeholder";
 /// The file that lists placeholders created outside, to be removed again.
-const NOTES: &str = "placeholders";
+const PLACEHOLDERS_FILE: &str = "placeholders";
 /// The file that lists the locations where commands could plant files that a program of the user's obeys. It is
 /// touched while they run.
-const WATCHED: &str = "watched";
+const WATCHED_PLACES_FILE: &str = "watched";
 /// The maximum size of such a file that is read.
-const MAX_NOTES: usize = 1 << 20;
+const MAX_NOTES_BYTES: usize = 1 << 20;
 /// A file created this long after the last touch was not created by a command.
-const LATE: Duration = Duration::from_secs(2);
+const COMMAND_CREATION_SLACK: Duration = Duration::from_secs(2);
 
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
 
@@ -43,11 +43,11 @@ pub struct Scratch {
     /// Held as long as this value lives.
     _lock: OwnedFd,
     placeholders: Mutex<Vec<(PathBuf, OwnedFd)>>,
-    may_hold: Mutex<BTreeSet<PathBuf>>,
+    possible_placeholders: Mutex<BTreeSet<PathBuf>>,
     /// The number of layers, of all cells that use the directory.
     layers: AtomicUsize,
     /// Notes about files that were planted during a killed session.
-    left: Mutex<Vec<String>>,
+    recovery_notes: Mutex<Vec<String>>,
     /// The runs that use the directory.
     pub(crate) overlap: RunOverlap,
 }
@@ -55,11 +55,11 @@ pub struct Scratch {
 impl Scratch {
     /// Creates a directory, and removes abandoned ones.
     pub fn new() -> io::Result<Self> {
-        let all = ours()?;
+        let all = find_or_create_base()?;
         // Prevents other sessions from sweeping the new directory before it is locked.
-        let held = directory(&all)?;
+        let held = open_directory(&all)?;
         // A command that sees the directory may hold its lock to obstruct this: then nothing is swept.
-        let left = if lock(&held) { sweep(&all) } else { Vec::new() };
+        let left = if lock_all(&held) { remove_abandoned(&all) } else { Vec::new() };
         // ends: some name is free
         for _ in 0..100 {
             let path = all.join(format!("{:016x}", random()?));
@@ -68,7 +68,7 @@ impl Scratch {
                 Err(Errno::EXIST) => continue,
                 Err(errno) => return Err(errno.into()),
             }
-            let lock = directory(&path)?;
+            let lock = open_directory(&path)?;
             flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
             for name in ["tmp", "var-tmp", "layers", "caches"] {
                 mkdir(path.join(name), Mode::RWXU)?;
@@ -81,9 +81,9 @@ impl Scratch {
                 path,
                 _lock: lock,
                 placeholders: Mutex::default(),
-                may_hold: Mutex::default(),
+                possible_placeholders: Mutex::default(),
                 layers: AtomicUsize::new(0),
-                left: Mutex::new(left),
+                recovery_notes: Mutex::new(left),
                 overlap: RunOverlap::default(),
             });
         }
@@ -102,7 +102,7 @@ impl Scratch {
 
     /// Returns the usual path of [`Scratch::base_directory`], if a file that is not exclusively this user's has taken it.
     pub fn foreign_base(&self) -> Option<PathBuf> {
-        let known = self.base_directory().with_file_name(known_name());
+        let known = self.base_directory().with_file_name(base_name());
         (self.base_directory() != known).then_some(known)
     }
 
@@ -133,23 +133,23 @@ impl Scratch {
 
     /// Takes the notes about a killed session, which are reported once.
     pub(crate) fn take_recovery_notes(&self) -> Vec<String> {
-        std::mem::take(&mut *self.left.lock())
+        std::mem::take(&mut *self.recovery_notes.lock())
     }
 
     /// Saves `places` for the session after a kill.
     pub(crate) fn record_watched_places(&self, places: &[u8]) {
-        let _not_noted = append(&self.path.join(WATCHED), places);
+        let _not_noted = append(&self.path.join(WATCHED_PLACES_FILE), places);
     }
 
     /// Records that commands run.
     pub(crate) fn mark_used(&self) {
         let now = Timestamps { last_access: NOW, last_modification: NOW };
-        let _not_noted = rustix::fs::utimensat(CWD, self.path.join(WATCHED), &now, AtFlags::empty());
+        let _not_noted = rustix::fs::utimensat(CWD, self.path.join(WATCHED_PLACES_FILE), &now, AtFlags::empty());
     }
 
     /// Registers paths that supervisors may hold later: they are checked when the session ends.
     pub(crate) fn register_placeholders(&self, paths: impl IntoIterator<Item = PathBuf>) {
-        self.may_hold.lock().extend(paths);
+        self.possible_placeholders.lock().extend(paths);
     }
 
     /// Creates an empty placeholder directory at `path`, so that no command can create it. It is removed when no
@@ -158,12 +158,12 @@ impl Scratch {
         let make = || mkdir(path, Mode::from_raw_mode(0o755));
         // The owner of a directory can make it writable: so does this process, temporarily.
         let made = make()
-            .or_else(|errno| if errno == Errno::ACCESS { opened(path, make) } else { Err(errno) })
+            .or_else(|errno| if errno == Errno::ACCESS { with_writable_parent(path, make) } else { Err(errno) })
             .is_ok();
-        let Ok(held) = directory(path) else { return false };
+        let Ok(held) = open_directory(path) else { return false };
         if made {
             // Marked, so that other sessions recognize it.
-            let _not_here = fsetxattr(&held, MARK, b"1", XattrFlags::empty());
+            let _not_here = fsetxattr(&held, PLACEHOLDER_XATTR, b"1", XattrFlags::empty());
         } else if !is_marked(&held) || !is_empty(path) {
             return false;
         }
@@ -171,7 +171,7 @@ impl Scratch {
         let _cannot = flock(&held, FlockOperation::NonBlockingLockShared);
         let mut placeholders = self.placeholders.lock();
         if !placeholders.iter().any(|(known, _)| known == path) {
-            let _not_noted = note(&self.path.join(NOTES), path);
+            let _not_noted = note(&self.path.join(PLACEHOLDERS_FILE), path);
             placeholders.push((path.to_owned(), held));
         }
         true
@@ -182,20 +182,20 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let placeholders = self.placeholders.get_mut();
         for (path, held) in placeholders.drain(..) {
-            give_up(&path, &held);
+            remove_placeholder(&path, &held);
         }
-        for path in self.may_hold.get_mut().iter() {
-            give_up_marked(path);
+        for path in self.possible_placeholders.get_mut().iter() {
+            remove_marked_placeholder(path);
         }
         remove_tree(&self.path);
     }
 }
 
 /// Takes the lock on all scratch directories, with a limited number of tries.
-fn lock(all: &OwnedFd) -> bool {
-    const TRIES: usize = 200;
+fn lock_all(all: &OwnedFd) -> bool {
+    const MAX_LOCK_TRIES: usize = 200;
     // ends: after so many tries at the latest
-    for _ in 0..TRIES {
+    for _ in 0..MAX_LOCK_TRIES {
         match flock(all, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::AGAIN | Errno::INTR) => std::thread::sleep(Duration::from_millis(5)),
             locked => return locked.is_ok(),
@@ -205,40 +205,40 @@ fn lock(all: &OwnedFd) -> bool {
 }
 
 /// Removes an empty directory that no other session holds.
-fn give_up(path: &Path, held: &OwnedFd) {
+fn remove_placeholder(path: &Path, held: &OwnedFd) {
     if flock(held, FlockOperation::NonBlockingLockExclusive).is_err() {
         return;
     }
     // A command may have made the parent read-only.
     if rustix::fs::rmdir(path) == Err(Errno::ACCESS) {
-        let _not_empty = opened(path, || rustix::fs::rmdir(path));
+        let _not_empty = with_writable_parent(path, || rustix::fs::rmdir(path));
     }
 }
 
 /// Removes a placeholder only if it is marked: the list may be wrong.
-fn give_up_marked(path: &Path) {
-    if let Ok(held) = directory(path)
+fn remove_marked_placeholder(path: &Path) {
+    if let Ok(held) = open_directory(path)
         && is_marked(&held)
     {
-        give_up(path, &held);
+        remove_placeholder(path, &held);
     }
 }
 
 fn is_marked(held: &OwnedFd) -> bool {
-    fgetxattr(held, MARK, &mut [0; 1]).is_ok()
+    fgetxattr(held, PLACEHOLDER_XATTR, &mut [0; 1]).is_ok()
 }
 
 /// Returns true if `path` is an empty directory, or a marked placeholder, to which the user may have added files
 /// since.
 pub(crate) fn is_placeholder(path: &Path) -> bool {
-    directory(path).is_ok_and(|held| is_marked(&held) || is_empty(path))
+    open_directory(path).is_ok_and(|held| is_marked(&held) || is_empty(path))
 }
 
 /// Holds `path` with an empty directory if it is missing. Returns true if it exists afterwards.
 pub(crate) fn hold_place(path: &Path) -> rustix::io::Result<bool> {
     match mkdir(path, Mode::from_raw_mode(0o755)) {
         Ok(()) => {
-            let _not_here = fsetxattr(directory(path)?, MARK, b"1", XattrFlags::empty());
+            let _not_here = fsetxattr(open_directory(path)?, PLACEHOLDER_XATTR, b"1", XattrFlags::empty());
             Ok(true)
         }
         Err(Errno::EXIST) => Ok(true),
@@ -249,7 +249,7 @@ pub(crate) fn hold_place(path: &Path) -> rustix::io::Result<bool> {
 }
 
 /// Runs `work` while the parent directory of `path` is writable. The parent need not be readable.
-fn opened(path: &Path, work: impl FnOnce() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+fn with_writable_parent(path: &Path, work: impl FnOnce() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
     let above = super::git::sys::open_path(path.parent().ok_or(Errno::ACCESS)?)?;
     super::set_aside::with_writable(&above, work)
 }
@@ -261,7 +261,7 @@ pub(crate) fn is_empty(path: &Path) -> bool {
 
 /// Returns true if there is a directory that contains nothing, or only `name`.
 pub(crate) fn holds_only(path: &Path, name: &std::ffi::CStr) -> bool {
-    let Ok(Ok(mut entries)) = directory(path).map(Dir::read_from) else { return false };
+    let Ok(Ok(mut entries)) = open_directory(path).map(Dir::read_from) else { return false };
     entries.all(|entry| {
         entry.is_ok_and(|entry| {
             matches!(entry.file_name().to_bytes(), b"." | b"..") || entry.file_name() == name
@@ -269,7 +269,7 @@ pub(crate) fn holds_only(path: &Path, name: &std::ffi::CStr) -> bool {
     })
 }
 
-fn directory(path: &Path) -> rustix::io::Result<OwnedFd> {
+fn open_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     open(path, flags, Mode::empty())
 }
@@ -290,25 +290,25 @@ fn append(notes: &Path, bytes: &[u8]) -> rustix::io::Result<()> {
 ///
 /// It has a fixed name, so that the next session finds the leftovers of a killed one. Another user can take that name
 /// first. Then a name with a random suffix is used, and found again by its prefix.
-fn ours() -> io::Result<PathBuf> {
+fn find_or_create_base() -> io::Result<PathBuf> {
     let temporary = std::env::temp_dir();
     let fault = |path: &Path, error: &io::Error| {
         let why = format!("`{}`: {error}; set TMPDIR to a directory that you may write to", path.display());
         io::Error::new(error.kind(), why)
     };
     let above = super::super::fs::canonicalize(&temporary).map_err(|error| fault(&temporary, &error))?;
-    let known = above.join(known_name());
+    let known = above.join(base_name());
     match mkdir(&known, Mode::RWXU) {
-        Ok(()) | Err(Errno::EXIST) if is_ours_alone(&known) => return Ok(known),
+        Ok(()) | Err(Errno::EXIST) if is_private_directory(&known) => return Ok(known),
         Ok(()) | Err(Errno::EXIST) => {}
         Err(errno) => return Err(fault(&known, &errno.into())),
     }
-    if let Some(found) = another_of_ours(&above) {
+    if let Some(found) = find_suffixed_base(&above) {
         return Ok(found);
     }
     // ends: some name is free
     for _ in 0..100 {
-        let path = above.join(format!("{}-{:016x}", known_name(), random()?));
+        let path = above.join(format!("{}-{:016x}", base_name(), random()?));
         match mkdir(&path, Mode::RWXU) {
             Ok(()) => return Ok(path),
             Err(Errno::EXIST) => {}
@@ -319,25 +319,25 @@ fn ours() -> io::Result<PathBuf> {
 }
 
 /// Returns the fixed name of this user's directory.
-fn known_name() -> String {
+fn base_name() -> String {
     format!("toolgate-{}", rustix::process::geteuid().as_raw())
 }
 
 /// Finds a directory of this user in `above` with a random suffix, created by an earlier session.
-fn another_of_ours(above: &Path) -> Option<PathBuf> {
+fn find_suffixed_base(above: &Path) -> Option<PathBuf> {
     /// Bounds the search if another user fills the directory.
-    const LOOKED_AT: usize = 10_000;
-    let beginning = format!("{}-", known_name());
-    let entries = Dir::read_from(directory(above).ok()?).ok()?.filter_map(Result::ok).take(LOOKED_AT);
+    const MAX_ENTRIES_SEARCHED: usize = 10_000;
+    let beginning = format!("{}-", base_name());
+    let entries = Dir::read_from(open_directory(above).ok()?).ok()?.filter_map(Result::ok).take(MAX_ENTRIES_SEARCHED);
     let names = entries.filter_map(|entry| entry.file_name().to_str().map(str::to_owned).ok());
     let paths = names.filter(|name| name.starts_with(&beginning)).map(|name| above.join(name));
-    paths.filter(|path| is_ours_alone(path)).min()
+    paths.filter(|path| is_private_directory(path)).min()
 }
 
 /// Returns true if there is a directory that belongs to this user and that no other user may enter.
-fn is_ours_alone(path: &Path) -> bool {
+fn is_private_directory(path: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
-    let stat = directory(path).and_then(fstat);
+    let stat = open_directory(path).and_then(fstat);
     stat.is_ok_and(|stat| stat.st_uid == user && stat.st_mode & 0o077 == 0)
 }
 
@@ -350,36 +350,36 @@ fn random() -> io::Result<u64> {
 
 /// Removes the leftovers of killed sessions. Returns notes about planted files that a program of the user's would
 /// obey.
-fn sweep(all: &Path) -> Vec<String> {
+fn remove_abandoned(all: &Path) -> Vec<String> {
     let mut left = Vec::new();
-    let Ok(Ok(entries)) = directory(all).map(Dir::read_from) else { return left };
+    let Ok(Ok(entries)) = open_directory(all).map(Dir::read_from) else { return left };
     for entry in entries.filter_map(Result::ok) {
         let Ok(name) = entry.file_name().to_str() else { continue };
         if name.starts_with('.') {
             continue;
         }
         let path = all.join(name);
-        let Ok(lock) = directory(&path) else { continue };
+        let Ok(lock) = open_directory(&path) else { continue };
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             continue;
         }
-        for noted in noted(&path) {
-            give_up_marked(&noted);
+        for noted in recorded_placeholders(&path) {
+            remove_marked_placeholder(&noted);
         }
-        left.extend(set_aside_left(&path));
+        left.extend(set_aside_planted(&path));
         remove_tree(&path);
     }
     left
 }
 
 /// Renames files that the commands of a killed session planted at its watched locations.
-fn set_aside_left(scratch: &Path) -> Vec<String> {
-    let (text, touched) = read_notes(&scratch.join(WATCHED));
+fn set_aside_planted(scratch: &Path) -> Vec<String> {
+    let (text, touched) = read_notes(&scratch.join(WATCHED_PLACES_FILE));
     let made_then = |path: &Path| {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let Ok(stat) = statx(CWD, path, flags, StatxFlags::BTIME) else { return false };
         let known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
-        let late = i64::try_from(LATE.as_secs()).unwrap_or(0);
+        let late = i64::try_from(COMMAND_CREATION_SLACK.as_secs()).unwrap_or(0);
         // Without a birth time, no proof is required.
         !known || stat.stx_btime.tv_sec <= touched + late
     };
@@ -390,14 +390,14 @@ fn set_aside_left(scratch: &Path) -> Vec<String> {
 fn read_notes(path: &Path) -> (Vec<u8>, i64) {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(file) = open(path, flags, Mode::empty()) else { return (Vec::new(), 0) };
-    let mut bytes = vec![0; MAX_NOTES];
+    let mut bytes = vec![0; MAX_NOTES_BYTES];
     let read = rustix::io::read(&file, &mut bytes).unwrap_or(0);
     bytes.truncate(read);
     (bytes, fstat(&file).map_or(0, |stat| stat.st_mtime))
 }
 
-fn noted(scratch: &Path) -> Vec<PathBuf> {
-    let (bytes, _) = read_notes(&scratch.join(NOTES));
+fn recorded_placeholders(scratch: &Path) -> Vec<PathBuf> {
+    let (bytes, _) = read_notes(&scratch.join(PLACEHOLDERS_FILE));
     let paths = bytes.split(|&byte| byte == 0).filter(|path| path.starts_with(b"/"));
     paths.map(|path| super::cell_plan::path_from_bytes(path.to_vec())).collect()
 }
@@ -406,7 +406,7 @@ fn noted(scratch: &Path) -> Vec<PathBuf> {
 pub(crate) fn remove_tree(path: &Path) {
     const ROUNDS: usize = 10_000;
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
-    let Ok(above) = directory(above) else { return };
+    let Ok(above) = open_directory(above) else { return };
     let Ok(name) = std::ffi::CString::new(name.as_encoded_bytes()) else { return };
     let mut names = vec![name];
     // ends: each round removes a tree, or many levels of one, and is one of so many
@@ -422,7 +422,7 @@ pub(crate) fn remove_tree(path: &Path) {
         for (number, opened) in deep.iter().enumerate() {
             let brought = format!("deep-{}-{round}-{number}", rustix::process::getpid().as_raw_nonzero());
             if let Ok(name) = std::ffi::CString::new(brought)
-                && rustix::fs::renameat(opened, DEEP, &above, &name).is_ok()
+                && rustix::fs::renameat(opened, DEEP_NAME, &above, &name).is_ok()
             {
                 names.push(name);
             }
@@ -434,7 +434,7 @@ pub(crate) fn remove_tree(path: &Path) {
 }
 
 /// The temporary name of a directory that is too deep, until it is moved up.
-const DEEP: &std::ffi::CStr = c".toolgate-deep";
+const DEEP_NAME: &std::ffi::CStr = c".toolgate-deep";
 
 fn remove_at(above: impl AsFd, name: &std::ffi::CStr, depth: usize, deep: &mut Vec<OwnedFd>) {
     match unlinkat(&above, name, AtFlags::empty()) {
@@ -449,7 +449,7 @@ fn remove_at(above: impl AsFd, name: &std::ffi::CStr, depth: usize, deep: &mut V
         // Only a directory that its owner may write gets another parent.
         let _opened = open_any(&above, name);
         let above = above.as_fd().try_clone_to_owned();
-        let renamed = above.map(|above| (rustix::fs::renameat(&above, name, &above, DEEP), above));
+        let renamed = above.map(|above| (rustix::fs::renameat(&above, name, &above, DEEP_NAME), above));
         deep.extend(renamed.ok().filter(|(renamed, _)| renamed.is_ok()).map(|(_, above)| above));
         return;
     }
@@ -498,7 +498,7 @@ mod tests {
         let top = place.path().join("top");
         mkdir(&top, Mode::RWXU).unwrap();
         for branch in [c"a", c"b"] {
-            let mut at = directory(&top).unwrap();
+            let mut at = open_directory(&top).unwrap();
             mkdirat(&at, branch, Mode::RWXU).unwrap();
             at = open_any(&at, branch).unwrap();
             for _ in 0..MAX_DEPTH * 3 {

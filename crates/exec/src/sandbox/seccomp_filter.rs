@@ -13,7 +13,7 @@ mod tests;
 
 use super::bpf::{BpfAssembler, BpfCondition, BpfInstruction, BpfLabel};
 use filter_table::{ArgCondition, ArgWord, FilterTable, SyscallAction, SyscallRule, filter_table};
-use syscalls::{LAST, arch};
+use syscalls::{LAST_SYSCALL, arch};
 
 /// The parameters of the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,32 +33,32 @@ pub(crate) struct FilterRules {
     /// only.
     pub(crate) brokered: bool,
     /// The supervisor is also notified of calls that change files by path.
-    pub(crate) recorded: bool,
+    pub(crate) notifies_writes: bool,
 }
 
 /// Offsets in the kernel's description of a call (`struct seccomp_data`).
-const NUMBER: u32 = 0;
-const ARCH: u32 = 4;
-const ARGUMENTS: u32 = 16;
+const NR_OFFSET: u32 = 0;
+const ARCH_OFFSET: u32 = 4;
+const ARGS_OFFSET: u32 = 16;
 
 /// The number that a tracer writes to skip a call. It executes nothing. Refusing it would overwrite the result that
 /// the tracer provides.
-const LEFT_OUT: u32 = u32::MAX;
+const SKIPPED_CALL: u32 = u32::MAX;
 
 /// Compiles the program for `rules`, at most a few hundred instructions.
 pub(crate) fn compile_filter(rules: FilterRules) -> Vec<BpfInstruction> {
     let policy = filter_table(rules);
-    let mut writer = FilterWriter { program: BpfAssembler::default(), written: Vec::new() };
+    let mut writer = FilterWriter { program: BpfAssembler::default(), emitted_rules: Vec::new() };
     let found = writer.search(&ranges(&policy));
     let program = &mut writer.program;
-    let absent = program.emit_return(value(SyscallAction::Fail(libc::ENOSYS)));
-    let allowed = program.emit_return(value(SyscallAction::Allow));
+    let absent = program.emit_return(return_value(SyscallAction::Fail(libc::ENOSYS)));
+    let allowed = program.emit_return(return_value(SyscallAction::Allow));
     // Numbers above the last include all calls of the x32 architecture, which has the same name but a bit set.
-    let unknown = program.emit_branch(BpfCondition::Is(LEFT_OUT), allowed, absent);
-    let known = program.emit_branch(BpfCondition::Above(LAST), unknown, found);
-    let number = program.emit_load(NUMBER, known);
+    let unknown = program.emit_branch(BpfCondition::Is(SKIPPED_CALL), allowed, absent);
+    let known = program.emit_branch(BpfCondition::Above(LAST_SYSCALL), unknown, found);
+    let number = program.emit_load(NR_OFFSET, known);
     let ours = program.emit_branch(BpfCondition::Is(arch::NAME), number, absent);
-    let start = program.emit_load(ARCH, ours);
+    let start = program.emit_load(ARCH_OFFSET, ours);
     writer.program.finish(start)
 }
 
@@ -87,15 +87,15 @@ fn ranges(policy: &FilterTable) -> Vec<SyscallRange<'_>> {
 struct FilterWriter<'a> {
     program: BpfAssembler,
     /// Rules that are already emitted, for reuse by calls with equal rules.
-    written: Vec<(&'a [SyscallRule], BpfLabel)>,
+    emitted_rules: Vec<(&'a [SyscallRule], BpfLabel)>,
 }
 
 impl<'a> FilterWriter<'a> {
     /// Emits a binary search for the range of the loaded number, and its rules.
     fn search(&mut self, ranges: &[SyscallRange<'a>]) -> BpfLabel {
         match ranges {
-            [] => self.rules(&[]),
-            [(_, rules)] => self.rules(rules),
+            [] => self.emit_rules(&[]),
+            [(_, rules)] => self.emit_rules(rules),
             _ => {
                 let (below, above) = ranges.split_at(ranges.len() / 2);
                 let (yes, no) = (self.search(above), self.search(below));
@@ -104,27 +104,27 @@ impl<'a> FilterWriter<'a> {
         }
     }
 
-    fn rules(&mut self, rules: &'a [SyscallRule]) -> BpfLabel {
-        if let Some(&(_, there)) = self.written.iter().find(|(written, _)| *written == rules) {
+    fn emit_rules(&mut self, rules: &'a [SyscallRule]) -> BpfLabel {
+        if let Some(&(_, there)) = self.emitted_rules.iter().find(|(written, _)| *written == rules) {
             return there;
         }
-        let mut next = self.answer(SyscallAction::Allow);
+        let mut next = self.emit_action(SyscallAction::Allow);
         for rule in rules.iter().rev() {
-            let mut holds = self.answer(rule.then);
-            for &condition in rule.when.iter().rev() {
-                holds = self.condition(condition, holds, next);
+            let mut holds = self.emit_action(rule.action);
+            for &condition in rule.conditions.iter().rev() {
+                holds = self.emit_condition(condition, holds, next);
             }
             next = holds;
         }
-        self.written.push((rules, next));
+        self.emitted_rules.push((rules, next));
         next
     }
 
-    fn answer(&mut self, action: SyscallAction) -> BpfLabel {
-        self.program.emit_return(value(action))
+    fn emit_action(&mut self, action: SyscallAction) -> BpfLabel {
+        self.program.emit_return(return_value(action))
     }
 
-    fn condition(&mut self, condition: ArgCondition, yes: BpfLabel, no: BpfLabel) -> BpfLabel {
+    fn emit_condition(&mut self, condition: ArgCondition, yes: BpfLabel, no: BpfLabel) -> BpfLabel {
         match condition {
             ArgCondition::Has { word, bits } => {
                 let asked = self.program.emit_branch(BpfCondition::Has(bits), yes, no);
@@ -139,7 +139,7 @@ impl<'a> FilterWriter<'a> {
     }
 }
 
-fn value(action: SyscallAction) -> u32 {
+fn return_value(action: SyscallAction) -> u32 {
     match action {
         SyscallAction::Allow => libc::SECCOMP_RET_ALLOW,
         SyscallAction::Fail(errno) => libc::SECCOMP_RET_ERRNO | errno.cast_unsigned(),
@@ -150,7 +150,7 @@ fn value(action: SyscallAction) -> u32 {
 /// Returns the offset of a half of an argument. Both architectures store the low half first.
 fn offset(word: ArgWord) -> u32 {
     match word {
-        ArgWord::Low(argument) => ARGUMENTS + 8 * u32::from(argument),
-        ArgWord::High(argument) => ARGUMENTS + 8 * u32::from(argument) + 4,
+        ArgWord::Low(argument) => ARGS_OFFSET + 8 * u32::from(argument),
+        ArgWord::High(argument) => ARGS_OFFSET + 8 * u32::from(argument) + 4,
     }
 }

@@ -56,35 +56,35 @@ pub(crate) fn with_reachable<T>(directory: &Path, work: impl FnOnce() -> T) -> T
     for _ in directory.ancestors() {
         let Some(closed) = directory.ancestors().filter(is_closed).last() else { break };
         // A directory of another user stays closed.
-        let Ok(open) = open_up(closed) else { break };
+        let Ok(open) = grant_owner_rights(closed) else { break };
         opened.push(open);
     }
     let done = work();
     for (directory, mode) in opened.iter().rev() {
-        let _not_ours = chmod(by_descriptor(directory), *mode);
+        let _not_ours = chmod(descriptor_path(directory), *mode);
     }
     done
 }
 
 /// Gives the owner of a directory all rights; returns it with its previous mode.
-fn open_up(path: &Path) -> Result<(OwnedFd, Mode)> {
+fn grant_owner_rights(path: &Path) -> Result<(OwnedFd, Mode)> {
     let directory = sys::open_path(path)?;
     let mode = Mode::from_raw_mode(fstat(&directory)?.st_mode);
-    chmod(by_descriptor(&directory), mode | Mode::RWXU)?;
+    chmod(descriptor_path(&directory), mode | Mode::RWXU)?;
     Ok((directory, mode))
 }
 
 /// Returns a path to the open directory: no process can substitute a link.
-fn by_descriptor(directory: &OwnedFd) -> String {
+fn descriptor_path(directory: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", directory.as_raw_fd())
 }
 
 /// Runs `work` while the directory is writable, which its owner can arrange.
 pub(super) fn with_writable<T>(directory: &OwnedFd, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let mode = Mode::from_raw_mode(fstat(directory)?.st_mode);
-    chmod(by_descriptor(directory), mode | Mode::RWXU)?;
+    chmod(descriptor_path(directory), mode | Mode::RWXU)?;
     let done = work();
-    chmod(by_descriptor(directory), mode)?;
+    chmod(descriptor_path(directory), mode)?;
     done
 }
 

@@ -32,30 +32,30 @@ pub(crate) struct BoundSockets {
     own_network: bool,
     /// Netlink socket into the network that the cell was created in, if the kernel allows it. All supervisors share
     /// it, one at a time.
-    outside: Option<OwnedFd>,
+    outer_netlink: Option<OwnedFd>,
     /// The cookies of sockets bound in a shared network. Supervisors also use this file as their lock.
-    notes: OwnedFd,
+    cookie_file: OwnedFd,
 }
 
 /// The maximum number of recorded sockets. Closed ones are evicted.
-const MAX_NOTED: u64 = 1 << 16;
+const MAX_RECORDED_COOKIES: u64 = 1 << 16;
 /// The size of a cookie in bytes.
-const NUMBER: u64 = 8;
+const COOKIE_BYTES: u64 = 8;
 
 impl BoundSockets {
     /// Must be created before the cell enters its own network.
     pub(crate) fn new(own_network: bool) -> Result<Self> {
         let notes = memfd_create("toolgate-sockets", MemfdFlags::CLOEXEC)?;
-        Ok(Self { own_network, outside: asking().ok(), notes })
+        Ok(Self { own_network, outer_netlink: open_sock_diag().ok(), cookie_file: notes })
     }
 
     /// Returns true if the kernel lists sockets here.
     pub(crate) fn is_supported(&self) -> bool {
-        self.outside().and_then(|outside| listed(outside, |_| ())).is_ok()
+        self.outer_netlink().and_then(|outside| for_each_unix_socket(outside, |_| ())).is_ok()
     }
 
-    fn outside(&self) -> Result<&OwnedFd> {
-        self.outside.as_ref().ok_or(Errno::AFNOSUPPORT)
+    fn outer_netlink(&self) -> Result<&OwnedFd> {
+        self.outer_netlink.as_ref().ok_or(Errno::AFNOSUPPORT)
     }
 
     /// Returns the owner of the socket that is bound to `file`.
@@ -66,17 +66,17 @@ impl BoundSockets {
     fn find_owner(&self, file: &OwnedFd) -> Result<SocketOwner> {
         let file = SocketFile::from_fd(file)?;
         if self.own_network {
-            let inside = numbers(&asking()?, &file)?;
+            let inside = cookies_bound_to(&open_sock_diag()?, &file)?;
             if !inside.is_empty() {
                 return Ok(SocketOwner::Ours);
             }
         }
-        let _one_at_a_time = BoundSocketsLock::new(&self.notes)?;
-        let outside = numbers(self.outside()?, &file)?;
+        let _one_at_a_time = BoundSocketsLock::new(&self.cookie_file)?;
+        let outside = cookies_bound_to(self.outer_netlink()?, &file)?;
         if outside.is_empty() {
             return Ok(SocketOwner::Unbound);
         }
-        let noted = if self.own_network { Vec::new() } else { self.noted()? };
+        let noted = if self.own_network { Vec::new() } else { self.recorded_cookies()? };
         // A file is bound once. Other sockets listed with it are accepted connections, which are never bound.
         let ours = outside.iter().any(|number| noted.contains(number));
         Ok(if ours { SocketOwner::Ours } else { SocketOwner::Others })
@@ -90,30 +90,30 @@ impl BoundSockets {
 
     fn add(&self, socket: &OwnedFd) -> Result<()> {
         let number = socket_cookie(socket)?;
-        let _one_at_a_time = BoundSocketsLock::new(&self.notes)?;
-        let mut noted = self.noted()?;
+        let _one_at_a_time = BoundSocketsLock::new(&self.cookie_file)?;
+        let mut noted = self.recorded_cookies()?;
         if noted.contains(&number) {
             return Ok(());
         }
-        if noted.len() as u64 >= MAX_NOTED {
+        if noted.len() as u64 >= MAX_RECORDED_COOKIES {
             let mut there = Vec::new();
-            listed(self.outside()?, |socket| there.push(socket.number))?;
+            for_each_unix_socket(self.outer_netlink()?, |socket| there.push(socket.cookie))?;
             there.sort_unstable();
             noted.retain(|number| there.binary_search(number).is_ok());
-            ftruncate(&self.notes, 0)?;
+            ftruncate(&self.cookie_file, 0)?;
             let kept: Vec<u8> = noted.iter().flat_map(|number| number.to_ne_bytes()).collect();
-            pwrite(&self.notes, &kept, 0)?;
+            pwrite(&self.cookie_file, &kept, 0)?;
         }
-        if (noted.len() as u64) < MAX_NOTED {
-            pwrite(&self.notes, &number.to_ne_bytes(), noted.len() as u64 * NUMBER)?;
+        if (noted.len() as u64) < MAX_RECORDED_COOKIES {
+            pwrite(&self.cookie_file, &number.to_ne_bytes(), noted.len() as u64 * COOKIE_BYTES)?;
         }
         Ok(())
     }
 
-    fn noted(&self) -> Result<Vec<u64>> {
-        let length = u64::try_from(fstat(&self.notes)?.st_size).unwrap_or_default();
-        let mut bytes = vec![0; usize::try_from(length.min(MAX_NOTED * NUMBER)).unwrap_or_default()];
-        let read = pread(&self.notes, &mut bytes[..], 0)?;
+    fn recorded_cookies(&self) -> Result<Vec<u64>> {
+        let length = u64::try_from(fstat(&self.cookie_file)?.st_size).unwrap_or_default();
+        let mut bytes = vec![0; usize::try_from(length.min(MAX_RECORDED_COOKIES * COOKIE_BYTES)).unwrap_or_default()];
+        let read = pread(&self.cookie_file, &mut bytes[..], 0)?;
         let numbers = bytes[..read].chunks_exact(size_of::<u64>()).filter_map(|bytes| bytes.try_into().ok());
         Ok(numbers.map(u64::from_ne_bytes).collect())
     }
@@ -138,7 +138,7 @@ impl Drop for BoundSocketsLock<'_> {
 /// The identity of a file as socket lists state it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SocketFile {
-    number: u32,
+    inode: u32,
     /// The device of the file system. Some file systems report another device in `stat`.
     device: u32,
 }
@@ -151,15 +151,15 @@ impl SocketFile {
         // The kernel's encoding of a device number.
         let device = device.0 << 20 | device.1 & 0xf_ffff;
         #[expect(clippy::cast_possible_truncation, reason = "lists of sockets have the low half only")]
-        Ok(Self { number: stat.st_ino as u32, device })
+        Ok(Self { inode: stat.st_ino as u32, device })
     }
 }
 
 /// Returns the device of the file system that `file` is on, according to its mount.
 fn device_of_mount(file: &OwnedFd) -> Option<(u32, u32)> {
-    let about = text(&format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
+    let about = read_proc_file(&format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let mount = about.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim();
-    text("/proc/self/mountinfo")?.lines().find_map(|line| {
+    read_proc_file("/proc/self/mountinfo")?.lines().find_map(|line| {
         let mut fields = line.split(' ');
         let (id, device) = (fields.next()?, fields.nth(1)?);
         let (major, minor) = device.split_once(':').filter(|_| id == mount)?;
@@ -167,12 +167,12 @@ fn device_of_mount(file: &OwnedFd) -> Option<(u32, u32)> {
     })
 }
 
-fn text(path: &str) -> Option<String> {
-    const MAX_TEXT: usize = 4 << 20;
+fn read_proc_file(path: &str) -> Option<String> {
+    const MAX_TEXT_BYTES: usize = 4 << 20;
     let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let (mut text, mut part) = (Vec::new(), [0; 4096]);
     // ends: with the file, which has an end
-    while text.len() < MAX_TEXT {
+    while text.len() < MAX_TEXT_BYTES {
         match rustix::io::read(&file, &mut part[..]).ok()? {
             0 => return Some(String::from_utf8_lossy(&text).into_owned()),
             read => text.extend(&part[..read]),
@@ -182,56 +182,56 @@ fn text(path: &str) -> Option<String> {
 }
 
 /// Opens a netlink socket for queries about the sockets of this network.
-fn asking() -> Result<OwnedFd> {
+fn open_sock_diag() -> Result<OwnedFd> {
     let kind = Some(netlink::SOCK_DIAG);
     socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, kind)
 }
 
 /// A socket in a list.
 struct ListedSocket {
-    number: u64,
+    cookie: u64,
     file: Option<SocketFile>,
 }
 
 /// Returns the cookies of the sockets that are bound to `file`.
-fn numbers(talk: &OwnedFd, file: &SocketFile) -> Result<Vec<u64>> {
+fn cookies_bound_to(talk: &OwnedFd, file: &SocketFile) -> Result<Vec<u64>> {
     let mut numbers = Vec::new();
-    listed(talk, |socket| numbers.extend((socket.file == Some(*file)).then_some(socket.number)))?;
+    for_each_unix_socket(talk, |socket| numbers.extend((socket.file == Some(*file)).then_some(socket.cookie)))?;
     Ok(numbers)
 }
 
-const BY_FAMILY: u16 = 20;
-const REQUEST: u16 = 1;
-const ALL: u16 = 0x300;
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const NLM_F_REQUEST: u16 = 1;
+const NLM_F_DUMP: u16 = 0x300;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
 /// Sizes of the headers of a message, an answer and an attribute.
-const HEADER: usize = 16;
-const ANSWER: usize = 16;
-const PART: usize = 4;
+const MESSAGE_HEADER_BYTES: usize = 16;
+const UNIX_DIAG_HEADER_BYTES: usize = 16;
+const ATTRIBUTE_HEADER_BYTES: usize = 4;
 /// The attribute with the file that a socket is bound to, and the flag that requests it.
-const FILE: u16 = 1;
-const SHOW_FILE: u32 = 2;
+const UNIX_DIAG_VFS: u16 = 1;
+const UDIAG_SHOW_VFS: u32 = 2;
 /// The maximum number of answers of the kernel.
-const ANSWERS: usize = 1 << 16;
+const MAX_ANSWERS: usize = 1 << 16;
 
 /// Calls `hear` with every unix socket.
-fn listed(talk: &OwnedFd, mut hear: impl FnMut(ListedSocket)) -> Result<()> {
+fn for_each_unix_socket(talk: &OwnedFd, mut hear: impl FnMut(ListedSocket)) -> Result<()> {
     let mut bytes = vec![0; 32 << 10];
     // Discards the rest of an unfinished earlier answer.
     while recv(talk, &mut bytes[..], RecvFlags::DONTWAIT).is_ok_and(|(_, read)| read > 0) {}
-    send(talk, &question(), SendFlags::empty())?;
+    send(talk, &build_request(), SendFlags::empty())?;
     // ends: with the list, which has an end
-    for _ in 0..ANSWERS {
+    for _ in 0..MAX_ANSWERS {
         let (_, read) = recv(talk, &mut bytes[..], RecvFlags::empty())?;
         let mut rest = bytes.get(..read).ok_or(Errno::MSGSIZE)?;
         // ends: every message has a length
-        while let Some((kind, body, next)) = message(rest) {
+        while let Some((kind, body, next)) = split_message(rest) {
             rest = next;
             match kind {
-                DONE => return Ok(()),
-                ERROR => return Err(Errno::OPNOTSUPP),
-                _ => hear(socket(body).ok_or(Errno::IO)?),
+                NLMSG_DONE => return Ok(()),
+                NLMSG_ERROR => return Err(Errno::OPNOTSUPP),
+                _ => hear(parse_socket(body).ok_or(Errno::IO)?),
             }
         }
     }
@@ -239,46 +239,46 @@ fn listed(talk: &OwnedFd, mut hear: impl FnMut(ListedSocket)) -> Result<()> {
 }
 
 /// Builds a request for all unix sockets in any state, with the file that each is bound to.
-fn question() -> Vec<u8> {
-    const LENGTH: u32 = 40;
-    const UNIX: u8 = 1;
+fn build_request() -> Vec<u8> {
+    const REQUEST_BYTES: u32 = 40;
+    const AF_UNIX: u8 = 1;
     let mut question = Vec::new();
-    question.extend(LENGTH.to_ne_bytes());
-    question.extend(BY_FAMILY.to_ne_bytes());
-    question.extend((REQUEST | ALL).to_ne_bytes());
+    question.extend(REQUEST_BYTES.to_ne_bytes());
+    question.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    question.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
     // Sequence number and sender, which are not needed.
     question.extend([0; 8]);
-    question.extend([UNIX, 0, 0, 0]);
-    for field in [u32::MAX, 0, SHOW_FILE, u32::MAX, u32::MAX] {
+    question.extend([AF_UNIX, 0, 0, 0]);
+    for field in [u32::MAX, 0, UDIAG_SHOW_VFS, u32::MAX, u32::MAX] {
         question.extend(field.to_ne_bytes());
     }
     question
 }
 
 /// Returns the kind and the body of the first message, and the remaining bytes.
-fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
-    let length = usize::try_from(number(bytes, 0)?).ok()?;
+fn split_message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let length = usize::try_from(read_u32(bytes, 0)?).ok()?;
     let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
-    let body = bytes.get(HEADER..length)?;
+    let body = bytes.get(MESSAGE_HEADER_BYTES..length)?;
     Some((kind, body, bytes.get(padded(length)..).unwrap_or_default()))
 }
 
-fn socket(body: &[u8]) -> Option<ListedSocket> {
-    let number_of = u64::from(number(body, 8)?) | u64::from(number(body, 12)?) << 32;
-    let (mut rest, mut file) = (body.get(ANSWER..)?, None);
+fn parse_socket(body: &[u8]) -> Option<ListedSocket> {
+    let number_of = u64::from(read_u32(body, 8)?) | u64::from(read_u32(body, 12)?) << 32;
+    let (mut rest, mut file) = (body.get(UNIX_DIAG_HEADER_BYTES..)?, None);
     // ends: every part has a length
     while let (Some(length), Some(kind)) = (rest.get(..2), rest.get(2..4)) {
         let length = usize::from(u16::from_ne_bytes(length.try_into().ok()?));
-        let part = rest.get(PART..length)?;
-        if u16::from_ne_bytes(kind.try_into().ok()?) == FILE {
-            file = Some(SocketFile { number: number(part, 0)?, device: number(part, 4)? });
+        let part = rest.get(ATTRIBUTE_HEADER_BYTES..length)?;
+        if u16::from_ne_bytes(kind.try_into().ok()?) == UNIX_DIAG_VFS {
+            file = Some(SocketFile { inode: read_u32(part, 0)?, device: read_u32(part, 4)? });
         }
         rest = rest.get(padded(length)..).unwrap_or_default();
     }
-    Some(ListedSocket { number: number_of, file })
+    Some(ListedSocket { cookie: number_of, file })
 }
 
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
+fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
@@ -321,19 +321,19 @@ mod tests {
     #[test]
     fn closed_sockets_are_evicted() {
         let sockets = BoundSockets::new(false).unwrap();
-        let full = vec![0xff; usize::try_from(MAX_NOTED * NUMBER).unwrap()];
-        pwrite(&sockets.notes, &full, 0).unwrap();
+        let full = vec![0xff; usize::try_from(MAX_RECORDED_COOKIES * COOKIE_BYTES).unwrap()];
+        pwrite(&sockets.cookie_file, &full, 0).unwrap();
         let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         let one = OwnedFd::from(one);
         sockets.record_bind(&one);
-        assert_eq!(sockets.noted().unwrap(), vec![socket_cookie(&one).unwrap()]);
+        assert_eq!(sockets.recorded_cookies().unwrap(), vec![socket_cookie(&one).unwrap()]);
     }
 
     proptest! {
         /// Law: no answer makes a supervisor panic or block.
         #[test]
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _what_is_it = (message(&bytes), socket(&bytes));
+            let _what_is_it = (split_message(&bytes), parse_socket(&bytes));
         }
     }
 }

@@ -14,33 +14,33 @@ use super::pump::{PipeState, read_once};
 use crate::capture::CapturedStream;
 
 /// A burst is this many bytes without a longer pause than this between two reads.
-const BURST: u64 = 1 << 20;
-const PAUSE: Duration = Duration::from_millis(2);
+const BURST_BYTES: u64 = 1 << 20;
+const MAX_BURST_PAUSE: Duration = Duration::from_millis(2);
 /// The pipe size during a burst: a larger pipe would not fit into the CPU cache, and would be copied half as fast.
-const WIDE: usize = 128 << 10;
+const BURST_PIPE_BYTES: usize = 128 << 10;
 /// The interval at which waiting tasks are notified.
-const TELL: Duration = Duration::from_millis(20);
+const NOTIFY_INTERVAL: Duration = Duration::from_millis(20);
 /// A burst is over when nothing arrives for this long.
-const OVER: Duration = Duration::from_millis(5);
+const BURST_END_TIMEOUT: Duration = Duration::from_millis(5);
 /// The maximum number of bulk-reader threads; other bursts are read as usual.
 const MAX_THREADS: usize = 8;
 
 /// The number of threads.
-static THREADS: AtomicUsize = AtomicUsize::new(0);
+static ACTIVE_THREADS: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts one thread as long as it lives, even if it never runs.
 struct BulkThreadCount;
 
 impl BulkThreadCount {
-    fn one() -> Option<Self> {
+    fn acquire() -> Option<Self> {
         let one = Self;
-        (THREADS.fetch_add(1, Ordering::Relaxed) < MAX_THREADS).then_some(one)
+        (ACTIVE_THREADS.fetch_add(1, Ordering::Relaxed) < MAX_THREADS).then_some(one)
     }
 }
 
 impl Drop for BulkThreadCount {
     fn drop(&mut self) {
-        THREADS.fetch_sub(1, Ordering::Relaxed);
+        ACTIVE_THREADS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -48,23 +48,23 @@ impl Drop for BulkThreadCount {
 #[derive(Debug)]
 pub(super) struct BurstDetector {
     /// The total at the start of the burst.
-    from: u64,
-    last: Instant,
+    burst_start: u64,
+    last_read_at: Instant,
 }
 
 impl BurstDetector {
     pub(super) fn new() -> Self {
-        Self { from: 0, last: Instant::now() }
+        Self { burst_start: 0, last_read_at: Instant::now() }
     }
 
     /// Records a read; `written` is the total afterwards. Returns true if this is a burst.
     pub(super) fn record_read(&mut self, written: u64) -> bool {
         let now = Instant::now();
-        if now - self.last > PAUSE {
-            self.from = written;
+        if now - self.last_read_at > MAX_BURST_PAUSE {
+            self.burst_start = written;
         }
-        self.last = now;
-        written.saturating_sub(self.from) >= BURST
+        self.last_read_at = now;
+        written.saturating_sub(self.burst_start) >= BURST_BYTES
     }
 }
 
@@ -82,15 +82,15 @@ impl BulkReader {
         session: &Arc<ProcessSession>,
         stream: CapturedStream,
     ) -> Result<Self, Option<pipe::Receiver>> {
-        let Some(counted) = BulkThreadCount::one() else { return Err(Some(pipe)) };
+        let Some(counted) = BulkThreadCount::acquire() else { return Err(Some(pipe)) };
         let Ok(pipe) = pipe.into_nonblocking_fd() else { return Err(None) };
-        let _may_not = rustix::pipe::fcntl_setpipe_size(&pipe, WIDE);
+        let _may_not = rustix::pipe::fcntl_setpipe_size(&pipe, BURST_PIPE_BYTES);
         let stop = Arc::new(AtomicBool::new(false));
         let (session, stopped) = (Arc::clone(session), Arc::clone(&stop));
         #[expect(clippy::disallowed_methods, reason = "it reads for a session, not for a call")]
         let thread = tokio::task::spawn_blocking(move || {
             let _counted = counted;
-            let still = read(&pipe, &session, stream, &stopped);
+            let still = read_burst(&pipe, &session, stream, &stopped);
             (still == PipeState::Open).then_some(pipe)
         });
         Ok(Self { thread, stop })
@@ -109,9 +109,9 @@ impl Drop for BulkReader {
     }
 }
 
-fn read(pipe: &OwnedFd, session: &ProcessSession, stream: CapturedStream, stop: &AtomicBool) -> PipeState {
+fn read_burst(pipe: &OwnedFd, session: &ProcessSession, stream: CapturedStream, stop: &AtomicBool) -> PipeState {
     let mut told = Instant::now();
-    let wait = Timespec::try_from(OVER).ok();
+    let wait = Timespec::try_from(BURST_END_TIMEOUT).ok();
     let mut still = PipeState::Open;
     // ends: with the output, with the burst, or when it is stopped
     while still == PipeState::Open && !stop.load(Ordering::Relaxed) && session.state.lock().may_read() {
@@ -121,7 +121,7 @@ fn read(pipe: &OwnedFd, session: &ProcessSession, stream: CapturedStream, stop: 
         let read = read_once(session, stream, |chunk| Ok(rustix::io::read(pipe, chunk)?));
         still = read.unwrap_or(PipeState::Open);
         // Notifying the waiting tasks of every read would take longer than the reads.
-        if told.elapsed() > TELL {
+        if told.elapsed() > NOTIFY_INTERVAL {
             session.changed.send_replace(());
             told = Instant::now();
         }

@@ -29,15 +29,15 @@ pub use session_table::{SessionTable, SessionTableFull, SharedProcesses};
 /// The time between SIGTERM and SIGKILL.
 pub const GRACE: Duration = Duration::from_millis(500);
 /// The maximum number of input bytes that wait for a process to read them.
-const MAX_INPUT: usize = 1 << 20;
+const MAX_PENDING_INPUT_BYTES: usize = 1 << 20;
 /// The number of terminal bytes that are kept to render its screen.
-const MAX_RECENT: usize = 256 << 10;
+const MAX_TERMINAL_BYTES: usize = 256 << 10;
 /// The backpressure limit of streamed output: while more bytes wait, nothing is read.
-const MAX_STREAMED: usize = 256 << 10;
+const MAX_STREAMED_BYTES: usize = 256 << 10;
 /// The backpressure limit for a process that is being ended.
-const MAX_LAST_WORDS: usize = 16 << 20;
+const MAX_FINAL_STREAMED_BYTES: usize = 16 << 20;
 /// A longer piece of streamed output is not extended.
-const MAX_PIECE: usize = 16 << 10;
+const MAX_PIECE_BYTES: usize = 16 << 10;
 
 /// The lifetime of a session, unless it is ended before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub enum SessionStage {
     /// Its process runs.
     Running,
     /// Its process has exited, but some descendants have not.
-    Leaving {
+    LeaderExited {
         /// The exit status.
         exit: ProcessExit,
         /// The number of descendants at that time.
@@ -124,7 +124,7 @@ impl SessionStage {
     /// Returns the exit status of its process, if it has exited.
     pub fn exit(&self) -> Option<ProcessExit> {
         match self {
-            Self::Leaving { exit, .. } | Self::Over { exit, .. } => Some(*exit),
+            Self::LeaderExited { exit, .. } | Self::Over { exit, .. } => Some(*exit),
             Self::Running | Self::Lost => None,
         }
     }
@@ -149,7 +149,7 @@ pub struct SessionOrigin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimit {
     /// The maximum run time.
-    pub after: Duration,
+    pub max_run_time: Duration,
     /// The deadline.
     pub deadline: Instant,
 }
@@ -183,8 +183,8 @@ pub enum InputFault {
 #[derive(Debug)]
 pub struct ProcessSession {
     id: u32,
-    about: SessionOrigin,
-    began: Instant,
+    origin: SessionOrigin,
+    started_at: Instant,
     state: Mutex<ProcessSessionState>,
     /// Notified when there is output or another stage.
     changed: watch::Sender<()>,
@@ -196,7 +196,7 @@ pub struct ProcessSession {
 struct ProcessSessionState {
     capture: Capture,
     /// The beginning of an incomplete character, left from the last time that output was taken.
-    rest: Vec<u8>,
+    incomplete_char: Vec<u8>,
     stage: SessionStage,
     pid: Option<i32>,
     stuck: Vec<KilledProcess>,
@@ -209,7 +209,7 @@ struct ProcessSessionState {
     /// The backpressure limit of streamed output.
     stream_limit: usize,
     terminal: Option<SessionTerminal>,
-    over_at: Option<Instant>,
+    ended_at: Option<Instant>,
     timed_out: Option<Duration>,
 }
 
@@ -246,7 +246,7 @@ impl ProcessSession {
         let size = if let Stdio::Terminal(size) = command.stdio { size } else { PtySize::default() };
         let fd = process.pipes.terminal.as_ref().map(|terminal| Arc::clone(terminal.get_ref()));
         let terminal = fd.map(|fd| SessionTerminal { fd, size, recent: VecDeque::new() });
-        let listens = !matches!(command.stdio, Stdio::Piped | Stdio::Reading(_));
+        let listens = !matches!(command.stdio, Stdio::NoInput | Stdio::FileInput(_));
         let state = ProcessSessionState::new(
             capture,
             listens,
@@ -255,14 +255,14 @@ impl ProcessSession {
         );
         let session = Arc::new(Self {
             id,
-            about,
-            began: Instant::now(),
+            origin: about,
+            started_at: Instant::now(),
             state: Mutex::new(state),
             changed: watch::Sender::new(()),
             work: watch::Sender::new(()),
         });
         // Only the program holds its descriptors, so the reader sees the end of file when it closes them.
-        let command = ProcessCommand { stdio: Stdio::Piped, ..command };
+        let command = ProcessCommand { stdio: Stdio::NoInput, ..command };
         let pump = Pump::new(Arc::clone(&session), process, command);
         Ok((session, pump))
     }
@@ -274,17 +274,17 @@ impl ProcessSession {
 
     /// Returns the facts known from its start.
     pub fn origin(&self) -> &SessionOrigin {
-        &self.about
+        &self.origin
     }
 
     /// Returns the start time.
     pub fn started_at(&self) -> Instant {
-        self.began
+        self.started_at
     }
 
     /// Returns the run time so far, or in total.
     pub fn wall_time(&self) -> Duration {
-        self.state.lock().over_at.unwrap_or_else(Instant::now) - self.began
+        self.state.lock().ended_at.unwrap_or_else(Instant::now) - self.started_at
     }
 
     /// Returns the pid, once it is known.
@@ -312,11 +312,11 @@ impl ProcessSession {
     pub fn take_output(&self) -> TakenOutput {
         let mut state = self.state.lock();
         let mut output = state.capture.take();
-        let rest = std::mem::take(&mut state.rest);
+        let rest = std::mem::take(&mut state.incomplete_char);
         output.head.splice(0..0, rest);
         if state.stage == SessionStage::Running {
             let end = if output.tail.is_empty() { &mut output.head } else { &mut output.tail };
-            state.rest = end.split_off(whole_chars(end));
+            state.incomplete_char = end.split_off(complete_chars_len(end));
         }
         let unstreamed = state.streamed.as_mut().map(std::mem::take).unwrap_or_default().into();
         TakenOutput { stage: state.stage.clone(), output, unstreamed }
@@ -352,7 +352,7 @@ impl ProcessSession {
             return Err(InputFault::Closed);
         }
         let waiting = state.input.waiting.len();
-        if waiting + bytes.len() > MAX_INPUT {
+        if waiting + bytes.len() > MAX_PENDING_INPUT_BYTES {
             return Err(InputFault::Full { waiting });
         }
         state.input.waiting.extend(bytes);
@@ -380,7 +380,7 @@ impl ProcessSession {
 
     /// Ends every process: SIGTERM, then SIGKILL after `grace`.
     pub fn end(&self, grace: Duration) {
-        self.order(SessionOrder::End(grace));
+        self.queue_order(SessionOrder::End(grace));
     }
 
     /// Ends every process because its time limit `after` is over.
@@ -401,10 +401,10 @@ impl ProcessSession {
 
     /// Sends a signal to the process group.
     pub fn signal(&self, signal: i32) {
-        self.order(SessionOrder::Signal(signal));
+        self.queue_order(SessionOrder::Signal(signal));
     }
 
-    fn order(&self, order: SessionOrder) {
+    fn queue_order(&self, order: SessionOrder) {
         self.state.lock().orders.push(order);
         self.work.send_replace(());
     }
@@ -429,9 +429,9 @@ impl ProcessSession {
 }
 
 /// Returns the number of `bytes` that are complete characters, or invalid ones.
-fn whole_chars(bytes: &[u8]) -> usize {
-    const LONGEST: usize = 4;
-    let from = bytes.len().saturating_sub(LONGEST - 1);
+fn complete_chars_len(bytes: &[u8]) -> usize {
+    const MAX_UTF8_BYTES: usize = 4;
+    let from = bytes.len().saturating_sub(MAX_UTF8_BYTES - 1);
     let cut = (from..bytes.len()).find(|&at| {
         let fault = std::str::from_utf8(&bytes[at..]).err();
         fault.is_some_and(|fault| fault.valid_up_to() == 0 && fault.error_len().is_none())
@@ -448,7 +448,7 @@ impl ProcessSessionState {
     ) -> Self {
         Self {
             capture,
-            rest: Vec::new(),
+            incomplete_char: Vec::new(),
             stage: SessionStage::Running,
             pid: None,
             stuck: Vec::new(),
@@ -458,25 +458,25 @@ impl ProcessSessionState {
             input: PendingInput { waiting: VecDeque::new(), open: input_open },
             orders: Vec::new(),
             streamed: None,
-            stream_limit: MAX_STREAMED,
+            stream_limit: MAX_STREAMED_BYTES,
             terminal,
-            over_at: None,
+            ended_at: None,
             timed_out: None,
         }
     }
 
-    fn output(&mut self, stream: CapturedStream, bytes: &[u8]) {
+    fn record_output(&mut self, stream: CapturedStream, bytes: &[u8]) {
         self.capture.push(stream, bytes);
         self.last_output = Instant::now();
         if let Some(terminal) = &mut self.terminal {
-            let bytes = &bytes[bytes.len().saturating_sub(MAX_RECENT)..];
-            let excess = (terminal.recent.len() + bytes.len()).saturating_sub(MAX_RECENT);
+            let bytes = &bytes[bytes.len().saturating_sub(MAX_TERMINAL_BYTES)..];
+            let excess = (terminal.recent.len() + bytes.len()).saturating_sub(MAX_TERMINAL_BYTES);
             terminal.recent.drain(..excess);
             terminal.recent.extend(bytes);
         }
         if let Some(streamed) = &mut self.streamed {
             match streamed.back_mut() {
-                Some((last, piece)) if *last == stream && piece.len() < MAX_PIECE => piece.extend(bytes),
+                Some((last, piece)) if *last == stream && piece.len() < MAX_PIECE_BYTES => piece.extend(bytes),
                 _ => streamed.push_back((stream, bytes.to_owned())),
             }
         }

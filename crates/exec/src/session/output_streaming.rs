@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{MAX_LAST_WORDS, MAX_STREAMED, ProcessSession};
+use super::{MAX_FINAL_STREAMED_BYTES, MAX_STREAMED_BYTES, ProcessSession};
 use crate::capture::CapturedStream;
 
 impl ProcessSession {
@@ -40,7 +40,7 @@ impl OutputStreaming {
 
     /// Lifts the backpressure limit: the process is about to end, and must not wait for the observer.
     pub fn without_limit(&self) {
-        self.0.state.lock().stream_limit = MAX_LAST_WORDS;
+        self.0.state.lock().stream_limit = MAX_FINAL_STREAMED_BYTES;
         self.0.work.send_replace(());
     }
 }
@@ -49,7 +49,7 @@ impl Drop for OutputStreaming {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.streamed = None;
-        state.stream_limit = MAX_STREAMED;
+        state.stream_limit = MAX_STREAMED_BYTES;
         drop(state);
         self.0.work.send_replace(());
     }

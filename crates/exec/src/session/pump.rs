@@ -20,22 +20,22 @@ use crate::capture::CapturedStream;
 use crate::process::{ProcessCommand, ProcessPipes, RunningProcess, SupervisorReport};
 
 /// The number of bytes read at a time.
-const CHUNK: usize = 128 << 10;
-const PAGE: usize = 4096;
+const READ_BYTES: usize = 128 << 10;
+const PAGE_BYTES: usize = 4096;
 /// After its process exited, output that others hold open is complete when nothing came for this long …
-const QUIET: Duration = Duration::from_millis(50);
+const QUIET_PERIOD: Duration = Duration::from_millis(50);
 /// … and in any case after this.
-const SETTLE: Duration = Duration::from_millis(250);
+const SETTLE_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The time limit for reading the remaining output of processes that are gone.
-const DRAIN: Duration = Duration::from_secs(30);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The interval of checks whether a terminal was opened again.
-const REOPENED: Duration = Duration::from_millis(20);
+const REOPEN_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 thread_local! {
     /// The read buffer: one for each thread, not one for each session.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Drives a session until no process is left. Dropping it ends the session at once: its supervisor kills all
@@ -67,7 +67,7 @@ impl Pump {
 }
 
 /// The interval at which a running command is checked for files that take effect on the user's machine.
-const LOOK: Duration = Duration::from_millis(500);
+const HOST_FILE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Marks a session as lost when it is no longer driven.
 struct LostIfDropped(Arc<ProcessSession>);
@@ -78,7 +78,7 @@ impl Drop for LostIfDropped {
         if !matches!(state.stage, SessionStage::Over { .. }) {
             state.stage = SessionStage::Lost;
             state.confined.set_aside_new();
-            state.over_at = Some(Instant::now());
+            state.ended_at = Some(Instant::now());
         }
         state.input.open = false;
         drop(state);
@@ -91,22 +91,22 @@ struct PumpLoop {
     process: RunningProcess,
     work: watch::Receiver<()>,
     /// The time at which its process exited, while others have not.
-    left_at: Option<Instant>,
-    gauge: BurstDetector,
-    flood: Option<(CapturedStream, BulkReader)>,
+    leader_exited_at: Option<Instant>,
+    burst_detector: BurstDetector,
+    bulk_reader: Option<(CapturedStream, BulkReader)>,
     /// The time of the next check for files that take effect on the user's machine.
-    look_at: Option<Instant>,
+    next_host_file_check: Option<Instant>,
 }
 
 /// An event of the pump.
 enum PumpEvent {
     Report(Option<SupervisorReport>),
     Read(CapturedStream, PipeState),
-    FloodOver(Option<pipe::Receiver>),
+    BurstOver(Option<pipe::Receiver>),
     Wrote(PipeState),
     Work,
     Settled,
-    Look,
+    HostFileCheckDue,
 }
 
 /// The state of the other end.
@@ -119,27 +119,27 @@ pub(super) enum PipeState {
 impl PumpLoop {
     fn new(session: Arc<ProcessSession>, process: RunningProcess) -> Self {
         let work = session.work.subscribe();
-        let look_at = session.state.lock().confined.is_watched().then(|| Instant::now() + LOOK);
-        Self { session, process, work, left_at: None, gauge: BurstDetector::new(), flood: None, look_at }
+        let look_at = session.state.lock().confined.is_watched().then(|| Instant::now() + HOST_FILE_CHECK_INTERVAL);
+        Self { session, process, work, leader_exited_at: None, burst_detector: BurstDetector::new(), bulk_reader: None, next_host_file_check: look_at }
     }
 
     async fn run(mut self, command: &ProcessCommand) {
         // ends: with the last report, which comes however the processes end
         loop {
-            self.obey().await;
-            match self.news().await {
-                PumpEvent::Report(Some(SupervisorReport::Empty { used, ended, more, again, touched })) => {
-                    self.drain().await;
+            self.forward_orders().await;
+            match self.next_event().await {
+                PumpEvent::Report(Some(SupervisorReport::AllExited { used, ended, more, again, touched })) => {
+                    self.drain_output().await;
                     tracing::debug!("all processes of the command ended");
                     let over = |exit| SessionStage::Over { exit, used, ended, more };
-                    return self.over(over, again, touched);
+                    return self.finish(over, again, touched);
                 }
-                PumpEvent::Report(Some(report)) => self.report(report, command),
+                PumpEvent::Report(Some(report)) => self.handle_report(report, command),
                 // The supervisor was killed. The spawner kills its processes, which may have written output before.
-                PumpEvent::Report(None) => return self.drain().await,
+                PumpEvent::Report(None) => return self.drain_output().await,
                 PumpEvent::Read(stream, PipeState::Closed) => self.process.pipes.close(stream),
-                PumpEvent::Read(stream, PipeState::Open) => self.gauge(stream),
-                PumpEvent::FloodOver(pipe) => self.flood_over(pipe),
+                PumpEvent::Read(stream, PipeState::Open) => self.detect_burst(stream),
+                PumpEvent::BurstOver(pipe) => self.restore_pipe(pipe),
                 PumpEvent::Wrote(PipeState::Closed) => {
                     self.process.pipes.stdin = None;
                     let mut state = self.session.state.lock();
@@ -147,13 +147,13 @@ impl PumpLoop {
                     state.input.waiting.clear();
                 }
                 PumpEvent::Wrote(PipeState::Open) | PumpEvent::Work => {}
-                PumpEvent::Look => {
+                PumpEvent::HostFileCheckDue => {
                     self.session.state.lock().confined.set_aside_new();
-                    self.look_at = Some(Instant::now() + LOOK);
+                    self.next_host_file_check = Some(Instant::now() + HOST_FILE_CHECK_INTERVAL);
                 }
                 PumpEvent::Settled => {
-                    self.left_at = None;
-                    if let SessionStage::Leaving { settled, .. } = &mut self.session.state.lock().stage {
+                    self.leader_exited_at = None;
+                    if let SessionStage::LeaderExited { settled, .. } = &mut self.session.state.lock().stage {
                         *settled = true;
                     }
                     self.session.changed.send_replace(());
@@ -162,29 +162,29 @@ impl PumpLoop {
         }
     }
 
-    fn report(&mut self, report: SupervisorReport, command: &ProcessCommand) {
+    fn handle_report(&mut self, report: SupervisorReport, command: &ProcessCommand) {
         let mut state = self.session.state.lock();
         match report {
             SupervisorReport::Started { pid } => state.pid = Some(pid),
             SupervisorReport::Failed { step, errno } => state.fault = Some(command.launch_fault(step, errno)),
             SupervisorReport::Exited { status, left } => {
                 let now = Instant::now();
-                state.over_at = Some(now);
+                state.ended_at = Some(now);
                 state.stage =
-                    SessionStage::Leaving { exit: ProcessExit::from_status(status), left, settled: false };
-                self.left_at = (left > 0).then_some(now);
+                    SessionStage::LeaderExited { exit: ProcessExit::from_status(status), left, settled: false };
+                self.leader_exited_at = (left > 0).then_some(now);
             }
             SupervisorReport::Stuck { left } => state.stuck = left,
             SupervisorReport::Refused(refusals) => state.confined.record_refusal(refusals),
-            SupervisorReport::NoLayer => state.confined.record_missing_layer(),
-            SupervisorReport::Ready | SupervisorReport::Empty { .. } => {}
+            SupervisorReport::LayerNotMounted => state.confined.record_missing_layer(),
+            SupervisorReport::Ready | SupervisorReport::AllExited { .. } => {}
         }
         drop(state);
         self.session.changed.send_replace(());
     }
 
     /// Records a read. A thread takes over a burst.
-    fn gauge(&mut self, stream: CapturedStream) {
+    fn detect_burst(&mut self, stream: CapturedStream) {
         let pipes = &mut self.process.pipes;
         let pipe = match stream {
             CapturedStream::Stdout => &mut pipes.stdout,
@@ -193,32 +193,32 @@ impl PumpLoop {
         };
         let written = self.session.bytes_written(stream);
         let is_watched = self.session.state.lock().streamed.is_some();
-        if !self.gauge.record_read(written) || self.flood.is_some() || is_watched {
+        if !self.burst_detector.record_read(written) || self.bulk_reader.is_some() || is_watched {
             return;
         }
         if let Some(open) = pipe.take() {
             match BulkReader::begin(open, &self.session, stream) {
-                Ok(flood) => self.flood = Some((stream, flood)),
+                Ok(flood) => self.bulk_reader = Some((stream, flood)),
                 Err(back) => *pipe = back,
             }
         }
     }
 
-    fn flood_over(&mut self, pipe: Option<pipe::Receiver>) {
-        match self.flood.take() {
+    fn restore_pipe(&mut self, pipe: Option<pipe::Receiver>) {
+        match self.bulk_reader.take() {
             Some((CapturedStream::Stdout, _)) => self.process.pipes.stdout = pipe,
             Some((CapturedStream::Stderr, _)) => self.process.pipes.stderr = pipe,
             Some((CapturedStream::Terminal, _)) | None => {}
         }
     }
 
-    fn over(self, stage: impl FnOnce(ProcessExit) -> SessionStage, again: bool, touched: bool) {
+    fn finish(self, stage: impl FnOnce(ProcessExit) -> SessionStage, again: bool, touched: bool) {
         let mut state = self.session.state.lock();
         state.confined.finish(touched);
         let exit =
-            if let SessionStage::Leaving { exit, .. } = state.stage { exit } else { ProcessExit::Code(-1) };
+            if let SessionStage::LeaderExited { exit, .. } = state.stage { exit } else { ProcessExit::Code(-1) };
         state.stage = stage(exit);
-        state.over_at.get_or_insert_with(Instant::now);
+        state.ended_at.get_or_insert_with(Instant::now);
         state.input.open = false;
         drop(state);
         if again {
@@ -227,14 +227,14 @@ impl PumpLoop {
     }
 
     /// Waits for the next event.
-    async fn news(&mut self) -> PumpEvent {
+    async fn next_event(&mut self) -> PumpEvent {
         let (may_read, has_input, settled_at) = {
             let state = self.session.state.lock();
-            let settled_at = self.left_at.map(|at| (state.last_output.max(at) + QUIET).min(at + SETTLE));
+            let settled_at = self.leader_exited_at.map(|at| (state.last_output.max(at) + QUIET_PERIOD).min(at + SETTLE_TIMEOUT));
             (state.may_read(), !state.input.waiting.is_empty(), settled_at)
         };
-        let (session, work, flood, look_at) = (&*self.session, &mut self.work, &mut self.flood, self.look_at);
-        let RunningProcess { talk, pipes: ProcessPipes { stdin, stdout, stderr, terminal }, .. } =
+        let (session, work, flood, look_at) = (&*self.session, &mut self.work, &mut self.bulk_reader, self.next_host_file_check);
+        let RunningProcess { control_socket: talk, pipes: ProcessPipes { stdin, stdout, stderr, terminal }, .. } =
             &mut self.process;
         let (stdout, stderr, terminal) = (stdout.as_ref(), stderr.as_ref(), terminal.as_ref());
         tokio::select! {
@@ -242,19 +242,19 @@ impl PumpLoop {
             biased;
             report = talk.next_report() => PumpEvent::Report(report),
             _ = work.changed() => PumpEvent::Work,
-            () = at(settled_at), if settled_at.is_some() => PumpEvent::Settled,
-            () = at(look_at), if look_at.is_some() => PumpEvent::Look,
-            still = write(stdin.as_ref(), session), if has_input => PumpEvent::Wrote(still),
+            () = wait_until_instant(settled_at), if settled_at.is_some() => PumpEvent::Settled,
+            () = wait_until_instant(look_at), if look_at.is_some() => PumpEvent::HostFileCheckDue,
+            still = write_pipe(stdin.as_ref(), session), if has_input => PumpEvent::Wrote(still),
             still = write_terminal(terminal, session), if has_input => PumpEvent::Wrote(still),
-            still = read(stdout, session, CapturedStream::Stdout), if may_read => PumpEvent::Read(CapturedStream::Stdout, still),
-            still = read(stderr, session, CapturedStream::Stderr), if may_read => PumpEvent::Read(CapturedStream::Stderr, still),
+            still = read_pipe(stdout, session, CapturedStream::Stdout), if may_read => PumpEvent::Read(CapturedStream::Stdout, still),
+            still = read_pipe(stderr, session, CapturedStream::Stderr), if may_read => PumpEvent::Read(CapturedStream::Stderr, still),
             still = read_terminal(terminal, session, HangupMeaning::MayReopen), if may_read => PumpEvent::Read(CapturedStream::Terminal, still),
-            pipe = flooded(flood) => PumpEvent::FloodOver(pipe),
+            pipe = wait_for_bulk_reader(flood) => PumpEvent::BurstOver(pipe),
         }
     }
 
     /// Passes on orders, and closes the input if requested.
-    async fn obey(&mut self) {
+    async fn forward_orders(&mut self) {
         let (orders, close) = {
             let mut state = self.session.state.lock();
             let close = !state.input.open && state.input.waiting.is_empty();
@@ -266,21 +266,21 @@ impl PumpLoop {
         for order in orders {
             // A supervisor that is gone is noticed where its reports are read.
             let _gone = match order {
-                SessionOrder::End(grace) => self.process.talk.end(grace).await,
-                SessionOrder::Signal(signal) => self.process.talk.signal(signal).await,
+                SessionOrder::End(grace) => self.process.control_socket.end(grace).await,
+                SessionOrder::Signal(signal) => self.process.control_socket.signal(signal).await,
             };
         }
     }
 
     /// Reads the remaining output. No process can write more, unless one outside holds a descriptor that it was
     /// given: then it is over when nothing comes.
-    async fn drain(&mut self) {
-        let until = Instant::now() + DRAIN;
+    async fn drain_output(&mut self) {
+        let until = Instant::now() + DRAIN_TIMEOUT;
         // ends: with the burst, when nothing comes, or with the time
-        while let Some((stream, flood)) = &mut self.flood {
+        while let Some((stream, flood)) = &mut self.bulk_reader {
             let written = self.session.bytes_written(*stream);
-            match timeout(SETTLE, flood.finished()).await {
-                Ok(pipe) => self.flood_over(pipe),
+            match timeout(SETTLE_TIMEOUT, flood.finished()).await {
+                Ok(pipe) => self.restore_pipe(pipe),
                 Err(_) if self.session.bytes_written(*stream) == written || Instant::now() > until => break,
                 Err(_) => {}
             }
@@ -288,8 +288,8 @@ impl PumpLoop {
         let ProcessPipes { stdout, stderr, terminal, .. } = &self.process.pipes;
         let session = &*self.session;
         let more = async |stream: CapturedStream| match stream {
-            CapturedStream::Stdout => read(stdout.as_ref(), session, stream).await,
-            CapturedStream::Stderr => read(stderr.as_ref(), session, stream).await,
+            CapturedStream::Stdout => read_pipe(stdout.as_ref(), session, stream).await,
+            CapturedStream::Stderr => read_pipe(stderr.as_ref(), session, stream).await,
             CapturedStream::Terminal => read_terminal(terminal.as_ref(), session, HangupMeaning::Final).await,
         };
         for (stream, open) in [
@@ -300,20 +300,20 @@ impl PumpLoop {
             // ends: with the output, when nothing comes, or with the time
             while open
                 && Instant::now() < until
-                && matches!(timeout(SETTLE, more(stream)).await, Ok(PipeState::Open))
+                && matches!(timeout(SETTLE_TIMEOUT, more(stream)).await, Ok(PipeState::Open))
             {}
         }
     }
 }
 
-async fn flooded(flood: &mut Option<(CapturedStream, BulkReader)>) -> Option<pipe::Receiver> {
+async fn wait_for_bulk_reader(flood: &mut Option<(CapturedStream, BulkReader)>) -> Option<pipe::Receiver> {
     match flood {
         Some((_, flood)) => flood.finished().await,
         None => pending().await,
     }
 }
 
-async fn at(time: Option<Instant>) {
+async fn wait_until_instant(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time.into()).await,
         None => pending().await,
@@ -321,7 +321,7 @@ async fn at(time: Option<Instant>) {
 }
 
 /// Reads once, into the session.
-async fn read(pipe: Option<&pipe::Receiver>, session: &ProcessSession, stream: CapturedStream) -> PipeState {
+async fn read_pipe(pipe: Option<&pipe::Receiver>, session: &ProcessSession, stream: CapturedStream) -> PipeState {
     let Some(pipe) = pipe else { return pending().await };
     // ends: with something read, or nothing more to read
     loop {
@@ -360,13 +360,13 @@ async fn read_terminal(
         };
         // A terminal that no process has open returns an error.
         match read_once(session, CapturedStream::Terminal, read) {
-            Some(PipeState::Closed) if hangup == HangupMeaning::MayReopen => sleep(REOPENED).await,
+            Some(PipeState::Closed) if hangup == HangupMeaning::MayReopen => sleep(REOPEN_CHECK_INTERVAL).await,
             Some(still) => {
                 session.changed.send_replace(());
                 return still;
             }
             // The runtime reports it as ready forever once no process had it open.
-            None if was_left => sleep(REOPENED).await,
+            None if was_left => sleep(REOPEN_CHECK_INTERVAL).await,
             None => {}
         }
     }
@@ -378,15 +378,15 @@ pub(super) fn read_once(
     stream: CapturedStream,
     read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
 ) -> Option<PipeState> {
-    SCRATCH.with_borrow_mut(|scratch| {
-        scratch.resize(CHUNK + PAGE, 0);
+    READ_BUFFER.with_borrow_mut(|scratch| {
+        scratch.resize(READ_BYTES + PAGE_BYTES, 0);
         // The kernel copies twice as fast to a page boundary.
-        let from = scratch.as_ptr().align_offset(PAGE).min(PAGE);
-        let scratch = &mut scratch[from..from + CHUNK];
+        let from = scratch.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
+        let scratch = &mut scratch[from..from + READ_BYTES];
         match read(scratch) {
             Ok(0) => Some(PipeState::Closed),
             Ok(length) => {
-                session.state.lock().output(stream, &scratch[..length]);
+                session.state.lock().record_output(stream, &scratch[..length]);
                 Some(PipeState::Open)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
@@ -397,14 +397,14 @@ pub(super) fn read_once(
 }
 
 /// Writes once, from the session.
-async fn write(pipe: Option<&pipe::Sender>, session: &ProcessSession) -> PipeState {
+async fn write_pipe(pipe: Option<&pipe::Sender>, session: &ProcessSession) -> PipeState {
     let Some(pipe) = pipe else { return pending().await };
     // ends: with something written, or no reader
     loop {
         if pipe.writable().await.is_err() {
             return PipeState::Closed;
         }
-        if let Some(still) = give_out(session, |bytes| pipe.try_write(bytes)) {
+        if let Some(still) = write_pending_input(session, |bytes| pipe.try_write(bytes)) {
             return still;
         }
     }
@@ -420,15 +420,15 @@ async fn write_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Proc
             Ok(done) => done,
             Err(_would_block) => Err(io::ErrorKind::WouldBlock.into()),
         };
-        match give_out(session, write) {
+        match write_pending_input(session, write) {
             Some(still) => return still,
-            None if was_left => sleep(REOPENED).await,
+            None if was_left => sleep(REOPEN_CHECK_INTERVAL).await,
             None => {}
         }
     }
 }
 
-fn give_out(session: &ProcessSession, write: impl FnOnce(&[u8]) -> io::Result<usize>) -> Option<PipeState> {
+fn write_pending_input(session: &ProcessSession, write: impl FnOnce(&[u8]) -> io::Result<usize>) -> Option<PipeState> {
     let mut state = session.state.lock();
     let waiting = &mut state.input.waiting;
     let written = write(waiting.as_slices().0);

@@ -17,13 +17,13 @@ use crate::sandbox::pool::BorrowedLayer;
 pub(super) struct SessionConfinement {
     enforcement: Enforcement,
     confinement: Option<Arc<Confinement>>,
-    reach: Option<Arc<ReadScope>>,
+    read_scope: Option<Arc<ReadScope>>,
     refusals: Vec<KernelRefusal>,
     read_only_repositories: Arc<[PathBuf]>,
     layers: Vec<BorrowedLayer>,
     landed: LandedChanges,
     watch: Option<HostFileWatch>,
-    told: Vec<String>,
+    host_file_notes: Vec<String>,
 }
 
 impl SessionConfinement {
@@ -31,13 +31,13 @@ impl SessionConfinement {
         Self {
             enforcement: process.enforcement.clone(),
             confinement: process.confinement(),
-            reach: process.reach(),
+            read_scope: process.reach(),
             refusals: Vec::new(),
             read_only_repositories: process.read_only_repositories(),
             layers: std::mem::take(&mut process.layers),
             landed: LandedChanges::default(),
             watch: process.watch.take(),
-            told: Vec::new(),
+            host_file_notes: Vec::new(),
         }
     }
 
@@ -64,7 +64,7 @@ impl SessionConfinement {
         }
         // Ends with the run: the next run may treat existing files as the user's.
         let told = self.watch.take().map(|mut watch| watch.finish(touched));
-        self.told.extend(told.unwrap_or_default());
+        self.host_file_notes.extend(told.unwrap_or_default());
     }
 
     /// Returns true if the run is watched for files that take effect on the user's machine.
@@ -75,7 +75,7 @@ impl SessionConfinement {
     /// Sets aside files planted by now, while the run continues or after its supervisor is gone.
     pub(super) fn set_aside_new(&mut self) {
         let told = self.watch.as_ref().map(HostFileWatch::set_aside_new);
-        self.told.extend(told.unwrap_or_default());
+        self.host_file_notes.extend(told.unwrap_or_default());
     }
 }
 
@@ -105,13 +105,13 @@ impl ProcessSession {
 
     /// Returns the readable paths, if the session is confined.
     pub fn reach(&self) -> Option<Arc<ReadScope>> {
-        self.state.lock().confined.reach.clone()
+        self.state.lock().confined.read_scope.clone()
     }
 
     /// Returns true if there are changes to land, or notes to report.
     pub fn has_pending_changes(&self) -> bool {
         let mut state = self.state.lock();
-        let SessionConfinement { layers, landed, told, .. } = &mut state.confined;
+        let SessionConfinement { layers, landed, host_file_notes: told, .. } = &mut state.confined;
         !told.is_empty()
             || *landed != LandedChanges::default()
             || layers.iter_mut().any(BorrowedLayer::has_pending_changes)
@@ -127,7 +127,7 @@ impl ProcessSession {
         confined.set_aside_new();
         let changed = confined.watch.as_mut().map(HostFileWatch::changed_files).unwrap_or_default();
         let mut notes = confined.landed.notes();
-        notes.append(&mut confined.told);
+        notes.append(&mut confined.host_file_notes);
         notes.extend(changed);
         notes
     }

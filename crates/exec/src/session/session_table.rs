@@ -15,7 +15,7 @@ use crate::process::{ProcessCommand, SpawnFault, Spawner};
 use crate::spill::Spill;
 
 /// The number of the first session.
-const FIRST: u32 = 1000;
+const FIRST_SESSION_ID: u32 = 1000;
 
 /// The error when the maximum number of sessions is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -51,24 +51,24 @@ pub struct SessionTable {
     limit: usize,
     table: Mutex<BTreeMap<u32, SessionEntry>>,
     /// Notes about confinement that were reported.
-    said: Mutex<BTreeSet<String>>,
+    reported_notes: Mutex<BTreeSet<String>>,
 }
 
 #[derive(Debug)]
 struct SessionEntry {
     session: Arc<ProcessSession>,
-    moved_by: Option<AbortHandle>,
+    pump_task: Option<AbortHandle>,
 }
 
 impl SessionTable {
     /// Allows at most `limit` sessions at a time. Their output goes to `spill` when it is too long.
     pub fn new(processes: Arc<SharedProcesses>, spill: Option<Arc<Spill>>, limit: usize) -> Self {
-        Self { processes, spill, limit: limit.max(1), table: Mutex::default(), said: Mutex::default() }
+        Self { processes, spill, limit: limit.max(1), table: Mutex::default(), reported_notes: Mutex::default() }
     }
 
     /// Returns true if the note `text` about confinement was not reported yet, and records it.
     pub fn is_first_mention(&self, text: &str) -> bool {
-        self.said.lock().insert(text.to_owned())
+        self.reported_notes.lock().insert(text.to_owned())
     }
 
     /// Returns the spawner.
@@ -84,7 +84,7 @@ impl SessionTable {
         permit: &Permit,
     ) -> Result<(Arc<ProcessSession>, Pump), SpawnFault> {
         let capture = Capture::new(self.spill.clone(), about.owner.clone());
-        let id = FIRST + self.processes.started.fetch_add(1, Ordering::Relaxed);
+        let id = FIRST_SESSION_ID + self.processes.started.fetch_add(1, Ordering::Relaxed);
         ProcessSession::begin(id, command, about, capture, self.spawner(), permit).await
     }
 
@@ -116,7 +116,7 @@ impl SessionTable {
     pub fn adopt_until(&self, session: &Arc<ProcessSession>, mut pump: Pump, limit: Option<TimeLimit>) {
         let ended = Arc::clone(session);
         let moved = async move {
-            if let Some(TimeLimit { after, deadline }) = limit {
+            if let Some(TimeLimit { max_run_time: after, deadline }) = limit {
                 if tokio::time::timeout_at(deadline.into(), &mut pump).await.is_ok() {
                     return;
                 }
@@ -129,7 +129,7 @@ impl SessionTable {
             reason = "a session outlives its call: it needs a task of its own"
         )]
         let moved_by = tokio::spawn(moved).abort_handle();
-        let entry = SessionEntry { session: Arc::clone(session), moved_by: Some(moved_by) };
+        let entry = SessionEntry { session: Arc::clone(session), pump_task: Some(moved_by) };
         self.table.lock().insert(session.id, entry);
     }
 
@@ -159,7 +159,7 @@ impl SessionTable {
     /// Ends the sessions with the lifetime of a turn.
     pub fn end_turn(&self) {
         for session in self.all() {
-            if session.about.lifetime == Lifetime::Turn {
+            if session.origin.lifetime == Lifetime::Turn {
                 session.end(super::GRACE);
             }
         }
@@ -167,7 +167,7 @@ impl SessionTable {
 
     /// Ends all sessions except those to be kept, and waits until they are over.
     pub async fn close(&self, at_most: Duration) {
-        let own = self.all().into_iter().filter(|session| session.about.lifetime != Lifetime::Keep);
+        let own = self.all().into_iter().filter(|session| session.origin.lifetime != Lifetime::Keep);
         let own: Vec<Arc<ProcessSession>> = own.collect();
         own.iter().for_each(|session| session.end(super::GRACE));
         let all_over = async {
@@ -197,9 +197,9 @@ impl Drop for SessionTable {
     fn drop(&mut self) {
         let table = std::mem::take(&mut *self.table.lock());
         for (id, entry) in table {
-            if entry.session.about.lifetime == Lifetime::Keep && !entry.session.is_over() {
+            if entry.session.origin.lifetime == Lifetime::Keep && !entry.session.is_over() {
                 self.processes.kept.lock().insert(id, entry);
-            } else if let Some(task) = entry.moved_by {
+            } else if let Some(task) = entry.pump_task {
                 // Its pump is dropped; the supervisor notices, and kills.
                 task.abort();
             }

@@ -18,14 +18,14 @@ use crate::process::{PRELUDE_FD, ProcessCommand, Spawner, Stdio, sealed_memfd};
 use crate::session::{ProcessExit, ProcessSession, SessionOrigin, SessionStage, TakenOutput};
 
 /// A slower profile is run with every command, as if there were no snapshot.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PROFILE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Separates the parts of the shell's output.
-const MARK: &str = "\u{1e}toolgate\u{1e}";
+const PART_SEPARATOR: &str = "\u{1e}toolgate\u{1e}";
 /// Discards the profile's error messages: they come through a pipe of their own, and might be read after later
 /// output.
-const APART: [&str; 3] = ["/bin/sh", "-c", "exec \"$0\" \"$@\" 2>/dev/null"];
+const DISCARD_STDERR: [&str; 3] = ["/bin/sh", "-c", "exec \"$0\" \"$@\" 2>/dev/null"];
 /// Variables of the shell itself, not of its profile.
-const OWN: [&str; 4] = ["_", "PWD", "OLDPWD", "SHLVL"];
+const SHELL_VARIABLES: [&str; 4] = ["_", "PWD", "OLDPWD", "SHLVL"];
 
 /// Profile snapshots by shell.
 #[derive(Debug, Default)]
@@ -43,9 +43,9 @@ pub(super) struct LoginProfile {
     prelude: Option<Arc<OwnedFd>>,
     functions: BTreeSet<String>,
     /// True if there are aliases, and the shell is told to expand them.
-    aliases: bool,
+    has_aliases: bool,
     /// True if the profile sets a umask, which only a shell can apply.
-    masks: bool,
+    sets_umask: bool,
 }
 
 impl LoginProfiles {
@@ -60,7 +60,7 @@ impl LoginProfiles {
     ) -> Option<Arc<LoginProfile>> {
         let cell = Arc::clone(self.0.lock().entry(shell.clone()).or_default());
         let found = cell.get_or_init(|| async {
-            let found = timeout(PATIENCE, find_out(shell, first, spawner, permit)).await.ok().flatten();
+            let found = timeout(PROFILE_TIMEOUT, probe_profile(shell, first, spawner, permit)).await.ok().flatten();
             found.map(Arc::new)
         });
         found.await.clone()
@@ -78,7 +78,7 @@ impl LoginProfile {
             // On the same line, so that line numbers in messages stay correct.
             Some(_) => {
                 // Aliases take effect only from the next line on.
-                let then = if self.aliases { "\n" } else { " " };
+                let then = if self.has_aliases { "\n" } else { " " };
                 let script = format!(". /dev/fd/{PRELUDE_FD}; exec {PRELUDE_FD}<&-;{then}{script}");
                 shell.without_profile(&script)
             }
@@ -88,7 +88,7 @@ impl LoginProfile {
 
     /// Returns true if the profile redefines `name`, or has effects that only a shell can apply.
     pub(super) fn defines(&self, name: &str) -> bool {
-        self.masks || self.functions.contains(name)
+        self.sets_umask || self.functions.contains(name)
     }
 
     /// Returns the variables that the profile unset.
@@ -112,7 +112,7 @@ impl LoginProfile {
             if let (Some(path), Some(before)) =
                 (variables.get_mut(OsStr::new("PATH")), before.get(OsStr::new("PATH")))
             {
-                *path = joined(path, before);
+                *path = join_paths(path, before);
             }
             variables
         })
@@ -120,7 +120,7 @@ impl LoginProfile {
 }
 
 /// Joins the directories of `first`, then those of `second` that are missing in it.
-fn joined(first: &OsStr, second: &OsStr) -> OsString {
+fn join_paths(first: &OsStr, second: &OsStr) -> OsString {
     let mut seen = BTreeSet::new();
     let mut out: Vec<&[u8]> = Vec::new();
     for directory in [first, second].iter().flat_map(|path| path.as_bytes().split(|&byte| byte == b':')) {
@@ -131,52 +131,52 @@ fn joined(first: &OsStr, second: &OsStr) -> OsString {
     OsString::from_vec(out.join(&b':'))
 }
 
-async fn find_out(
+async fn probe_profile(
     shell: &InstalledShell,
     first: &ProcessCommand,
     spawner: &Spawner,
     permit: &Permit,
 ) -> Option<LoginProfile> {
-    let with = run_and_capture(shell, &questions(shell.kind, true), first, spawner, permit).await?;
-    let [_, variables, functions, options] = parts(&with)?;
+    let with = run_and_capture(shell, &state_script(shell.kind, true), first, spawner, permit).await?;
+    let [_, variables, functions, options] = split_parts(&with)?;
     let (mut aliases, mut masks) = (false, false);
     let mut names = BTreeSet::new();
     let prelude = match shell.kind {
         ShellKind::Posix => None,
         ShellKind::Bash | ShellKind::Zsh => {
             let without =
-                run_and_capture(shell, &questions(shell.kind, false), first, spawner, permit).await?;
-            let [_, _, no_functions, plain] = parts(&without)?;
+                run_and_capture(shell, &state_script(shell.kind, false), first, spawner, permit).await?;
+            let [_, _, no_functions, plain] = split_parts(&without)?;
             let functions = if functions == no_functions { &[] } else { functions };
-            let changed = changed(options, plain);
+            let changed = changed_options(options, plain);
             aliases = changed.contains(&b"shopt -s expand_aliases".as_slice());
             masks = changed.iter().any(|line| line.starts_with(b"umask "));
             names.extend(changed.iter().filter_map(|line| alias_name(line)));
-            prelude(functions, &changed)?
+            create_prelude(functions, &changed)?
         }
     };
     let variables = variables.split(|&byte| byte == 0).filter_map(|pair| {
         let at = pair.iter().position(|&byte| byte == b'=')?;
         let name = OsStr::from_bytes(&pair[..at]);
-        let own = OWN.iter().any(|own| name == OsStr::new(own));
+        let own = SHELL_VARIABLES.iter().any(|own| name == OsStr::new(own));
         (!own).then(|| (name.to_owned(), OsStr::from_bytes(&pair[at + 1..]).to_owned()))
     });
     // A function begins in the first column with its name and ` ()`; a false match is harmless.
     let text = String::from_utf8_lossy(functions).into_owned();
     names.extend(text.lines().filter_map(|line| Some(line.split_once(" ()")?.0.to_owned())));
     let mut exported: BTreeMap<OsString, OsString> = variables.collect();
-    let is_own = |name: &OsStr| OWN.iter().any(|own| name == OsStr::new(own));
+    let is_own = |name: &OsStr| SHELL_VARIABLES.iter().any(|own| name == OsStr::new(own));
     let unset =
         first.env.keys().filter(|name| !exported.contains_key(*name) && !is_own(name)).cloned().collect();
     // A variable that is only passed on is not the profile's, and may differ for the next command.
     exported.retain(|name, value| first.env.get(name) != Some(value));
     let admitted = OnceLock::new();
-    Some(LoginProfile { exported, unset, admitted, prelude, functions: names, aliases, masks })
+    Some(LoginProfile { exported, unset, admitted, prelude, functions: names, has_aliases: aliases, sets_umask: masks })
 }
 
 /// Returns the flags and the script that make a shell print its state, with its profile or without.
-fn questions(kind: ShellKind, login: bool) -> (Vec<&'static str>, String) {
-    let mark = format!("printf '%s' '{MARK}'");
+fn state_script(kind: ShellKind, login: bool) -> (Vec<&'static str>, String) {
+    let mark = format!("printf '%s' '{PART_SEPARATOR}'");
     let (plain, functions, options): (Vec<&'static str>, _, _) = match kind {
         ShellKind::Bash => {
             (vec!["--noprofile", "--norc"], "declare -f", "shopt -p; set +o; umask -p; alias -p")
@@ -189,8 +189,8 @@ fn questions(kind: ShellKind, login: bool) -> (Vec<&'static str>, String) {
 }
 
 /// Splits the output at the marks. The part before the first mark is the profile's own output.
-fn parts(said: &[u8]) -> Option<[&[u8]; 4]> {
-    let mark = MARK.as_bytes();
+fn split_parts(said: &[u8]) -> Option<[&[u8]; 4]> {
+    let mark = PART_SEPARATOR.as_bytes();
     let mut parts = Vec::new();
     let mut rest = said;
     // ends: every round takes a mark out
@@ -209,14 +209,14 @@ fn alias_name(line: &[u8]) -> Option<String> {
 }
 
 /// Returns the options that the profile set. A shell cannot be told that it is a login shell.
-fn changed<'a>(with: &'a [u8], without: &[u8]) -> Vec<&'a [u8]> {
+fn changed_options<'a>(with: &'a [u8], without: &[u8]) -> Vec<&'a [u8]> {
     let plain: BTreeSet<&[u8]> = without.split(|&byte| byte == b'\n').collect();
     let lines = with.split(|&byte| byte == b'\n').filter(|line| !line.is_empty() && !plain.contains(line));
     lines.filter(|line| !line.ends_with(b" login_shell")).collect()
 }
 
 /// Creates an in-memory file for the shell to source, if there is anything to define.
-fn prelude(functions: &[u8], options: &[&[u8]]) -> Option<Option<Arc<OwnedFd>>> {
+fn create_prelude(functions: &[u8], options: &[&[u8]]) -> Option<Option<Arc<OwnedFd>>> {
     if functions.is_empty() && options.is_empty() {
         return Some(None);
     }
@@ -233,12 +233,12 @@ async fn run_and_capture(
     spawner: &Spawner,
     permit: &Permit,
 ) -> Option<Vec<u8>> {
-    let mut argv: Vec<OsString> = APART.into_iter().map(OsString::from).collect();
+    let mut argv: Vec<OsString> = DISCARD_STDERR.into_iter().map(OsString::from).collect();
     argv.push(shell.path.clone().into());
     argv.extend(flags.iter().map(OsString::from));
     argv.extend(["-c".into(), OsString::from(script)]);
-    let (stated, env) = (first.stated.clone(), first.env.clone());
-    let mut command = ProcessCommand::new(stated, env, Arc::clone(&first.directory), Stdio::Piped);
+    let (stated, env) = (first.judged_argv.clone(), first.env.clone());
+    let mut command = ProcessCommand::new(stated, env, Arc::clone(&first.directory), Stdio::NoInput);
     command.argv = argv;
     let capture = Capture::new(None, String::new());
     let (session, mut pump) =
@@ -246,7 +246,7 @@ async fn run_and_capture(
     let ended = |session: &ProcessSession| {
         matches!(
             session.stage(),
-            SessionStage::Over { .. } | SessionStage::Leaving { settled: true, .. } | SessionStage::Lost
+            SessionStage::Over { .. } | SessionStage::LeaderExited { settled: true, .. } | SessionStage::Lost
         )
     };
     // Background processes of a profile are not awaited; they die with the pump.
@@ -257,6 +257,6 @@ async fn run_and_capture(
     let TakenOutput { stage, output: said, .. } = session.take_output();
     let done = ProcessExit::Code(0);
     let whole =
-        matches!(stage, SessionStage::Over { exit, .. } | SessionStage::Leaving { exit, .. } if exit == done);
+        matches!(stage, SessionStage::Over { exit, .. } | SessionStage::LeaderExited { exit, .. } if exit == done);
     (whole && said.omitted == 0).then(|| [said.head, said.tail].concat())
 }

@@ -16,7 +16,7 @@ use crate::process::{ProcessCommand, Spawner, Stdio};
 use login_profile::LoginProfiles;
 
 /// The supported shells, in order of preference.
-const KNOWN: [(&str, ShellKind); 6] = [
+const SUPPORTED_SHELLS: [(&str, ShellKind); 6] = [
     ("bash", ShellKind::Bash),
     ("zsh", ShellKind::Zsh),
     ("sh", ShellKind::Posix),
@@ -25,7 +25,7 @@ const KNOWN: [(&str, ShellKind); 6] = [
     ("ash", ShellKind::Posix),
 ];
 /// The directories searched for shells: never a PATH, which may lead into the workspace.
-const PLACES: [&str; 4] = ["/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
+const SHELL_DIRS: [&str; 4] = ["/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
 
 /// An installed shell.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -54,10 +54,10 @@ impl InstalledShell {
         let path = Path::new(name);
         let known = |path: &Path| {
             let file = path.file_name()?;
-            KNOWN.iter().find(|(known, _)| file == OsStr::new(known)).map(|(_, kind)| *kind)
+            SUPPORTED_SHELLS.iter().find(|(known, _)| file == OsStr::new(known)).map(|(_, kind)| *kind)
         };
         let found = known(path).and_then(|kind| {
-            let places = PLACES.iter().map(|place| Path::new(place).join(name));
+            let places = SHELL_DIRS.iter().map(|place| Path::new(place).join(name));
             let mut places: Box<dyn Iterator<Item = PathBuf>> = match path.is_absolute() {
                 true => Box::new(std::iter::once(path.to_owned())),
                 false if name.contains('/') => Box::new(std::iter::empty()),
@@ -71,7 +71,7 @@ impl InstalledShell {
     /// Returns the user's shell if it is supported, else the first installed one.
     pub fn of_user(own: Option<&OsStr>) -> Option<Self> {
         let own = own.and_then(OsStr::to_str).and_then(|own| Self::find(own).ok());
-        own.or_else(|| KNOWN.iter().find_map(|(name, _)| Self::find(name).ok()))
+        own.or_else(|| SUPPORTED_SHELLS.iter().find_map(|(name, _)| Self::find(name).ok()))
     }
 
     /// Returns the arguments that run `script` without reading any start-up file of the user.
@@ -101,11 +101,11 @@ fn can_run(path: &Path) -> bool {
 /// Builds commands, with their variables and the effects of the user's profile.
 #[derive(Debug)]
 pub struct ShellCommands {
-    own: Option<InstalledShell>,
+    default_shell: Option<InstalledShell>,
     environment: EnvironmentPolicy,
     /// The host's variables that every command gets.
     variables: BTreeMap<OsString, OsString>,
-    logins: LoginProfiles,
+    login_profiles: LoginProfiles,
 }
 
 impl ShellCommands {
@@ -116,12 +116,12 @@ impl ShellCommands {
         host: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Self {
         let variables = environment.build(host);
-        Self { own, environment, variables, logins: LoginProfiles::default() }
+        Self { default_shell: own, environment, variables, login_profiles: LoginProfiles::default() }
     }
 
     /// Returns the shell for scripts if the model names none.
     pub fn default_shell(&self) -> Result<InstalledShell, NoShellFault> {
-        self.own.clone().ok_or_else(|| NoShellFault("sh".to_owned()))
+        self.default_shell.clone().ok_or_else(|| NoShellFault("sh".to_owned()))
     }
 
     /// Builds the command that runs `argv`. For a login shell with a script, the recorded effects of the profile are
@@ -134,11 +134,11 @@ impl ShellCommands {
         spawner: &Spawner,
         permit: &Permit,
     ) -> ProcessCommand {
-        let env = self.variables(&directory, &stdio);
+        let env = self.command_variables(&directory, &stdio);
         let mut command = ProcessCommand::new(argv, env, Arc::new(directory), stdio);
-        let Some((shell, is_login, script)) = script(&command.stated) else { return command };
+        let Some((shell, is_login, script)) = parse_shell_script(&command.judged_argv) else { return command };
         let done = match is_login {
-            true => self.logins.load(&shell, &command, spawner, permit).await,
+            true => self.login_profiles.load(&shell, &command, spawner, permit).await,
             false => None,
         };
         if let Some(done) = &done {
@@ -146,7 +146,7 @@ impl ShellCommands {
             command.prelude = done.prelude();
             done.unset().iter().for_each(|name| drop(command.env.remove(name)));
             command.env.extend(done.variables(&self.variables, &self.environment).clone());
-            impose(&mut command.env, &command.stdio);
+            impose_variables(&mut command.env, &command.stdio);
         }
         let is_defined = |name: &str| done.as_ref().is_some_and(|done| done.defines(name));
         let knows_profile = done.is_some() || !is_login;
@@ -173,25 +173,25 @@ impl ShellCommands {
     /// Forgets the profile after a command was not found: the profile may have changed, or a program may have been
     /// installed.
     pub fn forget_profile(&self) {
-        self.logins.forget();
+        self.login_profiles.forget();
     }
 
-    fn variables(&self, directory: &FileHandle, stdio: &Stdio) -> BTreeMap<OsString, OsString> {
+    fn command_variables(&self, directory: &FileHandle, stdio: &Stdio) -> BTreeMap<OsString, OsString> {
         let mut env = self.variables.clone();
         env.insert("PWD".into(), directory.path().into());
-        impose(&mut env, stdio);
+        impose_variables(&mut env, stdio);
         env
     }
 }
 
-fn impose(env: &mut BTreeMap<OsString, OsString>, stdio: &Stdio) {
+fn impose_variables(env: &mut BTreeMap<OsString, OsString>, stdio: &Stdio) {
     for (name, value) in imposed_variables(matches!(stdio, Stdio::Terminal(_))) {
         env.insert(name.into(), value.into());
     }
 }
 
 /// Parses `bash -lc SCRIPT` or `bash -c SCRIPT`: the shell, whether it is a login shell, and the script.
-fn script(argv: &[String]) -> Option<(InstalledShell, bool, String)> {
+fn parse_shell_script(argv: &[String]) -> Option<(InstalledShell, bool, String)> {
     let [shell, flag, script] = argv else { return None };
     let is_login = match flag.as_str() {
         "-lc" => true,

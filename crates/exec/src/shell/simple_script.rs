@@ -11,7 +11,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use super::can_run;
 
 /// Builtins and keywords of bash, zsh, ksh or sh. `true` and `false` are equivalent programs too.
-const OF_THE_SHELL: &[&str] = &[
+const SHELL_BUILTINS: &[&str] = &[
     ".",
     ":",
     "[",
@@ -146,7 +146,7 @@ pub(super) fn simple_words(script: &str) -> Option<Vec<&str>> {
     let words: Vec<&str> = script.split(' ').filter(|word| !word.is_empty()).collect();
     let first = words.first()?;
     // `A=1 cmd` sets a variable; `=cmd` and `a=~` are special in zsh; `%1` is a job.
-    let own = first.contains('=') || first.starts_with(['%', '-', '+']) || OF_THE_SHELL.contains(first);
+    let own = first.contains('=') || first.starts_with(['%', '-', '+']) || SHELL_BUILTINS.contains(first);
     let expands = words.iter().any(|word| word.starts_with('='));
     // The program behaves like the builtin if no argument could be an option.
     let says = *first == "echo" && !words[1..].iter().any(|word| word.starts_with('-'));
@@ -157,7 +157,7 @@ pub(super) fn simple_words(script: &str) -> Option<Vec<&str>> {
 pub(super) fn is_program(name: &str, path: Option<&OsStr>) -> bool {
     if name.contains('/') {
         // A relative path depends on the directory, so the shell resolves it.
-        return name.starts_with('/') && loads(Path::new(name));
+        return name.starts_with('/') && is_loadable(Path::new(name));
     }
     let directories = path.unwrap_or_default().as_bytes().split(|&byte| byte == b':');
     // ends: with the first directory that has it
@@ -167,7 +167,7 @@ pub(super) fn is_program(name: &str, path: Option<&OsStr>) -> bool {
         }
         let candidate = Path::new(OsStr::from_bytes(directory)).join(name);
         if can_run(&candidate) {
-            return loads(&candidate);
+            return is_loadable(&candidate);
         }
     }
     false
@@ -175,7 +175,7 @@ pub(super) fn is_program(name: &str, path: Option<&OsStr>) -> bool {
 
 /// Returns true if a file is an ELF program, or has a valid `#!` line. A shell would run any other file as its own
 /// script.
-fn loads(path: &Path) -> bool {
+fn is_loadable(path: &Path) -> bool {
     let mut start = [0; 256];
     let file = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty());
     let Ok(read) = file.and_then(|file| rustix::io::read(&file, &mut start)) else { return false };

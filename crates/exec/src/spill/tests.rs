@@ -7,7 +7,7 @@ use super::*;
 
 fn spill(base: &Path) -> Spill {
     // The disk that tests run on may be small.
-    let limits = SpillLimits { free: 0, ..LIMITS };
+    let limits = SpillLimits { min_free_bytes: 0, ..LIMITS };
     Spill { limits, ..Spill::new(base.to_owned(), Path::new("/work")) }
 }
 
@@ -15,7 +15,7 @@ fn limited(base: &Path, limits: SpillLimits) -> Spill {
     Spill { limits, ..spill(base) }
 }
 
-const SMALL: SpillLimits = SpillLimits { file: 100, all: 250, files: 10, free: 0, step: 10 };
+const SMALL: SpillLimits = SpillLimits { max_file_bytes: 100, max_total_bytes: 250, max_files: 10, min_free_bytes: 0, step_bytes: 10 };
 
 #[test]
 fn texts_are_kept_apart_and_for_their_owner() {
@@ -41,8 +41,8 @@ fn a_text_is_kept_whole_or_not_at_all() {
         (SMALL, 100, true),
         (SMALL, 101, false),
         (SMALL, 0, false),
-        (SpillLimits { all: 40, ..SMALL }, 41, false),
-        (SpillLimits { free: u64::MAX, ..SMALL }, 1, false),
+        (SpillLimits { max_total_bytes: 40, ..SMALL }, 41, false),
+        (SpillLimits { min_free_bytes: u64::MAX, ..SMALL }, 1, false),
     ] {
         let spill = limited(&dir.path().join(format!("{length}-{kept}")), limits);
         assert_eq!(spill.keep("x", &vec![b'x'; length]).is_ok(), kept, "{length} of {limits:?}");
@@ -57,7 +57,7 @@ fn oldest_files_are_evicted() {
     for (workspace, name) in [("w1", "000000000000001-x-0.txt"), ("w2", "000000000000002-x-0.txt")] {
         std::fs::create_dir(dir.path().join(workspace)).unwrap();
         let file = File::create(dir.path().join(workspace).join(name)).unwrap();
-        file.set_len(LIMITS.all / 2).unwrap();
+        file.set_len(LIMITS.max_total_bytes / 2).unwrap();
     }
     let kept = spill.keep("x", b"text").unwrap();
     let left = |path: &str| dir.path().join(path).exists();
@@ -71,7 +71,7 @@ fn there_are_never_too_many_files() {
     let spill = limited(dir.path(), SMALL);
     let paths: Vec<PathBuf> = (0..30).map(|_| spill.keep("x", b"x").unwrap()).collect();
     let left = paths.iter().filter(|path| path.exists()).count();
-    assert_eq!((left, paths[29].exists()), (SMALL.files, true));
+    assert_eq!((left, paths[29].exists()), (SMALL.max_files, true));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn open_files_are_not_evicted() {
 #[test]
 fn a_full_disk_is_named() {
     let dir = tempfile::tempdir().unwrap();
-    let mut file = limited(dir.path(), SpillLimits { free: u64::MAX / 2, ..SMALL }).begin("x").unwrap();
+    let mut file = limited(dir.path(), SpillLimits { min_free_bytes: u64::MAX / 2, ..SMALL }).begin("x").unwrap();
     file.append(b"x");
     assert_eq!((file.bytes_kept(), file.fault()), (0, Some("the disk is nearly full")));
     let Ok(full) = File::options().write(true).open("/dev/full") else { return };

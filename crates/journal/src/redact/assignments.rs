@@ -8,10 +8,10 @@ use std::ops::Range;
 use super::non_secrets::{ValueNotation, is_code, is_placeholder, is_type_name};
 
 /// Bytes of a value that are checked; the rest of a longer value is redacted with them.
-const MAX_VALUE: usize = 512;
-const MAX_QUOTED: usize = 1024;
+const MAX_VALUE_BYTES: usize = 512;
+const MAX_QUOTED_BYTES: usize = 1024;
 /// Bytes of the name after the keyword that are checked.
-const MAX_NAME: usize = 64;
+const MAX_NAME_SUFFIX_BYTES: usize = 64;
 
 /// The kind of name that a value is assigned to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,11 +34,11 @@ impl SecretNameKind {
 
 /// Returns the range of the value that is assigned to the name around `word`.
 pub(super) fn assigned_value(text: &[u8], word: Range<usize>, key: SecretNameKind) -> Option<Range<usize>> {
-    let name_end = word.end + suffix(&text[word.end..])?;
-    let sign = AssignmentOperator::after(text, name_end)?;
+    let name_end = word.end + secret_suffix_len(&text[word.end..])?;
+    let sign = AssignmentOperator::parse_after(text, name_end)?;
     match text.get(sign.end) {
-        Some(quote @ (b'"' | b'\'' | b'`')) => quoted(text, sign.end + 1, *quote, key),
-        _ => bare(text, word, key, &sign),
+        Some(quote @ (b'"' | b'\'' | b'`')) => quoted_secret(text, sign.end + 1, *quote, key),
+        _ => unquoted_secret(text, word, key, &sign),
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) fn is_secret_member(name: &str, text: &str) -> bool {
         .chain(["token", "api_key", "api-key", "apikey"].map(|word| (word, SecretNameKind::Token)));
     let mut named = words.filter_map(|(word, key)| Some((lower.rfind(word)? + word.len(), key)));
     named.any(|(end, key)| {
-        let is_name = suffix(&lower.as_bytes()[end..]) == Some(lower.len() - end);
+        let is_name = secret_suffix_len(&lower.as_bytes()[end..]) == Some(lower.len() - end);
         is_name && is_secret(text.as_bytes(), ValueNotation::Quoted, key)
     })
 }
@@ -63,13 +63,13 @@ pub(super) fn is_secret_member(name: &str, text: &str) -> bool {
 /// Returns the range of the credentials after `Authorization`, without the scheme.
 pub(super) fn authorization_credentials(text: &[u8], after: usize) -> Option<Range<usize>> {
     const SCHEMES: [&[u8]; 3] = [b"bearer", b"basic", b"token"];
-    let sign = AssignmentOperator::after(text, after)?;
+    let sign = AssignmentOperator::parse_after(text, after)?;
     let at =
         sign.end + text.get(sign.end..)?.iter().take_while(|byte| b"\"'`".contains(byte)).take(1).count();
     let fits =
         |scheme: &&[u8]| text[at..].get(..scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme));
     let scheme = SCHEMES.iter().find(|scheme| fits(scheme))?;
-    let blanks = blanks(text, at + scheme.len());
+    let blanks = count_blanks(text, at + scheme.len());
     let start = at + scheme.len() + blanks;
     let is_letter = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(byte);
     let length = text[start..].iter().take_while(is_letter).count();
@@ -78,15 +78,15 @@ pub(super) fn authorization_credentials(text: &[u8], after: usize) -> Option<Ran
 
 /// Returns the range of the password of a URL; `after` is the position behind `://`.
 pub(super) fn url_password(text: &[u8], after: usize) -> Option<Range<usize>> {
-    const MAX: usize = 256;
+    const MAX_CREDENTIAL_BYTES: usize = 256;
     let is_letter = |byte: &&u8| !byte.is_ascii_whitespace() && !b"/\"'`<>\\?#".contains(byte);
     let user =
-        text[after..].iter().take(MAX).take_while(is_letter).take_while(|byte| !b":@".contains(byte)).count();
+        text[after..].iter().take(MAX_CREDENTIAL_BYTES).take_while(is_letter).take_while(|byte| !b":@".contains(byte)).count();
     let start = after + user + 1;
     if text.get(start - 1) != Some(&b':') {
         return None;
     }
-    let length = text[start..].iter().take(MAX).take_while(is_letter).count();
+    let length = text[start..].iter().take(MAX_CREDENTIAL_BYTES).take_while(is_letter).count();
     let password = &text[start..start + length];
     // A password may contain `@`, so it extends to the last one.
     let password = &password[..password.iter().rposition(|byte| *byte == b'@')?];
@@ -97,14 +97,14 @@ pub(super) fn url_password(text: &[u8], after: usize) -> Option<Range<usize>> {
 struct AssignmentOperator {
     end: usize,
     /// Set if the value directly follows an `=`, as in a shell or a URL.
-    is_tight: bool,
+    is_unspaced: bool,
 }
 
 impl AssignmentOperator {
-    fn after(text: &[u8], name_end: usize) -> Option<Self> {
+    fn parse_after(text: &[u8], name_end: usize) -> Option<Self> {
         let mut at = name_end;
         at += usize::from(matches!(text.get(at), Some(b'"' | b'\'' | b'`')));
-        let before = blanks(text, at);
+        let before = count_blanks(text, at);
         at += before;
         let length = match (text.get(at)?, text.get(at + 1)) {
             (b'=', Some(b'=' | b'~')) | (b':', Some(b':')) => return None,
@@ -112,39 +112,39 @@ impl AssignmentOperator {
             (b'=' | b':', _) => 1,
             _ => return None,
         };
-        let after = blanks(text, at + length);
+        let after = count_blanks(text, at + length);
         let is_tight = text[at] == b'=' && length == 1 && before + after == 0 && at == name_end;
-        Some(Self { end: at + length + after, is_tight })
+        Some(Self { end: at + length + after, is_unspaced: is_tight })
     }
 }
 
-fn blanks(text: &[u8], at: usize) -> usize {
-    const MOST: usize = 64;
-    text.iter().skip(at).take(MOST).take_while(|byte| **byte == b' ' || **byte == b'\t').count()
+fn count_blanks(text: &[u8], at: usize) -> usize {
+    const MAX_BLANKS: usize = 64;
+    text.iter().skip(at).take(MAX_BLANKS).take_while(|byte| **byte == b' ' || **byte == b'\t').count()
 }
 
 /// Returns the length of a suffix that still makes the name a secret's name: not `tokens`, not `password_hash`.
-fn suffix(rest: &[u8]) -> Option<usize> {
-    const ENDS: [&[u8]; 8] =
+fn secret_suffix_len(rest: &[u8]) -> Option<usize> {
+    const SECRET_SUFFIXES: [&[u8]; 8] =
         [b"_key", b"key", b"_access_key", b"accesskey", b"_key_base", b"_value", b"-key", b"-access-key"];
     let length = rest
         .iter()
-        .take(MAX_NAME)
+        .take(MAX_NAME_SUFFIX_BYTES)
         .take_while(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte))
         .count();
     let end = &rest[..length];
     let is_number = end.iter().all(|byte| byte.is_ascii_digit() || *byte == b'_');
-    (is_number || ENDS.iter().any(|known| end.eq_ignore_ascii_case(known))).then_some(length)
+    (is_number || SECRET_SUFFIXES.iter().any(|known| end.eq_ignore_ascii_case(known))).then_some(length)
 }
 
-fn quoted(text: &[u8], start: usize, quote: u8, key: SecretNameKind) -> Option<Range<usize>> {
-    let rest = &text[start..text.len().min(start + MAX_QUOTED)];
+fn quoted_secret(text: &[u8], start: usize, quote: u8, key: SecretNameKind) -> Option<Range<usize>> {
+    let rest = &text[start..text.len().min(start + MAX_QUOTED_BYTES)];
     let length = rest.iter().position(|byte| *byte == quote || *byte == b'\n')?;
     let is_closed = rest[length] == quote;
     (is_closed && is_secret(&rest[..length], ValueNotation::Quoted, key)).then(|| start..start + length)
 }
 
-fn bare(
+fn unquoted_secret(
     text: &[u8],
     word: Range<usize>,
     key: SecretNameKind,
@@ -152,18 +152,18 @@ fn bare(
 ) -> Option<Range<usize>> {
     let is_end = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`<>(){}[],;|&\\".contains(byte);
     let rest = &text[sign.end..];
-    let length = rest.iter().take(MAX_VALUE).take_while(|byte| !is_end(byte)).count();
+    let length = rest.iter().take(MAX_VALUE_BYTES).take_while(|byte| !is_end(byte)).count();
     let (value, next) = (&rest[..length], rest.get(length).copied().unwrap_or(b'\n'));
     let is_shouted = !text[word].iter().any(u8::is_ascii_lowercase);
-    let written = match (sign.is_tight, is_shouted) {
-        (true, true) => ValueNotation::Shouted,
-        (true, false) => ValueNotation::Tight,
-        (false, _) => ValueNotation::Loose,
+    let written = match (sign.is_unspaced, is_shouted) {
+        (true, true) => ValueNotation::UpperCase,
+        (true, false) => ValueNotation::Unspaced,
+        (false, _) => ValueNotation::Spaced,
     };
     // The value continues as a call, an index or a generic type.
     let goes_on = b"([{<\\".contains(&next);
     let ends_line = matches!(next, b'\n' | b'\r') || rest[length..].starts_with(b" #");
-    let is_place = written != ValueNotation::Loose || ends_line;
+    let is_place = written != ValueNotation::Spaced || ends_line;
     if goes_on || !is_place || !is_secret(value, written, key) {
         return None;
     }
@@ -184,18 +184,18 @@ fn is_secret(value: &[u8], written: ValueNotation, key: SecretNameKind) -> bool 
     match (written, key) {
         (ValueNotation::Quoted, SecretNameKind::Password) => value.len() >= 4,
         (ValueNotation::Quoted, SecretNameKind::Token) => is_long && is_mixed && !is_code(value),
-        (ValueNotation::Shouted, SecretNameKind::Password) => value.len() >= 4,
-        (ValueNotation::Shouted, SecretNameKind::Token) => {
+        (ValueNotation::UpperCase, SecretNameKind::Password) => value.len() >= 4,
+        (ValueNotation::UpperCase, SecretNameKind::Token) => {
             is_long && (is_mixed || has_sign || value.len() >= 16) && !is_code(value)
         }
-        (ValueNotation::Tight, SecretNameKind::Password) => {
+        (ValueNotation::Unspaced, SecretNameKind::Password) => {
             value.len() >= 4 && (is_mixed || has_sign) && !is_code(value)
         }
-        (ValueNotation::Tight, SecretNameKind::Token) => is_long && is_mixed && !is_code(value),
-        (ValueNotation::Loose, SecretNameKind::Password) => {
+        (ValueNotation::Unspaced, SecretNameKind::Token) => is_long && is_mixed && !is_code(value),
+        (ValueNotation::Spaced, SecretNameKind::Password) => {
             value.len() >= 6 && (is_mixed || has_sign) && !is_code(value) && !is_type_name(value)
         }
-        (ValueNotation::Loose, SecretNameKind::Token) => {
+        (ValueNotation::Spaced, SecretNameKind::Token) => {
             is_long && is_mixed && !is_code(value) && !is_type_name(value)
         }
     }

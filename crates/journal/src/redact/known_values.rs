@@ -13,7 +13,7 @@ use crate::fault::JournalFault;
 pub const SHORTEST_SECRET: usize = 8;
 /// Words of the journal format and the model APIs. Redacting them would make every session unreadable, and they are not
 /// secret.
-const WORDS: &[&str] = &[
+const NON_SECRET_WORDS: &[&str] = &[
     "anthropic",
     "apply_patch",
     "arguments",
@@ -53,21 +53,21 @@ const WORDS: &[&str] = &[
     "workspace-write",
 ];
 /// Maximum characters of a secret's name.
-const MAX_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// The known values with their names.
 #[derive(Debug)]
 pub(super) struct KnownSecrets {
     names: Vec<String>,
     /// The form that each needle stands for.
-    forms: Vec<SecretEncoding>,
+    encodings: Vec<SecretEncoding>,
     needles: Option<AhoCorasick>,
 }
 
 /// One encoding of a value.
 #[derive(Debug, Clone, Copy)]
 struct SecretEncoding {
-    name: usize,
+    name_index: usize,
     /// Number of base64 characters at either end that encode the value only in part.
     before: usize,
     after: usize,
@@ -80,11 +80,11 @@ impl KnownSecrets {
         let mut needles: BTreeMap<Vec<u8>, SecretEncoding> = BTreeMap::new();
         for (name, value) in values {
             let value = value.trim();
-            if value.len() < SHORTEST_SECRET || WORDS.contains(&value) {
+            if value.len() < SHORTEST_SECRET || NON_SECRET_WORDS.contains(&value) {
                 continue;
             }
-            for (needle, before, after) in forms(value) {
-                needles.entry(needle).or_insert(SecretEncoding { name: names.len(), before, after });
+            for (needle, before, after) in encodings_of(value) {
+                needles.entry(needle).or_insert(SecretEncoding { name_index: names.len(), before, after });
             }
             names.push(sanitize_name(&name));
         }
@@ -92,7 +92,7 @@ impl KnownSecrets {
         let built = if needles.is_empty() { None } else { Some(AhoCorasick::new(needles)) };
         let needles =
             built.transpose().map_err(|error| JournalFault::TooManySecrets { reason: error.to_string() })?;
-        Ok(Self { names, forms, needles })
+        Ok(Self { names, encodings: forms, needles })
     }
 
     /// Returns the name of the value at `index`.
@@ -105,9 +105,9 @@ impl KnownSecrets {
         let mut found: Vec<SecretMatch> = Vec::new();
         let Some(needles) = &self.needles else { return found };
         for hit in needles.find_overlapping_iter(text) {
-            let SecretEncoding { name, before, after } = self.forms[hit.pattern().as_usize()];
-            let start = hit.start() - reach(text[..hit.start()].iter().rev(), before);
-            let end = hit.end() + reach(text[hit.end()..].iter(), after);
+            let SecretEncoding { name_index: name, before, after } = self.encodings[hit.pattern().as_usize()];
+            let start = hit.start() - count_base64_chars(text[..hit.start()].iter().rev(), before);
+            let end = hit.end() + count_base64_chars(text[hit.end()..].iter(), after);
             let mut range = start..end;
             // Matches are ordered by their ends, so overlapping ones are the last.
             // ends: `found` only shrinks
@@ -121,14 +121,14 @@ impl KnownSecrets {
 }
 
 /// Counts consecutive base64 characters, up to `most`.
-fn reach<'a>(letters: impl Iterator<Item = &'a u8>, most: usize) -> usize {
+fn count_base64_chars<'a>(letters: impl Iterator<Item = &'a u8>, most: usize) -> usize {
     let is_letter = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
     letters.take(most).take_while(is_letter).count()
 }
 
 /// Returns the encodings of a value, each with the number of partly covered characters before and after it. Escapes are
 /// not encoded here: the text is unescaped instead, because escapes can be nested to any depth.
-fn forms(value: &str) -> Vec<(Vec<u8>, usize, usize)> {
+fn encodings_of(value: &str) -> Vec<(Vec<u8>, usize, usize)> {
     let mut plain = vec![value.to_owned(), value.replace(' ', "+")];
     // Keys are stored with `\n` in the environment, and used with line ends.
     plain.extend(serde_json::from_str::<String>(&format!("\"{}\"", value.replace('"', "\\\""))));
@@ -153,5 +153,5 @@ fn forms(value: &str) -> Vec<(Vec<u8>, usize, usize)> {
 /// Removes characters from a name that could have a meaning in the surrounding text.
 fn sanitize_name(name: &str) -> String {
     let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "_-.".contains(*letter);
-    name.chars().filter(is_plain).take(MAX_NAME).collect()
+    name.chars().filter(is_plain).take(MAX_NAME_CHARS).collect()
 }

@@ -22,7 +22,7 @@ use crate::visitor::{EntryVisitor, visit_entry};
 /// Maximum nesting depth of JSON; parsers reject a line with deeper JSON.
 const MAX_DEPTH: usize = 64;
 /// Number of redaction rounds: a replacement can form another secret with the text around it.
-const ROUNDS: usize = 4;
+const MAX_REDACTION_ROUNDS: usize = 4;
 
 /// Redacts secrets from text and entries.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Redactor {
 }
 
 /// Names of id members in model items.
-const IDS: &[&str] = &["call_id", "tool_call_id", "tool_use_id", "id"];
+const ID_MEMBERS: &[&str] = &["call_id", "tool_call_id", "tool_use_id", "id"];
 
 /// A range of a text that is a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,12 +67,12 @@ impl Redactor {
     #[must_use]
     pub fn redact_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
-        for _ in 0..ROUNDS {
-            let found = self.find(&text);
+        for _ in 0..MAX_REDACTION_ROUNDS {
+            let found = self.find_matches(&text);
             if found.is_empty() {
                 return text;
             }
-            text = Cow::Owned(self.replace(&text, found));
+            text = Cow::Owned(self.replace_secrets(&text, found));
         }
         // A value such as `redacted` occurs in every replacement.
         let is_clean =
@@ -87,7 +87,7 @@ impl Redactor {
         entry
     }
 
-    fn find(&self, text: &str) -> Vec<SecretMatch> {
+    fn find_matches(&self, text: &str) -> Vec<SecretMatch> {
         unescape::find_through_escapes(text.as_bytes(), &|bytes| {
             let mut found = self.known.find_all(bytes);
             found.extend(patterns::find_secrets(bytes));
@@ -95,12 +95,12 @@ impl Redactor {
         })
     }
 
-    fn replace(&self, text: &str, mut found: Vec<SecretMatch>) -> String {
+    fn replace_secrets(&self, text: &str, mut found: Vec<SecretMatch>) -> String {
         // A name is more informative than a pattern label.
         found.sort_by_key(|found| (found.range.start, matches!(found.label, SecretLabel::Pattern(_))));
         let mut clean = String::with_capacity(text.len());
         let mut done = 0;
-        for SecretMatch { range, label } in merged(found) {
+        for SecretMatch { range, label } in merge_overlapping(found) {
             let (start, end) = (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end));
             clean.push_str(text.get(done..start).unwrap_or_default());
             clean.push_str("[redacted: ");
@@ -115,12 +115,12 @@ impl Redactor {
         clean
     }
 
-    fn value(&self, value: &mut Value, depth: usize) {
+    fn redact_value(&self, value: &mut Value, depth: usize) {
         match value {
             Value::Array(_) | Value::Object(_) if depth == MAX_DEPTH => {
                 *value = Value::String("[left out: JSON that is too deep]".to_owned());
             }
-            Value::String(text) => self.clean(text),
+            Value::String(text) => self.redact_in_place(text),
             Value::Number(number) => {
                 let text = number.to_string();
                 if let Some(SecretMatch { label: SecretLabel::Known(index), .. }) =
@@ -129,21 +129,21 @@ impl Redactor {
                     *value = Value::String(format!("[redacted: {}]", self.known.name(*index)));
                 }
             }
-            Value::Array(values) => values.iter_mut().for_each(|value| self.value(value, depth + 1)),
-            Value::Object(members) => self.members(members, depth + 1),
+            Value::Array(values) => values.iter_mut().for_each(|value| self.redact_value(value, depth + 1)),
+            Value::Object(members) => self.redact_members(members, depth + 1),
             Value::Null | Value::Bool(_) => {}
         }
     }
 
-    fn members(&self, members: &mut Map<String, Value>, depth: usize) {
+    fn redact_members(&self, members: &mut Map<String, Value>, depth: usize) {
         for (name, value) in members.iter_mut() {
             match value {
                 Value::String(text) if assignments::is_secret_member(name, text) => {
                     "[redacted: secret]".clone_into(text);
-                    self.clean(text);
+                    self.redact_in_place(text);
                 }
-                Value::String(text) if IDS.contains(&name.as_str()) => self.clean_id(text),
-                value => self.value(value, depth),
+                Value::String(text) if ID_MEMBERS.contains(&name.as_str()) => self.redact_id(text),
+                value => self.redact_value(value, depth),
             }
         }
         let secret: Vec<String> =
@@ -160,7 +160,7 @@ impl Redactor {
     }
 
     /// Redacts an id. Different ids stay different, because they pair calls with answers.
-    fn clean_id(&self, id: &mut String) {
+    fn redact_id(&self, id: &mut String) {
         let clean = self.redact_text(id);
         if *clean != **id {
             let mark = self.salt.hash_one(&*id) & 0xff_ffff;
@@ -168,7 +168,7 @@ impl Redactor {
         }
     }
 
-    fn clean(&self, text: &mut String) {
+    fn redact_in_place(&self, text: &mut String) {
         let clean = self.redact_text(text);
         if *clean != **text {
             *text = clean.into_owned();
@@ -177,7 +177,7 @@ impl Redactor {
 }
 
 /// Merges overlapping matches, which are sorted by start.
-fn merged(sorted: Vec<SecretMatch>) -> Vec<SecretMatch> {
+fn merge_overlapping(sorted: Vec<SecretMatch>) -> Vec<SecretMatch> {
     let mut merged: Vec<SecretMatch> = Vec::with_capacity(sorted.len());
     for found in sorted {
         match merged.last_mut() {
@@ -198,15 +198,15 @@ struct RedactingVisitor<'a>(&'a Redactor);
 
 impl EntryVisitor for RedactingVisitor<'_> {
     fn visit_text(&mut self, text: &mut String) {
-        self.0.clean(text);
+        self.0.redact_in_place(text);
     }
 
     fn visit_id(&mut self, id: &mut String) {
-        self.0.clean_id(id);
+        self.0.redact_id(id);
     }
 
     fn visit_value(&mut self, value: &mut Value) {
-        self.0.value(value, 0);
+        self.0.redact_value(value, 0);
     }
 
     fn visit_list<T>(&mut self, _list: &mut Vec<T>) {}

@@ -23,7 +23,7 @@ enum SecretDetector {
     Assigned(SecretNameKind),
 }
 
-const WORDS: &[(&str, SecretDetector)] = &[
+const KEYWORDS: &[(&str, SecretDetector)] = &[
     ("sk-", SecretDetector::Token(&OPENAI)),
     ("ghp_", SecretDetector::Token(&GITHUB)),
     ("gho_", SecretDetector::Token(&GITHUB)),
@@ -54,11 +54,11 @@ const WORDS: &[(&str, SecretDetector)] = &[
     ("apikey", SecretDetector::Assigned(SecretNameKind::Token)),
 ];
 
-static FINDER: LazyLock<AhoCorasick> = LazyLock::new(|| {
+static KEYWORD_SEARCHER: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasickBuilder::new()
         .match_kind(MatchKind::LeftmostFirst)
         .ascii_case_insensitive(true)
-        .build(WORDS.iter().map(|(word, _)| word))
+        .build(KEYWORDS.iter().map(|(word, _)| word))
         .expect("a few short words fit")
 });
 
@@ -66,12 +66,12 @@ static FINDER: LazyLock<AhoCorasick> = LazyLock::new(|| {
 /// number of bytes.
 pub(super) fn find_secrets(text: &[u8]) -> Vec<SecretMatch> {
     let mut found: Vec<SecretMatch> = Vec::new();
-    for hit in FINDER.find_iter(text) {
+    for hit in KEYWORD_SEARCHER.find_iter(text) {
         // A keyword inside a found secret is redacted with it.
         if found.last().is_some_and(|last| hit.start() < last.range.end) {
             continue;
         }
-        let (word, look) = WORDS[hit.pattern().as_usize()];
+        let (word, look) = KEYWORDS[hit.pattern().as_usize()];
         let is_exact = &text[hit.range()] == word.as_bytes();
         found.extend(run_detector(text, hit.range(), look, is_exact));
         if matches!(look, SecretDetector::Aws)

@@ -249,14 +249,14 @@ fn json_is_cleaned_with_its_keys_and_numbers() {
     let redactor = redactor_for("12345678");
     let mut value = json!({"a": [12345678, 1.5, true, null], "x12345678": 1, "y12345678": {"z": "12345678"}, "password": "swordfish",
         "token": "word", "schema": {"password": {"type": "string"}}});
-    redactor.value(&mut value, 0);
+    redactor.redact_value(&mut value, 0);
     assert_eq!(
         value,
         json!({"a": ["[redacted: KEY]", 1.5, true, null], "x[redacted: KEY]": 1, "y[redacted: KEY]": {"z": "[redacted: KEY]"},
             "password": "[redacted: secret]", "token": "word", "schema": {"password": {"type": "string"}}})
     );
     let mut same = json!({"12345678": 1, "%31%32345678": 2, "[redacted: KEY] (2)": 3});
-    redactor.value(&mut same, 0);
+    redactor.redact_value(&mut same, 0);
     assert_eq!(same, json!({"[redacted: KEY]": 2, "[redacted: KEY] (3)": 1, "[redacted: KEY] (2)": 3}));
 }
 
@@ -267,7 +267,7 @@ fn ids_that_look_like_secrets_are_taken_out_and_stay_apart() {
     let ids = ["ghp_0123456789abcdefghijABCDEFGHIJ012345", "ghp_9876543210abcdefghijABCDEFGHIJ012345"];
     let told = |id: &str| {
         let mut item = json!({"type": "function_call", "call_id": id, "arguments": id});
-        redactor.value(&mut item, 0);
+        redactor.redact_value(&mut item, 0);
         let answered = JournalEntry::Answered {
             call: id.to_owned(),
             success: true,

@@ -3,65 +3,65 @@
 use std::ops::Range;
 
 /// Minimum length of a base64 run in a private key.
-const KEY_RUN: usize = 32;
+const MIN_KEY_RUN_BYTES: usize = 32;
 /// Maximum bytes of a private key.
-const MAX_KEY: usize = 16 << 10;
-const MAX_HEADER: usize = 80;
+const MAX_PRIVATE_KEY_BYTES: usize = 16 << 10;
+const MAX_PEM_HEADER_BYTES: usize = 80;
 /// Distance after its id within which an AWS secret key is searched.
-const AWS_REACH: usize = 256;
+const AWS_SECRET_SEARCH_BYTES: usize = 256;
 
 /// The format of tokens with a fixed prefix.
 pub(super) struct TokenFormat {
     pub(super) label: &'static str,
     /// The characters of the token.
-    letters: fn(u8) -> bool,
+    accepts_byte: fn(u8) -> bool,
     /// Minimum number of characters after the prefix.
-    least: usize,
+    min_length: usize,
     /// Returns whether these characters are a token rather than a name.
     is_token: fn(&[u8]) -> bool,
 }
 
 pub(super) const OPENAI: TokenFormat =
-    TokenFormat { label: "API key", letters: is_word, least: 20, is_token: is_random };
+    TokenFormat { label: "API key", accepts_byte: is_word_byte, min_length: 20, is_token: is_random };
 pub(super) const GITHUB: TokenFormat =
-    TokenFormat { label: "GitHub token", letters: is_alphanumeric, least: 30, is_token: has_digit };
+    TokenFormat { label: "GitHub token", accepts_byte: is_alphanumeric, min_length: 30, is_token: has_digit };
 pub(super) const GITHUB_FINE: TokenFormat =
-    TokenFormat { label: "GitHub token", letters: is_word, least: 40, is_token: has_digit };
+    TokenFormat { label: "GitHub token", accepts_byte: is_word_byte, min_length: 40, is_token: has_digit };
 pub(super) const GITLAB: TokenFormat =
-    TokenFormat { label: "GitLab token", letters: is_word, least: 20, is_token: has_digit };
+    TokenFormat { label: "GitLab token", accepts_byte: is_word_byte, min_length: 20, is_token: has_digit };
 pub(super) const GOOGLE: TokenFormat =
-    TokenFormat { label: "API key", letters: is_word, least: 35, is_token: has_digit };
+    TokenFormat { label: "API key", accepts_byte: is_word_byte, min_length: 35, is_token: has_digit };
 pub(super) const SLACK: TokenFormat =
-    TokenFormat { label: "Slack token", letters: is_word, least: 10, is_token: has_digit };
+    TokenFormat { label: "Slack token", accepts_byte: is_word_byte, min_length: 10, is_token: has_digit };
 
 impl TokenFormat {
     /// Returns the range of the token whose prefix is at `word`.
     pub(super) fn match_at(&self, text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
-        if !begins(text, word.start) {
+        if !is_word_start(text, word.start) {
             return None;
         }
         let rest = &text[word.end..];
-        let length = rest.iter().take_while(|byte| (self.letters)(**byte)).count();
-        (length >= self.least && (self.is_token)(&rest[..length])).then(|| word.start..word.end + length)
+        let length = rest.iter().take_while(|byte| (self.accepts_byte)(**byte)).count();
+        (length >= self.min_length && (self.is_token)(&rest[..length])).then(|| word.start..word.end + length)
     }
 }
 
 /// Returns the range of an AWS key id: twenty capitals and digits.
 pub(super) fn aws_key_id(text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
-    const LENGTH: usize = 16;
+    const KEY_ID_SUFFIX_LENGTH: usize = 16;
     let rest = &text[word.end..];
     let length = rest
         .iter()
-        .take(LENGTH)
+        .take(KEY_ID_SUFFIX_LENGTH)
         .take_while(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
         .count();
-    let ends = rest.get(length).is_none_or(|byte| !is_word(*byte));
-    (begins(text, word.start) && ends && length == LENGTH).then(|| word.start..word.end + length)
+    let ends = rest.get(length).is_none_or(|byte| !is_word_byte(*byte));
+    (is_word_start(text, word.start) && ends && length == KEY_ID_SUFFIX_LENGTH).then(|| word.start..word.end + length)
 }
 
 /// Returns the range of the AWS secret key after its id: forty base64 characters that are not a hash.
 pub(super) fn aws_secret_key(text: &[u8], after: usize) -> Option<Range<usize>> {
-    let window = &text[after..text.len().min(after + AWS_REACH)];
+    let window = &text[after..text.len().min(after + AWS_SECRET_SEARCH_BYTES)];
     let mut at = 0;
     // ends: `at` only climbs
     while at < window.len() {
@@ -79,20 +79,20 @@ pub(super) fn aws_secret_key(text: &[u8], after: usize) -> Option<Range<usize>> 
 
 /// Returns the range of a JSON Web Token: three parts, of which two begin with `{"`.
 pub(super) fn jwt(text: &[u8], start: usize) -> Option<Range<usize>> {
-    const LEAST: usize = 8;
-    if !begins(text, start) {
+    const MIN_PART_LENGTH: usize = 8;
+    if !is_word_start(text, start) {
         return None;
     }
-    let part = |at: usize| text[at..].iter().take_while(|byte| is_word(**byte)).count();
+    let part = |at: usize| text[at..].iter().take_while(|byte| is_word_byte(**byte)).count();
     let head = part(start);
     let claims_at = start + head + 1;
     let is_dotted = text.get(claims_at - 1) == Some(&b'.') && text[claims_at..].starts_with(b"eyJ");
-    if head < LEAST || !is_dotted {
+    if head < MIN_PART_LENGTH || !is_dotted {
         return None;
     }
     let claims = part(claims_at);
     let proof_at = claims_at + claims + 1;
-    if claims < LEAST || text.get(proof_at - 1) != Some(&b'.') {
+    if claims < MIN_PART_LENGTH || text.get(proof_at - 1) != Some(&b'.') {
         return None;
     }
     Some(start..proof_at + part(proof_at))
@@ -101,16 +101,16 @@ pub(super) fn jwt(text: &[u8], start: usize) -> Option<Range<usize>> {
 /// Returns the range of an armoured private key, from its first line to its last. Without a last line, the range ends
 /// with the key data. Line numbers, diff marks and quotes may stand between.
 pub(super) fn private_key(text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
-    let header = &text[word.end..text.len().min(word.end + MAX_HEADER)];
-    let label = &header[..position(header, b"-----")?];
+    let header = &text[word.end..text.len().min(word.end + MAX_PEM_HEADER_BYTES)];
+    let label = &header[..find_bytes(header, b"-----")?];
     if !label.ends_with(b"PRIVATE KEY") && !label.ends_with(b"PRIVATE KEY BLOCK") {
         return None;
     }
     let body_at = word.end + label.len() + b"-----".len();
-    let body = &text[body_at..text.len().min(body_at + MAX_KEY)];
-    let body = &body[..position(body, b"-----BEGIN ").unwrap_or(body.len())];
-    let (length, end) = match position(body, b"-----END ") {
-        Some(at) => (at, footer(body, at)),
+    let body = &text[body_at..text.len().min(body_at + MAX_PRIVATE_KEY_BYTES)];
+    let body = &body[..find_bytes(body, b"-----BEGIN ").unwrap_or(body.len())];
+    let (length, end) = match find_bytes(body, b"-----END ") {
+        Some(at) => (at, footer_end(body, at)),
         None => {
             let is_key =
                 |byte: &&u8| is_base64(**byte) || byte.is_ascii_whitespace() || b"|:,-".contains(byte);
@@ -119,26 +119,26 @@ pub(super) fn private_key(text: &[u8], word: Range<usize>) -> Option<Range<usize
         }
     };
     let mut lines = body[..length].split(|byte| !is_base64(*byte));
-    lines.any(|line| line.len() >= KEY_RUN).then(|| word.start..body_at + end)
+    lines.any(|line| line.len() >= MIN_KEY_RUN_BYTES).then(|| word.start..body_at + end)
 }
 
 /// Returns the end of the line `-----END … KEY-----` that begins at `at`.
-fn footer(body: &[u8], at: usize) -> usize {
+fn footer_end(body: &[u8], at: usize) -> usize {
     let label_at = at + b"-----END ".len();
-    let rest = &body[label_at..body.len().min(label_at + MAX_HEADER)];
-    position(rest, b"-----").map_or(label_at, |dashes| label_at + dashes + b"-----".len())
+    let rest = &body[label_at..body.len().min(label_at + MAX_PEM_HEADER_BYTES)];
+    find_bytes(rest, b"-----").map_or(label_at, |dashes| label_at + dashes + b"-----".len())
 }
 
-fn position(text: &[u8], needle: &[u8]) -> Option<usize> {
+fn find_bytes(text: &[u8], needle: &[u8]) -> Option<usize> {
     text.windows(needle.len()).position(|window| window == needle)
 }
 
 /// Returns whether a word begins at `at`.
-fn begins(text: &[u8], at: usize) -> bool {
-    at.checked_sub(1).and_then(|before| text.get(before)).is_none_or(|byte| !is_word(*byte))
+fn is_word_start(text: &[u8], at: usize) -> bool {
+    at.checked_sub(1).and_then(|before| text.get(before)).is_none_or(|byte| !is_word_byte(*byte))
 }
 
-fn is_word(byte: u8) -> bool {
+fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 

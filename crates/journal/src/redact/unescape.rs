@@ -19,7 +19,7 @@ pub(super) fn find_through_escapes(
 fn find_layered(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<SecretMatch>, depth: usize) -> Vec<SecretMatch> {
     let mut found = look(text);
     if depth > 0 {
-        for read in [unescape as fn(&[u8]) -> Option<UnescapedText>, unescape_late, unpercent] {
+        for read in [unescape as fn(&[u8]) -> Option<UnescapedText>, unescape_after_backslash, decode_percent] {
             let Some(view) = read(text) else { continue };
             let below = find_layered(&view.text, look, depth - 1);
             found.extend(
@@ -40,7 +40,7 @@ struct UnescapedText {
 
 /// An escape: its range in the decoded text, and its range in the source.
 struct EscapeSpan {
-    plain: Range<usize>,
+    decoded: Range<usize>,
     source: Range<usize>,
 }
 
@@ -48,15 +48,15 @@ impl UnescapedText {
     /// Returns the source range of a range of the decoded text, extended to whole escapes.
     fn source_range(&self, range: &Range<usize>) -> Range<usize> {
         let before = |plain: usize| self.escapes[..plain].last();
-        let start = match before(self.escapes.partition_point(|escape| escape.plain.start <= range.start)) {
+        let start = match before(self.escapes.partition_point(|escape| escape.decoded.start <= range.start)) {
             None => range.start,
-            Some(escape) if range.start < escape.plain.end => escape.source.start,
-            Some(escape) => escape.source.end + (range.start - escape.plain.end),
+            Some(escape) if range.start < escape.decoded.end => escape.source.start,
+            Some(escape) => escape.source.end + (range.start - escape.decoded.end),
         };
-        let end = match before(self.escapes.partition_point(|escape| escape.plain.start < range.end)) {
+        let end = match before(self.escapes.partition_point(|escape| escape.decoded.start < range.end)) {
             None => range.end,
-            Some(escape) if range.end <= escape.plain.end => escape.source.end,
-            Some(escape) => escape.source.end + (range.end - escape.plain.end),
+            Some(escape) if range.end <= escape.decoded.end => escape.source.end,
+            Some(escape) => escape.source.end + (range.end - escape.decoded.end),
         };
         start..end
     }
@@ -64,33 +64,33 @@ impl UnescapedText {
 
 /// Decodes `\n`, `\"`, `\u00e9` and so on; `None` if the text has no such escape.
 fn unescape(text: &[u8]) -> Option<UnescapedText> {
-    decode_escapes(text, b'\\', escape)
+    decode_escapes(text, b'\\', decode_escape)
 }
 
 /// Decodes escapes that follow an unrelated backslash.
-fn unescape_late(text: &[u8]) -> Option<UnescapedText> {
+fn unescape_after_backslash(text: &[u8]) -> Option<UnescapedText> {
     let has_two = text.windows(2).any(|pair| pair == b"\\\\");
-    let late = |rest: &[u8]| escape(rest).filter(|_| rest.get(1) != Some(&b'\\'));
+    let late = |rest: &[u8]| decode_escape(rest).filter(|_| rest.get(1) != Some(&b'\\'));
     has_two.then(|| decode_escapes(text, b'\\', late)).flatten()
 }
 
 /// Returns the bytes that an escape stands for, and its length.
-fn escape(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
+fn decode_escape(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     match rest.get(1)? {
         b'n' => Some((b"\n".to_vec(), 2)),
         b't' => Some((b"\t".to_vec(), 2)),
         b'r' => Some((b"\r".to_vec(), 2)),
         b'b' => Some((vec![8], 2)),
         b'f' => Some((vec![12], 2)),
-        b'u' => unit(rest),
+        b'u' => decode_unicode_escape(rest),
         letter @ (b'"' | b'\\' | b'/') => Some((vec![*letter], 2)),
         _ => None,
     }
 }
 
 /// Decodes `%41`; `None` if the text has no such escape.
-fn unpercent(text: &[u8]) -> Option<UnescapedText> {
-    decode_escapes(text, b'%', |rest| Some((vec![u8::try_from(hexadecimal(rest.get(1..3)?)?).ok()?], 3)))
+fn decode_percent(text: &[u8]) -> Option<UnescapedText> {
+    decode_escapes(text, b'%', |rest| Some((vec![u8::try_from(parse_hex(rest.get(1..3)?)?).ok()?], 3)))
 }
 
 fn decode_escapes(
@@ -112,7 +112,7 @@ fn decode_escapes(
         }
         let start = view.text.len();
         view.text.extend_from_slice(&plain);
-        view.escapes.push(EscapeSpan { plain: start..view.text.len(), source: at..at + length });
+        view.escapes.push(EscapeSpan { decoded: start..view.text.len(), source: at..at + length });
         at += length;
     }
     if view.escapes.is_empty() {
@@ -123,11 +123,11 @@ fn decode_escapes(
 }
 
 /// Decodes `\u00e9`, or a surrogate pair.
-fn unit(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
-    let first = hexadecimal(rest.get(2..6)?)?;
+fn decode_unicode_escape(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let first = parse_hex(rest.get(2..6)?)?;
     let (code, length) = if (0xd800..0xdc00).contains(&first) {
         let second = rest.get(6..12)?.strip_prefix(b"\\u")?;
-        let low = hexadecimal(second)?.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
+        let low = parse_hex(second)?.checked_sub(0xdc00).filter(|low| *low < 0x400)?;
         (0x10000 + ((first - 0xd800) << 10) + low, 12)
     } else {
         (first, 6)
@@ -135,7 +135,7 @@ fn unit(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     Some((char::from_u32(code)?.to_string().into_bytes(), length))
 }
 
-fn hexadecimal(digits: &[u8]) -> Option<u32> {
+fn parse_hex(digits: &[u8]) -> Option<u32> {
     let text = str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
     u32::from_str_radix(text, 16).ok()
 }

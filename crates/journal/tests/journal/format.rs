@@ -50,7 +50,7 @@ fn the_script_of_the_page_checks_a_journal() {
             String::from_utf8(output.stderr).unwrap(),
         )
     };
-    let head = verify_journal(journal.path()).unwrap().head;
+    let head = verify_journal(journal.path()).unwrap().last_hash;
     assert_eq!(run(journal.path()), (true, format!("{head}\n"), String::new()));
     let broken = std::fs::read_to_string(journal.path()).unwrap().replacen("git log", "git lag", 1);
     let copy = directory.path().join(format!("{id}.copy"));

@@ -12,7 +12,7 @@ use crate::server_config::HttpTransport;
 #[derive(Default)]
 pub(crate) struct AuthHint {
     server: String,
-    way: AuthMethod,
+    method: AuthMethod,
 }
 
 #[derive(Default)]
@@ -33,12 +33,12 @@ impl AuthHint {
             (None, Some(_)) => AuthMethod::Login,
             (None, None) => AuthMethod::Unknown,
         };
-        Self { server: server.to_owned(), way }
+        Self { server: server.to_owned(), method: way }
     }
 
     /// Returns the token provider, if the server uses OAuth login.
     pub(crate) fn token_provider(&self, http: &HttpTransport) -> Result<Option<TokenProvider>, String> {
-        match (&self.way, &http.auth) {
+        match (&self.method, &http.auth) {
             (AuthMethod::Login, Some(auth)) => {
                 let keys = TokenProvider::for_server(&self.server, &http.url, auth);
                 keys.map(Some).map_err(|why| format!("nobody can log in to it: {why}"))
@@ -49,12 +49,12 @@ impl AuthHint {
 
     /// Returns a hint for the user, if `error` is an authorization failure.
     pub(crate) fn hint_for(&self, error: &(dyn Error + 'static)) -> Option<String> {
-        let lacks = match turned_away(error)? {
-            AuthRejection::Unknown => "wants to know who you are",
-            AuthRejection::Rights => "wants more rights than it was given",
+        let lacks = match auth_rejection(error)? {
+            AuthRejection::Unauthenticated => "wants to know who you are",
+            AuthRejection::MissingScope => "wants more rights than it was given",
         };
         let server = &self.server;
-        Some(match self.way {
+        Some(match self.method {
             AuthMethod::Unknown => format!("it {lacks}, and nothing is configured that it could be shown"),
             AuthMethod::Token => format!("it {lacks}: it does not take the token that is configured for it"),
             AuthMethod::Login => format!("it {lacks}: run `toolgate mcp login {server}`"),
@@ -63,20 +63,20 @@ impl AuthHint {
 }
 
 enum AuthRejection {
-    Unknown,
-    Rights,
+    Unauthenticated,
+    MissingScope,
 }
 
-fn turned_away(error: &(dyn Error + 'static)) -> Option<AuthRejection> {
+fn auth_rejection(error: &(dyn Error + 'static)) -> Option<AuthRejection> {
     let mut source = Some(error);
     // ends: an error has a finite chain of sources
     while let Some(cause) = source {
         if cause.is::<InsufficientScopeError>() {
-            return Some(AuthRejection::Rights);
+            return Some(AuthRejection::MissingScope);
         }
         let required = matches!(cause.downcast_ref(), Some(AuthError::AuthorizationRequired));
         if required || cause.is::<AuthRequiredError>() {
-            return Some(AuthRejection::Unknown);
+            return Some(AuthRejection::Unauthenticated);
         }
         source = cause.source();
     }

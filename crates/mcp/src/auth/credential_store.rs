@@ -17,7 +17,7 @@ pub(super) struct TokenCredentialStore {
 impl CredentialStore for TokenCredentialStore {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
         let entry = self.tokens.load(&self.key).map_err(store_error)?;
-        entry.map(stored).transpose()
+        entry.map(to_credentials).transpose()
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
@@ -60,7 +60,7 @@ pub(super) fn token_from_credentials(
     }))
 }
 
-fn stored(entry: StoredLogin) -> Result<StoredCredentials, AuthError> {
+fn to_credentials(entry: StoredLogin) -> Result<StoredCredentials, AuthError> {
     let response = |token: &OAuthToken| {
         serde_json::from_value::<OAuthTokenResponse>(json!({
             "access_token": token.access,

@@ -22,31 +22,31 @@ pub(super) type McpHttpError = StreamableHttpError<reqwest::Error>;
 pub(super) type RequestHeaders = HashMap<HeaderName, HeaderValue>;
 
 /// Maximum number of redirects within the origin.
-const HOPS: usize = 10;
+const MAX_REDIRECTS: usize = 10;
 
 /// Sends requests to one server. Tokens never go to another origin, because redirects to one are not followed.
 #[derive(Clone)]
 pub(crate) struct AuthorizedHttpClient {
     http: reqwest::Client,
-    keys: Option<Arc<TokenProvider>>,
-    silence: SseReconnects,
+    token_provider: Option<Arc<TokenProvider>>,
+    reconnects: SseReconnects,
 }
 
 impl AuthorizedHttpClient {
     /// Creates a client for the server at `url`.
     pub(crate) fn new(url: &str, keys: Option<TokenProvider>) -> Result<Self, String> {
         crate::tls::install_provider();
-        let mut http = reqwest::Client::builder().redirect(at_home());
+        let mut http = reqwest::Client::builder().redirect(same_origin_policy());
         // Loopback traffic must not go through a proxy.
         if url_policy::is_loopback_url(url) {
             http = http.no_proxy();
         }
         let http = http.build().map_err(|error| error.to_string())?;
-        Ok(Self { http, keys: keys.map(Arc::new), silence: SseReconnects::default() })
+        Ok(Self { http, token_provider: keys.map(Arc::new), reconnects: SseReconnects::default() })
     }
 
     /// Sends with the token `fixed` or the stored one. If the stored one is rejected, renews it and sends once more.
-    async fn with<T, F>(
+    async fn with_token<T, F>(
         &self,
         fixed: Option<String>,
         send: impl Fn(Option<String>) -> F,
@@ -54,7 +54,7 @@ impl AuthorizedHttpClient {
     where
         F: Future<Output = Result<T, McpHttpError>>,
     {
-        let Some(keys) = self.keys.as_ref().filter(|_| fixed.is_none()) else { return send(fixed).await };
+        let Some(keys) = self.token_provider.as_ref().filter(|_| fixed.is_none()) else { return send(fixed).await };
         let token = keys.access_token().await?;
         let outcome = match (send(token.clone()).await, token) {
             (Err(StreamableHttpError::AuthRequired(challenge)), Some(stale)) => {
@@ -75,13 +75,13 @@ impl AuthorizedHttpClient {
 }
 
 /// Follows redirects only within the origin, and only those that keep the method and the body.
-fn at_home() -> Policy {
+fn same_origin_policy() -> Policy {
     Policy::custom(|attempt| {
         let same = |a: &Url, b: &Url| a.origin() == b.origin();
         let kept =
             [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT].contains(&attempt.status());
         match attempt.previous().last() {
-            Some(from) if kept && same(from, attempt.url()) && attempt.previous().len() <= HOPS => {
+            Some(from) if kept && same(from, attempt.url()) && attempt.previous().len() <= MAX_REDIRECTS => {
                 attempt.follow()
             }
             _ => attempt.stop(),
@@ -101,7 +101,7 @@ impl StreamableHttpClient for AuthorizedHttpClient {
         headers: RequestHeaders,
     ) -> Result<StreamableHttpPostResponse, McpHttpError> {
         let post = HttpPost { uri, message, session, headers };
-        self.with(token, |token| post.send(&self.http, token)).await
+        self.with_token(token, |token| post.send(&self.http, token)).await
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -125,7 +125,7 @@ impl StreamableHttpClient for AuthorizedHttpClient {
         headers: RequestHeaders,
     ) -> Result<(), McpHttpError> {
         let send = |token| self.http.delete_session(uri.clone(), session.clone(), token, headers.clone());
-        self.with(token, send).await
+        self.with_token(token, send).await
     }
 
     async fn get_stream(
@@ -148,13 +148,13 @@ impl StreamableHttpClient for AuthorizedHttpClient {
         headers: RequestHeaders,
         longest: usize,
     ) -> Result<SseEvents, McpHttpError> {
-        if !self.silence.wait_to_reconnect().await {
+        if !self.reconnects.wait_to_reconnect().await {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
         let send = |token| {
             let (uri, session, last) = (uri.clone(), session.clone(), last.clone());
             self.http.get_stream_with_max_sse_event_size(uri, session, last, token, headers.clone(), longest)
         };
-        Ok(self.silence.filter_events(self.with(token, send).await?))
+        Ok(self.reconnects.filter_events(self.with_token(token, send).await?))
     }
 }

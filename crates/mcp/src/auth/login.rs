@@ -21,13 +21,13 @@ use crate::server_config::{HttpTransport, McpServerConfig, ServerTransport};
 use crate::url_policy;
 
 /// Time limit for the user in the browser.
-const PATIENCE: Duration = Duration::from_secs(600);
+const BROWSER_TIMEOUT: Duration = Duration::from_secs(600);
 /// Our client name at registration.
-const NAME: &str = "Toolgate";
+const CLIENT_NAME: &str = "Toolgate";
 /// The scope for refresh tokens.
-const OFFLINE: &str = "offline_access";
+const OFFLINE_SCOPE: &str = "offline_access";
 /// Maximum characters of a remote message that are shown.
-const LONGEST: usize = 300;
+const MAX_MESSAGE_CHARS: usize = 300;
 
 /// Shows the login page to the user.
 pub trait BrowserOpener: Send + Sync {
@@ -50,7 +50,7 @@ pub struct LoginOutcome {
 pub enum LoginFault {
     /// This server has no login.
     #[error("nobody logs in to `{0}`: {1}")]
-    Nothing(String, String),
+    NoLogin(String, String),
     /// The server does not name a usable authorization server.
     #[error("it does not say who lets users in: {0}")]
     Discovery(String),
@@ -67,7 +67,7 @@ pub enum LoginFault {
     Opener(String),
     /// The browser did not return in time.
     #[error("nobody came back from the browser")]
-    Nobody,
+    BrowserTimedOut,
     /// The authorization server refused.
     #[error("it was refused: {0}")]
     Refused(String),
@@ -78,15 +78,15 @@ pub enum LoginFault {
 
 /// Logs a user in to a server and saves the token. Also requests the scopes that the server found missing earlier.
 pub async fn login(server: &McpServerConfig, opener: &dyn BrowserOpener) -> Result<LoginOutcome, LoginFault> {
-    let (http, auth) = behind(server)?;
-    let nothing = |why| LoginFault::Nothing(server.name.clone(), why);
+    let (http, auth) = oauth_transport(server)?;
+    let nothing = |why| LoginFault::NoLogin(server.name.clone(), why);
     let keys = TokenProvider::for_server(&server.name, &http.url, auth).map_err(nothing)?;
     crate::tls::install_provider();
     let open = |error: std::io::Error| LoginFault::Opener(format!("no port can be opened: {error}"));
     let redirect = RedirectListener::bind().await.map_err(open)?;
     let challenge = timeout(server.startup_timeout, RmcpLink::auth_challenge(http)).await.ok().flatten();
     let flow = LoginFlow::begin(&keys, auth, challenge, redirect.redirect_uri()).await?;
-    let visit = timeout(PATIENCE, redirect.wait_for_visit());
+    let visit = timeout(BROWSER_TIMEOUT, redirect.wait_for_visit());
     let mut visit = std::pin::pin!(visit);
     let visited = tokio::select! {
         biased;
@@ -96,21 +96,21 @@ pub async fn login(server: &McpServerConfig, opener: &dyn BrowserOpener) -> Resu
             visit.await
         }
     };
-    let visited = visited.ok().flatten().ok_or(LoginFault::Nobody)?;
+    let visited = visited.ok().flatten().ok_or(LoginFault::BrowserTimedOut)?;
     flow.finish(&keys, auth, &visited).await
 }
 
 /// Deletes the saved token of a server.
 pub async fn logout(server: &McpServerConfig) -> Result<(), LoginFault> {
-    let (http, auth) = behind(server)?;
-    let nothing = |why| LoginFault::Nothing(server.name.clone(), why);
+    let (http, auth) = oauth_transport(server)?;
+    let nothing = |why| LoginFault::NoLogin(server.name.clone(), why);
     let keys = TokenProvider::for_server(&server.name, &http.url, auth).map_err(nothing)?;
     let _held = auth.tokens.lock(&keys.key).await?;
     Ok(auth.tokens.remove(&keys.key)?)
 }
 
-fn behind(server: &McpServerConfig) -> Result<(&HttpTransport, &OAuthConfig), LoginFault> {
-    let nothing = |why: &str| LoginFault::Nothing(server.name.clone(), why.to_owned());
+fn oauth_transport(server: &McpServerConfig) -> Result<(&HttpTransport, &OAuthConfig), LoginFault> {
+    let nothing = |why: &str| LoginFault::NoLogin(server.name.clone(), why.to_owned());
     let ServerTransport::Http(http) = &server.transport else { return Err(nothing("it is a program")) };
     if http.bearer.is_some() {
         return Err(nothing("it is shown a token of its own"));
@@ -122,7 +122,7 @@ fn behind(server: &McpServerConfig) -> Result<(&HttpTransport, &OAuthConfig), Lo
 /// A login in progress.
 struct LoginFlow {
     manager: AuthorizationManager,
-    caught: InMemoryCredentialStore,
+    received_credentials: InMemoryCredentialStore,
     issuer: Option<String>,
     client: StoredClient,
     /// The login page.
@@ -140,27 +140,27 @@ impl LoginFlow {
         challenge: Option<String>,
         redirect: String,
     ) -> Result<Self, LoginFault> {
-        let mut manager = keys.authorization_manager().await.map_err(discovery)?;
+        let mut manager = keys.authorization_manager().await.map_err(discovery_error)?;
         let caught = InMemoryCredentialStore::new();
         manager.set_credential_store(caught.clone());
-        let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(discovery)?;
+        let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(discovery_error)?;
         if found.source == AuthorizationMetadataSource::LegacyEndpointFallback {
             return Err(LoginFault::Discovery("it describes nobody".to_owned()));
         }
         let metadata = found.metadata;
-        trusted(&metadata, &keys.server)?;
+        check_metadata(&metadata, &keys.server)?;
         manager.set_metadata(metadata.clone());
-        let scopes = scopes(keys, auth, &manager, &metadata).await?;
+        let scopes = scopes_to_request(keys, auth, &manager, &metadata).await?;
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
-        let client = client(auth, &mut manager, &metadata, (&redirect, &scopes)).await?;
-        manager.configure_client(client.clone()).map_err(discovery)?;
-        let page = manager.get_authorization_url(&scopes).await.map_err(discovery)?;
+        let client = client_identity(auth, &mut manager, &metadata, (&redirect, &scopes)).await?;
+        manager.configure_client(client.clone()).map_err(discovery_error)?;
+        let page = manager.get_authorization_url(&scopes).await.map_err(discovery_error)?;
         let resource = resource_parameter(&page).unwrap_or_default();
         let page = url_policy::parse_endpoint_url(&page, &keys.server)
             .map_err(|fault| LoginFault::Unsafe(format!("the page where users log in {fault}")))?;
-        let state = only(&page, "state")?.unwrap_or_default();
+        let state = single_parameter(&page, "state")?.unwrap_or_default();
         let client = StoredClient { id: client.client_id, secret: client.client_secret, redirect };
-        Ok(Self { manager, caught, issuer: metadata.issuer, client, page, state, resource, challenge })
+        Ok(Self { manager, received_credentials: caught, issuer: metadata.issuer, client, page, state, resource, challenge })
     }
 
     /// Exchanges the authorization code from the callback for a token.
@@ -170,7 +170,7 @@ impl LoginFlow {
         auth: &OAuthConfig,
         visited: &Url,
     ) -> Result<LoginOutcome, LoginFault> {
-        let [state, issuer, code, error] = ["state", "iss", "code", "error"].map(|name| only(visited, name));
+        let [state, issuer, code, error] = ["state", "iss", "code", "error"].map(|name| single_parameter(visited, name));
         if state?.is_none_or(|state| state != self.state) {
             let why = "somebody came back who was not sent from here (`state`)";
             return Err(LoginFault::Unsafe(why.to_owned()));
@@ -195,7 +195,7 @@ impl LoginFlow {
             | AuthError::AuthorizationFailed(_) => LoginFault::Unsafe(visible_text(&error.to_string())),
             other => LoginFault::Refused(visible_text(&other.to_string())),
         })?;
-        let caught = self.caught.load().await.ok().flatten();
+        let caught = self.received_credentials.load().await.ok().flatten();
         let token =
             caught.and_then(|caught| credential_store::token_from_credentials(&caught).ok().flatten());
         let token = token.ok_or_else(|| LoginFault::Refused("no token was given".to_owned()))?;
@@ -217,7 +217,7 @@ impl LoginFlow {
 }
 
 /// Checks that the metadata of the authorization server is safe: allowed URLs, and PKCE with S256.
-fn trusted(metadata: &AuthorizationMetadata, server: &Url) -> Result<(), LoginFault> {
+fn check_metadata(metadata: &AuthorizationMetadata, server: &Url) -> Result<(), LoginFault> {
     let endpoints = [
         ("the page where users log in", Some(&metadata.authorization_endpoint)),
         ("where tokens are given", Some(&metadata.token_endpoint)),
@@ -236,7 +236,7 @@ fn trusted(metadata: &AuthorizationMetadata, server: &Url) -> Result<(), LoginFa
 }
 
 /// Returns the scopes to request: the configured ones or the server's, plus earlier granted and missing ones.
-async fn scopes(
+async fn scopes_to_request(
     keys: &TokenProvider,
     auth: &OAuthConfig,
     manager: &AuthorizationManager,
@@ -253,15 +253,15 @@ async fn scopes(
         return Ok(manager.select_initial_scopes(&[]).await);
     }
     let offline =
-        metadata.scopes_supported.as_ref().is_some_and(|known| known.iter().any(|one| one == OFFLINE));
-    scopes.extend(offline.then(|| OFFLINE.to_owned()));
+        metadata.scopes_supported.as_ref().is_some_and(|known| known.iter().any(|one| one == OFFLINE_SCOPE));
+    scopes.extend(offline.then(|| OFFLINE_SCOPE.to_owned()));
     let mut seen = std::collections::HashSet::new();
     scopes.retain(|scope| seen.insert(scope.clone()));
     Ok(scopes)
 }
 
 /// Returns our client identity there: configured, by metadata document, or newly registered.
-async fn client(
+async fn client_identity(
     auth: &OAuthConfig,
     manager: &mut AuthorizationManager,
     metadata: &AuthorizationMetadata,
@@ -278,14 +278,14 @@ async fn client(
             Ok(OAuthClientConfig::new(url, redirect))
         }
         OAuthClientId::Any | OAuthClientId::Document(_) => {
-            let registered = manager.register_client(NAME, redirect, scopes).await;
+            let registered = manager.register_client(CLIENT_NAME, redirect, scopes).await;
             registered.map_err(|error| LoginFault::Unknown(visible_text(&error.to_string())))
         }
     }
 }
 
 /// Returns the value of a query parameter; an error if it occurs twice.
-fn only(url: &Url, name: &str) -> Result<Option<String>, LoginFault> {
+fn single_parameter(url: &Url, name: &str) -> Result<Option<String>, LoginFault> {
     let mut values = url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
     let value = values.next();
     match values.next() {
@@ -294,7 +294,7 @@ fn only(url: &Url, name: &str) -> Result<Option<String>, LoginFault> {
     }
 }
 
-fn discovery(error: AuthError) -> LoginFault {
+fn discovery_error(error: AuthError) -> LoginFault {
     match error {
         AuthError::AuthorizationServerMismatch { .. }
         | AuthError::AuthorizationServerMissingIssuer { .. }
@@ -305,5 +305,5 @@ fn discovery(error: AuthError) -> LoginFault {
 
 /// Returns a remote message without invisible characters, truncated.
 fn visible_text(text: &str) -> String {
-    text.chars().filter(|letter| !policy::is_invisible(*letter)).take(LONGEST).collect()
+    text.chars().filter(|letter| !policy::is_invisible(*letter)).take(MAX_MESSAGE_CHARS).collect()
 }

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 /// Maximum size of a file.
-const LONGEST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// A directory of private files.
 pub(super) struct PrivateFileDir(OwnedFd);
@@ -43,9 +43,9 @@ impl PrivateFileDir {
             Err(Errno::LOOP) => return Err(io::Error::other("it is a symbolic link")),
             Err(error) => return Err(error.into()),
         };
-        private(&file)?;
+        check_private(&file)?;
         let mut bytes = Vec::new();
-        File::from(file).take(LONGEST).read_to_end(&mut bytes)?;
+        File::from(file).take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
         Ok(Some(bytes))
     }
 
@@ -77,7 +77,7 @@ impl PrivateFileDir {
     pub(super) fn try_lock(&self, name: impl AsRef<OsStr>) -> io::Result<Option<OwnedFd>> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.0, name.as_ref(), flags, Mode::RUSR | Mode::WUSR)?;
-        private(&file)?;
+        check_private(&file)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(file)),
             Err(Errno::WOULDBLOCK) => Ok(None),
@@ -87,7 +87,7 @@ impl PrivateFileDir {
 }
 
 /// Checks that a file is regular, owned by this user, and private.
-fn private(file: &OwnedFd) -> io::Result<()> {
+fn check_private(file: &OwnedFd) -> io::Result<()> {
     let stat = rustix::fs::fstat(file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(io::Error::other("it is no regular file"));

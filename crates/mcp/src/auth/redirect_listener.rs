@@ -8,12 +8,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-const PATH: &str = "/callback";
+const CALLBACK_PATH: &str = "/callback";
 /// Maximum bytes and time of a request.
-const LONGEST: usize = 16 << 10;
-const SLOWEST: Duration = Duration::from_secs(10);
+const MAX_HEAD_BYTES: usize = 16 << 10;
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of unrelated requests before the listener gives up.
-const STRANGERS: usize = 100;
+const MAX_UNRELATED_REQUESTS: usize = 100;
 
 /// The page for every visit, whatever its parameters.
 const PAGE: &str = "<!doctype html><meta charset=\"utf-8\"><title>toolgate</title>\
@@ -35,22 +35,22 @@ impl RedirectListener {
 
     /// Returns the redirect URI.
     pub(super) fn redirect_uri(&self) -> String {
-        format!("http://{}{PATH}", self.address)
+        format!("http://{}{CALLBACK_PATH}", self.address)
     }
 
     /// Waits for the first callback and returns its URL. The port is closed after that.
     pub(super) async fn wait_for_visit(self) -> Option<Url> {
-        for _ in 0..STRANGERS {
+        for _ in 0..MAX_UNRELATED_REQUESTS {
             let (stream, _) = self.listener.accept().await.ok()?;
-            if let Ok(Some(url)) = timeout(SLOWEST, self.visit(stream)).await {
+            if let Ok(Some(url)) = timeout(REQUEST_TIMEOUT, self.handle_visit(stream)).await {
                 return Some(url);
             }
         }
         None
     }
 
-    async fn visit(&self, mut stream: TcpStream) -> Option<Url> {
-        let head = head(&mut stream).await?;
+    async fn handle_visit(&self, mut stream: TcpStream) -> Option<Url> {
+        let head = read_head(&mut stream).await?;
         let mut lines = head.lines();
         let mut words = lines.next()?.split(' ');
         let (method, target) = (words.next()?, words.next()?);
@@ -59,7 +59,7 @@ impl RedirectListener {
         // A Host header with another name indicates DNS rebinding.
         let is_ours = host.is_some_and(|(_, host)| host.trim() == self.address);
         let url = Url::parse(&format!("http://{}{target}", self.address)).ok();
-        let url = url.filter(|url| is_ours && method == "GET" && url.path() == PATH);
+        let url = url.filter(|url| is_ours && method == "GET" && url.path() == CALLBACK_PATH);
         let status = if url.is_some() { "200 OK" } else { "404 Not Found" };
         let body = if url.is_some() { PAGE } else { "" };
         let answer = format!(
@@ -76,14 +76,14 @@ impl RedirectListener {
 }
 
 /// Reads the head of a request as text.
-async fn head(stream: &mut TcpStream) -> Option<String> {
+async fn read_head(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 2 << 10];
     // ends: with the head, or when it is too long
     while !bytes.windows(4).any(|window| window == b"\r\n\r\n") {
         let read = stream.read(&mut buffer).await.ok().filter(|read| *read > 0)?;
         bytes.extend_from_slice(&buffer[..read]);
-        if bytes.len() > LONGEST {
+        if bytes.len() > MAX_HEAD_BYTES {
             return None;
         }
     }

@@ -16,17 +16,17 @@ use crate::json_limits::{self, JsonExcess, LONGEST_MESSAGE};
 pub(super) type SseEvents = BoxStream<'static, Result<Sse, Error>>;
 
 /// The shortest and the longest pause before a closed stream is reopened.
-const PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// A stream that lived this long resets the reconnect counter.
-const LIVED: Duration = Duration::from_secs(30);
+const LONG_LIVED: Duration = Duration::from_secs(30);
 /// Maximum number of consecutive streams without an event.
-const MOST_SILENT: u32 = 20;
+const MAX_SILENT_STREAMS: u32 = 20;
 
 /// Returns the events of an answer to the request `asked`. An error response to that request replaces an oversized
 /// event.
 pub(super) fn answer_events(answer: Response, asked: Option<RequestId>) -> SseEvents {
-    let events = SseStream::from_bytes_stream(bytes(answer).boxed());
+    let events = SseStream::from_bytes_stream(limited_bytes(answer).boxed());
     let read = move |event: Result<Sse, Error>| {
         let told = |excess| match &asked {
             Some(id) => Sse::default()
@@ -35,14 +35,14 @@ pub(super) fn answer_events(answer: Response, asked: Option<RequestId>) -> SseEv
         };
         match event {
             Err(Error::Utf8Parse(_)) => Ok(told(JsonExcess::Bytes)),
-            Err(error) => excess(&error).map(told).ok_or(error),
-            Ok(event) => Ok(bounded(event).unwrap_or_else(told)),
+            Err(error) => excess_of(&error).map(told).ok_or(error),
+            Ok(event) => Ok(check_event(event).unwrap_or_else(told)),
         }
     };
     events.map(read).boxed()
 }
 
-fn excess(error: &Error) -> Option<JsonExcess> {
+fn excess_of(error: &Error) -> Option<JsonExcess> {
     match error {
         Error::Body(error) => match error.downcast_ref()? {
             SseReadError::Excess(excess) => Some(*excess),
@@ -53,9 +53,9 @@ fn excess(error: &Error) -> Option<JsonExcess> {
 }
 
 /// Checks the size of an event, and clamps its retry pause.
-fn bounded(mut event: Sse) -> Result<Sse, JsonExcess> {
+fn check_event(mut event: Sse) -> Result<Sse, JsonExcess> {
     event.retry =
-        event.retry.map(|pause| Duration::from_millis(pause).clamp(PAUSE, LONGEST_PAUSE)).map(millis);
+        event.retry.map(|pause| Duration::from_millis(pause).clamp(MIN_PAUSE, MAX_PAUSE)).map(millis);
     json_limits::check_message(event.data.as_deref().unwrap_or_default().as_bytes())?;
     Ok(event)
 }
@@ -74,12 +74,12 @@ enum SseReadError {
 }
 
 /// Returns the bytes of an answer, until an event is too long.
-fn bytes(answer: Response) -> impl Stream<Item = Result<Bytes, SseReadError>> {
+fn limited_bytes(answer: Response) -> impl Stream<Item = Result<Bytes, SseReadError>> {
     unfold(Some((answer, SseEventSize::default())), |open| async {
         let (mut answer, mut event) = open?;
         match answer.chunk().await {
             Ok(None) => None,
-            Ok(Some(chunk)) => match event.grows(&chunk) {
+            Ok(Some(chunk)) => match event.add_chunk(&chunk) {
                 Ok(()) => Some((Ok(chunk), Some((answer, event)))),
                 Err(excess) => Some((Err(excess.into()), None)),
             },
@@ -92,17 +92,17 @@ fn bytes(answer: Response) -> impl Stream<Item = Result<Bytes, SseReadError>> {
 #[derive(Default)]
 struct SseEventSize {
     bytes: usize,
-    line: usize,
+    line_bytes: usize,
 }
 
 impl SseEventSize {
-    fn grows(&mut self, chunk: &[u8]) -> Result<(), JsonExcess> {
+    fn add_chunk(&mut self, chunk: &[u8]) -> Result<(), JsonExcess> {
         for byte in chunk {
             match byte {
                 b'\r' => {}
-                b'\n' if self.line == 0 => self.bytes = 0,
-                b'\n' => self.line = 0,
-                _ => (self.bytes, self.line) = (self.bytes + 1, self.line + 1),
+                b'\n' if self.line_bytes == 0 => self.bytes = 0,
+                b'\n' => self.line_bytes = 0,
+                _ => (self.bytes, self.line_bytes) = (self.bytes + 1, self.line_bytes + 1),
             }
             if self.bytes > LONGEST_MESSAGE {
                 return Err(JsonExcess::Long);
@@ -121,16 +121,16 @@ impl SseReconnects {
     pub(super) async fn wait_to_reconnect(&self) -> bool {
         let before = {
             let mut kept = self.0.lock();
-            if kept.1.is_some_and(|opened| opened.elapsed() > LIVED) {
+            if kept.1.is_some_and(|opened| opened.elapsed() > LONG_LIVED) {
                 kept.0 = 0;
             }
             kept.0 += 1;
             kept.0 - 1
         };
-        if before > MOST_SILENT {
+        if before > MAX_SILENT_STREAMS {
             return false;
         }
-        let pause = Self::pause(before);
+        let pause = Self::pause_after(before);
         // Even a zero sleep costs a timer tick, and events during it would be lost.
         if !pause.is_zero() {
             tokio::time::sleep(pause).await;
@@ -140,9 +140,9 @@ impl SseReconnects {
     }
 
     /// The first two streams are a stream and its continuation, so neither waits.
-    fn pause(before: u32) -> Duration {
-        let doubled = before.checked_sub(2).map(|more| PAUSE * 2_u32.saturating_pow(more.min(16)));
-        doubled.unwrap_or_default().min(LONGEST_PAUSE)
+    fn pause_after(before: u32) -> Duration {
+        let doubled = before.checked_sub(2).map(|more| MIN_PAUSE * 2_u32.saturating_pow(more.min(16)));
+        doubled.unwrap_or_default().min(MAX_PAUSE)
     }
 
     /// Returns the events of a stream without the oversized ones. An event resets the counter.
@@ -150,7 +150,7 @@ impl SseReconnects {
         let silence = self.clone();
         let read = move |event: Result<Sse, Error>| {
             let event = event.map(|event| {
-                bounded(event).unwrap_or_else(|excess| {
+                check_event(event).unwrap_or_else(|excess| {
                     tracing::warn!(%excess, "an event of a server was left out");
                     Sse::default()
                 })
@@ -170,9 +170,9 @@ mod tests {
 
     #[test]
     fn reconnect_pauses_are_clamped_and_grow() {
-        let pause = |retry: u64| bounded(Sse::default().retry(retry)).unwrap().retry;
+        let pause = |retry: u64| check_event(Sse::default().retry(retry)).unwrap().retry;
         assert_eq!([0, 999, 5_000, u64::MAX].map(pause), [1_000, 1_000, 5_000, 60_000].map(Some));
-        let pauses: Vec<u64> = (0..10).map(|before| SseReconnects::pause(before).as_secs()).collect();
+        let pauses: Vec<u64> = (0..10).map(|before| SseReconnects::pause_after(before).as_secs()).collect();
         assert_eq!(pauses, [0, 0, 1, 2, 4, 8, 16, 32, 60, 60]);
     }
 
@@ -180,8 +180,8 @@ mod tests {
     fn an_event_is_as_long_as_its_lines() {
         let mut event = SseEventSize::default();
         let line = [b"data: ".to_vec(), b"x".repeat(1 << 20), b"\n".to_vec()].concat();
-        assert!((0..100).all(|_| event.grows(&line).is_ok() && event.grows(b"\r\n").is_ok()));
-        assert!((0..15).all(|_| event.grows(&line).is_ok()));
-        assert_eq!(event.grows(&line), Err(JsonExcess::Long));
+        assert!((0..100).all(|_| event.add_chunk(&line).is_ok() && event.add_chunk(b"\r\n").is_ok()));
+        assert!((0..15).all(|_| event.add_chunk(&line).is_ok()));
+        assert_eq!(event.add_chunk(&line), Err(JsonExcess::Long));
     }
 }

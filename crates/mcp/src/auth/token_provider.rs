@@ -27,7 +27,7 @@ impl TokenProvider {
 
     /// Returns the access token, renewed if it has expired; `None` if the user has none.
     pub(super) async fn access_token(&self) -> Result<Option<String>, AuthError> {
-        let Some(token) = self.kept()? else { return Ok(None) };
+        let Some(token) = self.stored_token()? else { return Ok(None) };
         if token.is_fresh() {
             return Ok(Some(token.access));
         }
@@ -53,7 +53,7 @@ impl TokenProvider {
             return Ok(None);
         }
         match self.refresh(&entry, challenge.or(entry.challenge.as_deref())).await {
-            Ok(()) => Ok(self.kept()?.map(|token| token.access)),
+            Ok(()) => Ok(self.stored_token()?.map(|token| token.access)),
             Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -73,7 +73,7 @@ impl TokenProvider {
         self.auth.tokens.update(&self.key, want).map_err(store_error)
     }
 
-    fn kept(&self) -> Result<Option<OAuthToken>, AuthError> {
+    fn stored_token(&self) -> Result<Option<OAuthToken>, AuthError> {
         Ok(self.auth.tokens.load(&self.key).map_err(store_error)?.and_then(|entry| entry.token))
     }
 

@@ -12,12 +12,12 @@ use tokio::time::{Instant, sleep};
 use super::private_files::PrivateFileDir;
 
 /// The directory below the state directory.
-const DIRECTORY: &str = "mcp-tokens";
+const TOKEN_DIRECTORY: &str = "mcp-tokens";
 /// Time limit for another process's lock, and the polling interval.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_millis(25);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(25);
 /// Tolerance for clock skew: a token counts as expired this many seconds early.
-const SKEW: u64 = 60;
+const CLOCK_SKEW_SECS: u64 = 60;
 
 /// Stores tokens in one file for each pair of server and URL.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(crate) struct TokenKey {
 }
 
 impl TokenKey {
-    fn name(&self) -> String {
+    fn file_name(&self) -> String {
         let hash = Sha256::new().chain_update(&self.server).chain_update([0]).chain_update(&self.url);
         let digits: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '-';
@@ -97,7 +97,7 @@ impl OAuthToken {
     /// Returns whether the token has not expired by our clock. If the clock went back, the server decides.
     pub(super) fn is_fresh(&self) -> bool {
         let age = unix_now().saturating_sub(self.received);
-        self.lasts.is_none_or(|lasts| age.saturating_add(SKEW) < lasts)
+        self.lasts.is_none_or(|lasts| age.saturating_add(CLOCK_SKEW_SECS) < lasts)
     }
 }
 
@@ -113,11 +113,11 @@ pub(super) struct TokenLock {
 impl TokenStore {
     /// Creates a store in its own directory below `state`.
     pub fn in_state_dir(state: &Path) -> Self {
-        Self { directory: state.join(DIRECTORY) }
+        Self { directory: state.join(TOKEN_DIRECTORY) }
     }
 
     pub(super) fn load(&self, key: &TokenKey) -> Result<Option<StoredLogin>, TokenStoreFault> {
-        let Some(bytes) = self.with(key, |files, name| files.read(name))? else { return Ok(None) };
+        let Some(bytes) = self.with_files(key, |files, name| files.read(name))? else { return Ok(None) };
         let Ok(entry) = serde_json::from_slice::<StoredLogin>(&bytes) else {
             tracing::warn!(server = ?key.server, "what is kept for the server cannot be read; it has to be logged in to anew");
             return Ok(None);
@@ -127,7 +127,7 @@ impl TokenStore {
 
     pub(super) fn save(&self, entry: &StoredLogin) -> Result<(), TokenStoreFault> {
         let key = TokenKey { server: entry.server.clone(), url: entry.url.clone() };
-        self.with(&key, |files, name| {
+        self.with_files(&key, |files, name| {
             let bytes = serde_json::to_vec_pretty(entry).map_err(io::Error::other)?;
             files.write(name, &bytes)
         })
@@ -145,35 +145,35 @@ impl TokenStore {
     }
 
     pub(super) fn remove(&self, key: &TokenKey) -> Result<(), TokenStoreFault> {
-        self.with(key, |files, name| files.remove(name))
+        self.with_files(key, |files, name| files.remove(name))
     }
 
     /// Waits for the lock on the login of a server, across processes.
     pub(super) async fn lock(&self, key: &TokenKey) -> Result<TokenLock, TokenStoreFault> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + LOCK_TIMEOUT;
         // ends: when the lock is ours, or at the time limit
         loop {
-            let lock = self.with(key, |files, name| files.try_lock(format!("{name}.lock")))?;
+            let lock = self.with_files(key, |files, name| files.try_lock(format!("{name}.lock")))?;
             if let Some(file) = lock {
                 return Ok(TokenLock { _file: file });
             }
             if Instant::now() > until {
                 return Err(self.fault(key, io::Error::other("another process does not let go of it")));
             }
-            sleep(LOOK).await;
+            sleep(LOCK_POLL_INTERVAL).await;
         }
     }
 
-    fn with<T>(
+    fn with_files<T>(
         &self,
         key: &TokenKey,
         work: impl FnOnce(&PrivateFileDir, &str) -> io::Result<T>,
     ) -> Result<T, TokenStoreFault> {
-        let done = PrivateFileDir::open(&self.directory).and_then(|files| work(&files, &key.name()));
+        let done = PrivateFileDir::open(&self.directory).and_then(|files| work(&files, &key.file_name()));
         done.map_err(|source| self.fault(key, source))
     }
 
     fn fault(&self, key: &TokenKey, source: io::Error) -> TokenStoreFault {
-        TokenStoreFault { path: self.directory.join(key.name()).display().to_string(), source }
+        TokenStoreFault { path: self.directory.join(key.file_name()).display().to_string(), source }
     }
 }

@@ -24,41 +24,41 @@ pub(super) fn listed_tool(tool: Tool) -> ListedTool {
         name: tool.name.into_owned(),
         title: tool.title,
         description: tool.description.unwrap_or_default().into_owned(),
-        input: object(&tool.input_schema),
-        output: tool.output_schema.as_deref().map(object),
+        input_schema: object(&tool.input_schema),
+        output_schema: tool.output_schema.as_deref().map(object),
         annotations: tool.annotations.and_then(|hints| serde_json::to_value(hints).ok()),
     }
 }
 
 /// Maximum number of unreadable tools on a page that are reported.
-const MOST_UNREAD: usize = 50;
+const MAX_REPORTED_TOOLS: usize = 50;
 
 /// Parses a page of tools and skips invalid ones.
 pub(super) fn tool_page(result: &Value) -> Result<ListPage<ListedTool>, PeerError> {
     let Some(tools) = result.get("tools").and_then(Value::as_array) else {
-        return Err(PeerError::Nonsense("it does not list its tools".to_owned()));
+        return Err(PeerError::ProtocolViolation("it does not list its tools".to_owned()));
     };
     let (mut items, mut unread) = (Vec::new(), Vec::new());
     for tool in tools {
         match serde_json::from_value(tool.clone()) {
             Ok(tool) => items.push(listed_tool(tool)),
-            Err(_) if unread.len() == MOST_UNREAD => {}
+            Err(_) if unread.len() == MAX_REPORTED_TOOLS => {}
             Err(fault) => {
                 let name = tool.get("name").and_then(Value::as_str).unwrap_or("a tool without a name");
                 let name: String = name.chars().take(80).collect();
                 unread.push(format!(
                     "the definition of `{name}` does not follow the protocol: {}",
-                    misfit(tool, &fault)
+                    definition_fault(tool, &fault)
                 ));
             }
         }
     }
     let next = result.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
-    Ok(ListPage { items, unread, next })
+    Ok(ListPage { items, parse_faults: unread, next_cursor: next })
 }
 
 /// Describes the error in the definition of a tool.
-fn misfit(tool: &Value, fault: &serde_json::Error) -> String {
+fn definition_fault(tool: &Value, fault: &serde_json::Error) -> String {
     match tool.get("inputSchema") {
         _ if !tool.is_object() => "it is not a JSON object".to_owned(),
         None => "it has no `inputSchema`".to_owned(),
@@ -69,7 +69,7 @@ fn misfit(tool: &Value, fault: &serde_json::Error) -> String {
 
 pub(super) fn call_answer(result: CallToolResult) -> CallAnswer {
     CallAnswer {
-        blocks: result.content.into_iter().map(block).collect(),
+        blocks: result.content.into_iter().map(answer_block).collect(),
         structured: result.structured_content,
         failed: result.is_error == Some(true),
     }
@@ -80,10 +80,10 @@ pub(super) fn untyped_answer(result: &Value) -> Result<CallAnswer, PeerError> {
     let content = result.get("content").and_then(Value::as_array);
     let structured = result.get("structuredContent").filter(|structured| !structured.is_null());
     if content.is_none() && structured.is_none() {
-        return Err(PeerError::Nonsense("it answers a call with something else".to_owned()));
+        return Err(PeerError::ProtocolViolation("it answers a call with something else".to_owned()));
     }
     let known = |value: &Value| match serde_json::from_value(value.clone()) {
-        Ok(known) => block(known),
+        Ok(known) => answer_block(known),
         Err(_) => {
             let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
             AnswerBlock::Unknown { kind: kind.to_owned() }
@@ -96,7 +96,7 @@ pub(super) fn untyped_answer(result: &Value) -> Result<CallAnswer, PeerError> {
     })
 }
 
-fn block(block: ContentBlock) -> AnswerBlock {
+fn answer_block(block: ContentBlock) -> AnswerBlock {
     match block {
         ContentBlock::Text(text) => AnswerBlock::Text(text.text),
         ContentBlock::Image(image) => AnswerBlock::Image { mime: image.mime_type, data: image.data },
@@ -111,13 +111,13 @@ fn block(block: ContentBlock) -> AnswerBlock {
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
                 AnswerBlock::Resource { uri, mime: mime_type, text: None, blob: Some(blob) }
             }
-            other => AnswerBlock::Text(json(&other)),
+            other => AnswerBlock::Text(to_json_text(&other)),
         },
-        other => AnswerBlock::Text(json(&other)),
+        other => AnswerBlock::Text(to_json_text(&other)),
     }
 }
 
-fn json(value: &impl Serialize) -> String {
+fn to_json_text(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 

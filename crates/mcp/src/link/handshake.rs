@@ -32,7 +32,7 @@ impl<T> ReusableTransport<T> {
     pub(super) fn lend(&self) -> Option<HandshakeTransport<T>> {
         let transport = self.inner.lock().transport.take()?;
         let owner = Arc::clone(&self.inner);
-        Some(HandshakeTransport { transport: Some(transport), owner, probes: Vec::new(), greeted: false })
+        Some(HandshakeTransport { transport: Some(transport), owner, probes: Vec::new(), initialize_sent: false })
     }
 
     /// Returns whether a late answer showed that the server speaks the newer protocol.
@@ -48,28 +48,28 @@ pub(super) struct HandshakeTransport<T> {
     /// The ids of the probes that were sent.
     probes: Vec<RequestId>,
     /// The `initialize` request of the older protocol was sent, so answers to probes are ignored.
-    greeted: bool,
+    initialize_sent: bool,
 }
 
 impl<T> HandshakeTransport<T> {
-    fn notes(&mut self, message: &ClientJsonRpcMessage) {
+    fn record_request(&mut self, message: &ClientJsonRpcMessage) {
         if let ClientJsonRpcMessage::Request(request) = message {
             match &request.request {
                 ClientRequest::DiscoverRequest(_) => self.probes.push(request.id.clone()),
-                ClientRequest::InitializeRequest(_) => self.greeted = true,
+                ClientRequest::InitializeRequest(_) => self.initialize_sent = true,
                 _ => {}
             }
         }
     }
 
     /// Returns whether `message` is a late answer to a probe.
-    fn is_late(&mut self, message: &ServerJsonRpcMessage) -> bool {
+    fn is_late_probe_answer(&mut self, message: &ServerJsonRpcMessage) -> bool {
         let (id, is_newer) = match message {
             ServerJsonRpcMessage::Response(response) => (Some(&response.id), true),
             ServerJsonRpcMessage::Error(error) => (error.id.as_ref(), false),
             ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => (None, false),
         };
-        let late = self.greeted && id.is_some_and(|id| self.probes.contains(id));
+        let late = self.initialize_sent && id.is_some_and(|id| self.probes.contains(id));
         if late && is_newer {
             self.owner.lock().is_newer = true;
         }
@@ -90,7 +90,7 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for HandshakeTran
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        self.notes(&message);
+        self.record_request(&message);
         let sending = self.transport.as_mut().map(|transport| transport.send(message));
         async move {
             match sending {
@@ -104,7 +104,7 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for HandshakeTran
         // ends: there are only so many probes, and the line limits a server that repeats an answer
         loop {
             let message = self.transport.as_mut()?.receive().await?;
-            if !self.is_late(&message) {
+            if !self.is_late_probe_answer(&message) {
                 return Some(message);
             }
         }
@@ -146,7 +146,7 @@ mod tests {
                 output.write_all(format!("{said}\n").as_bytes()).await.unwrap();
             }
         });
-        let client = ClientProfile { server: "slow".to_owned(), roots: Vec::new(), elicit: None };
+        let client = ClientProfile { server: "slow".to_owned(), roots: Vec::new(), elicitor: None };
         match RmcpLink::connect_program(client, ends.output, ends.input).await {
             Ok(link) => link.about().protocol.clone(),
             Err(trouble) => trouble.to_string(),

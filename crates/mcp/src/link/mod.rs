@@ -33,7 +33,7 @@ use tool::BoxFuture;
 
 use crate::auth::{AuthHint, AuthorizedHttpClient};
 use crate::elicitation::Elicitor;
-use crate::json_limits::{LONGEST_MESSAGE, UNREAD};
+use crate::json_limits::{LONGEST_MESSAGE, UNREAD_MESSAGE_CODE};
 use crate::peer::{CallAnswer, CallProgress, ListPage, ListedTool, PeerError, ServerDescription, ServerPeer};
 use crate::server_config::HttpTransport;
 use handshake::ReusableTransport;
@@ -41,13 +41,13 @@ pub(crate) use notifications::ServerMessageHandler;
 use stdio_transport::StdioLink;
 
 /// Maximum rounds in which a server may request input before it answers.
-const ROUNDS: usize = 10;
+const MAX_INPUT_ROUNDS: usize = 10;
 /// Timeout of a control request, after which the older era is tried.
-const CONTROL: Duration = Duration::from_secs(5);
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum number of attempts to open a stream, and the longest pause between them.
-const MOST_TRIES: usize = 10;
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_STREAM_ATTEMPTS: usize = 10;
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// Creates the pipes of a program: our ends, and its standard input, output and error.
 pub(crate) fn open_pipes() -> io::Result<(ServerPipes, [OwnedFd; 3])> {
@@ -74,69 +74,69 @@ pub(crate) struct ServerPipes {
 pub(crate) struct ClientProfile {
     pub(crate) server: String,
     pub(crate) roots: Vec<String>,
-    pub(crate) elicit: Option<Arc<dyn Elicitor>>,
+    pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
 }
 
 /// A connected server.
 pub(crate) struct RmcpLink {
     peer: RmcpPeer<RoleClient>,
-    ears: Arc<ServerMessageHandler>,
+    handler: Arc<ServerMessageHandler>,
     about: ServerDescription,
-    changed: Arc<Notify>,
-    over: watch::Receiver<bool>,
+    tools_changed: Arc<Notify>,
+    closed: watch::Receiver<bool>,
     stop: Option<RunningServiceCancellationToken>,
-    way: LinkErrors,
+    errors: LinkErrors,
 }
 
 /// Translates transport errors, with the hints of this transport.
 struct LinkErrors {
-    door: AuthHint,
-    line: Arc<StdioLink>,
+    auth_hint: AuthHint,
+    stdio_link: Arc<StdioLink>,
 }
 
 impl LinkErrors {
-    fn trouble(&self, error: ServiceError) -> PeerError {
+    fn service_error(&self, error: ServiceError) -> PeerError {
         match error {
-            ServiceError::McpError(data) => refused(data),
-            ServiceError::TransportClosed => self.gone("it is gone"),
-            ServiceError::TransportSend(error) => self.unsent(&error),
-            other => PeerError::Nonsense(other.to_string()),
+            ServiceError::McpError(data) => response_error(data),
+            ServiceError::TransportClosed => self.gone_error("it is gone"),
+            ServiceError::TransportSend(error) => self.transport_error(&error),
+            other => PeerError::ProtocolViolation(other.to_string()),
         }
     }
 
-    fn not_started(&self, error: ClientInitializeError) -> PeerError {
+    fn initialize_error(&self, error: ClientInitializeError) -> PeerError {
         match error {
-            ClientInitializeError::JsonRpcError(data) => refused(data),
-            ClientInitializeError::UncorrelatedErrorResponse { .. } => PeerError::Late,
-            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => self.not_started(*fallback),
+            ClientInitializeError::JsonRpcError(data) => response_error(data),
+            ClientInitializeError::UncorrelatedErrorResponse { .. } => PeerError::LateDiscovery,
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => self.initialize_error(*fallback),
             ClientInitializeError::ConnectionClosed(_) => {
-                self.gone("it ended before it had said anything about itself")
+                self.gone_error("it ended before it had said anything about itself")
             }
-            ClientInitializeError::TransportError { error, .. } => self.unsent(&error),
-            other => PeerError::Nonsense(other.to_string()),
+            ClientInitializeError::TransportError { error, .. } => self.transport_error(&error),
+            other => PeerError::ProtocolViolation(other.to_string()),
         }
     }
 
     /// Returns the reason if we cut the line; `otherwise` if not.
-    fn gone(&self, otherwise: &str) -> PeerError {
-        match self.line.cut_reason() {
-            Some(why) => PeerError::Nonsense(why),
+    fn gone_error(&self, otherwise: &str) -> PeerError {
+        match self.stdio_link.cut_reason() {
+            Some(why) => PeerError::ProtocolViolation(why),
             None => PeerError::Gone(otherwise.to_owned()),
         }
     }
 
-    fn unsent(&self, error: &DynamicTransportError) -> PeerError {
-        match (self.door.hint_for(&*error.error), self.line.cut_reason()) {
+    fn transport_error(&self, error: &DynamicTransportError) -> PeerError {
+        match (self.auth_hint.hint_for(&*error.error), self.stdio_link.cut_reason()) {
             (Some(why), _) => PeerError::Unauthorized(why),
-            (None, Some(why)) => PeerError::Nonsense(why),
+            (None, Some(why)) => PeerError::ProtocolViolation(why),
             (None, None) => PeerError::Gone(from_rmcp::error_chain(error)),
         }
     }
 }
 
-fn refused(data: ErrorData) -> PeerError {
+fn response_error(data: ErrorData) -> PeerError {
     match data.code.0 {
-        UNREAD => PeerError::Nonsense(data.message.into_owned()),
+        UNREAD_MESSAGE_CODE => PeerError::ProtocolViolation(data.message.into_owned()),
         code => PeerError::Refused { code, message: data.message.into_owned() },
     }
 }
@@ -149,7 +149,7 @@ impl Drop for RmcpLink {
     }
 }
 
-fn lifecycle() -> ClientLifecycleMode {
+fn lifecycle_mode() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::V_2025_11_25),
@@ -165,14 +165,14 @@ impl RmcpLink {
     ) -> Result<Self, PeerError> {
         let line = Arc::<StdioLink>::default();
         let (output, input) = line.wrap(output, input);
-        let way = LinkErrors { door: AuthHint::default(), line };
+        let way = LinkErrors { auth_hint: AuthHint::default(), stdio_link: line };
         let transport = AsyncRwTransport::new(output, input).with_max_line_length(LONGEST_MESSAGE);
         let handshakes = ReusableTransport::new(transport);
         let ears = Arc::new(ServerMessageHandler::new(client));
-        let mut mode = lifecycle();
+        let mut mode = lifecycle_mode();
         // ends: after one more attempt at most
         loop {
-            let lent = handshakes.lend().ok_or_else(|| way.gone("it is gone"))?;
+            let lent = handshakes.lend().ok_or_else(|| way.gone_error("it is gone"))?;
             match Arc::clone(&ears).serve_with_lifecycle(lent, mode.clone()).await {
                 Ok(running) => return Self::from_running(ears, running, way).await,
                 // The program said too late that it speaks only the newer protocol.
@@ -183,7 +183,7 @@ impl RmcpLink {
                     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
                     mode = ClientLifecycleMode::Discover { preferred_versions };
                 }
-                Err(error) => return Err(way.not_started(error)),
+                Err(error) => return Err(way.initialize_error(error)),
             }
         }
     }
@@ -194,26 +194,26 @@ impl RmcpLink {
         let keys = door.token_provider(http).map_err(PeerError::Gone)?;
         let ears = Arc::new(ServerMessageHandler::new(client));
         let sent = AuthorizedHttpClient::new(&http.url, keys).map_err(PeerError::Gone)?;
-        let config = config(http)?;
+        let config = transport_config(http)?;
         let serve = |mode| {
             let transport = StreamableHttpClientTransport::with_client(sent.clone(), config.clone());
             Arc::clone(&ears).serve_with_lifecycle(transport, mode)
         };
-        let mut running = serve(lifecycle()).await;
+        let mut running = serve(lifecycle_mode()).await;
         // Some servers of the older era give a result to any request.
         if let Err(ClientInitializeError::ExpectedInitResult(_)) = running {
             running = serve(ClientLifecycleMode::Initialize).await;
         }
-        let way = LinkErrors { door, line: Arc::default() };
-        Self::from_running(ears, running.map_err(|error| way.not_started(error))?, way).await
+        let way = LinkErrors { auth_hint: door, stdio_link: Arc::default() };
+        Self::from_running(ears, running.map_err(|error| way.initialize_error(error))?, way).await
     }
 
     /// Returns the authorization challenge of a server to an unauthenticated request, if there is one.
     pub(crate) async fn auth_challenge(http: &HttpTransport) -> Option<String> {
-        let client = ClientProfile { server: String::new(), roots: Vec::new(), elicit: None };
+        let client = ClientProfile { server: String::new(), roots: Vec::new(), elicitor: None };
         let sent = AuthorizedHttpClient::new(&http.url, None).ok()?;
-        let transport = StreamableHttpClientTransport::with_client(sent, config(http).ok()?);
-        let running = ServerMessageHandler::new(client).serve_with_lifecycle(transport, lifecycle()).await;
+        let transport = StreamableHttpClientTransport::with_client(sent, transport_config(http).ok()?);
+        let running = ServerMessageHandler::new(client).serve_with_lifecycle(transport, lifecycle_mode()).await;
         running.err()?.auth_challenge().map(str::to_owned)
     }
 
@@ -224,7 +224,7 @@ impl RmcpLink {
     ) -> Result<Self, PeerError> {
         let peer = running.peer().clone();
         let info =
-            peer.peer_info().ok_or_else(|| PeerError::Nonsense("it says nothing about itself".to_owned()))?;
+            peer.peer_info().ok_or_else(|| PeerError::ProtocolViolation("it says nothing about itself".to_owned()))?;
         let about = from_rmcp::server_description(&info);
         let stop = running.cancellation_token();
         let (over_sender, over) = watch::channel(false);
@@ -235,9 +235,9 @@ impl RmcpLink {
         let changed = ears.tools_changed();
         let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
         if tells && info.protocol_version >= ProtocolVersion::V_2026_07_28 {
-            listen(peer.clone(), Arc::clone(&changed));
+            watch_tool_changes(peer.clone(), Arc::clone(&changed));
         }
-        Ok(Self { peer, ears, about, changed, over, stop: Some(stop), way })
+        Ok(Self { peer, handler: ears, about, tools_changed: changed, closed: over, stop: Some(stop), errors: way })
     }
 
     /// Sends one request. If the caller stops waiting, the server gets a cancellation.
@@ -247,9 +247,9 @@ impl RmcpLink {
         progress: Option<&(dyn Fn(CallProgress) + Send + Sync)>,
     ) -> Result<ServerResult, PeerError> {
         let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
-        let handle = handle.map_err(|error| self.way.trouble(error))?;
+        let handle = handle.map_err(|error| self.errors.service_error(error))?;
         let mut abandoned = CancelOnDrop { peer: &self.peer, request: Some(handle.id.clone()) };
-        let mut steps = self.ears.follow_progress(handle.progress_token.clone());
+        let mut steps = self.handler.follow_progress(handle.progress_token.clone());
         let answer = handle.await_response();
         let mut answer = std::pin::pin!(answer);
         // ends: with the answer
@@ -265,46 +265,46 @@ impl RmcpLink {
             }
         };
         abandoned.request = None;
-        answer.map_err(|error| self.way.trouble(error))
+        answer.map_err(|error| self.errors.service_error(error))
     }
 
     /// Answers the input requests of a server.
-    async fn inputs(
+    async fn answer_inputs(
         &self,
         wants: InputRequiredResult,
     ) -> Result<(Option<InputResponses>, Option<String>), PeerError> {
         let requests = wants.input_requests.unwrap_or_default();
         if requests.is_empty() && wants.request_state.is_none() {
-            return Err(PeerError::Nonsense("it wants to know nothing, and does not answer".to_owned()));
+            return Err(PeerError::ProtocolViolation("it wants to know nothing, and does not answer".to_owned()));
         }
         let mut responses = InputResponses::new();
         for (key, request) in requests {
-            responses.insert(key, self.ears.answer_input_request(request).await?);
+            responses.insert(key, self.handler.answer_input_request(request).await?);
         }
         let responses = (!responses.is_empty()).then_some(responses);
         Ok((responses, wants.request_state))
     }
 
-    async fn called(
+    async fn call_with_input_rounds(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
         progress: &(dyn Fn(CallProgress) + Send + Sync),
     ) -> Result<CallAnswer, PeerError> {
-        let _call = self.ears.begin_call();
+        let _call = self.handler.begin_call();
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_INPUT_ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
             match self.request(request, Some(progress)).await? {
                 ServerResult::CallToolResult(result) => return Ok(from_rmcp::call_answer(result)),
                 ServerResult::CustomResult(result) => return from_rmcp::untyped_answer(&result.0),
                 ServerResult::InputRequiredResult(wants) => {
-                    (params.input_responses, params.request_state) = self.inputs(wants).await?;
+                    (params.input_responses, params.request_state) = self.answer_inputs(wants).await?;
                 }
-                _ => return Err(PeerError::Nonsense("it answers a call with something else".to_owned())),
+                _ => return Err(PeerError::ProtocolViolation("it answers a call with something else".to_owned())),
             }
         }
-        Err(PeerError::Nonsense(format!("it has asked {ROUNDS} times, and does not answer")))
+        Err(PeerError::ProtocolViolation(format!("it has asked {MAX_INPUT_ROUNDS} times, and does not answer")))
     }
 }
 
@@ -329,7 +329,7 @@ impl Drop for CancelOnDrop<'_> {
 }
 
 /// Returns the transport configuration of an HTTP server.
-fn config(http: &HttpTransport) -> Result<StreamableHttpClientTransportConfig, PeerError> {
+fn transport_config(http: &HttpTransport) -> Result<StreamableHttpClientTransportConfig, PeerError> {
     let mut headers = HashMap::new();
     for (name, value) in &http.headers {
         let unnamed = |_| PeerError::Gone(format!("`{name}` is no name for a header"));
@@ -339,10 +339,10 @@ fn config(http: &HttpTransport) -> Result<StreamableHttpClientTransportConfig, P
     }
     let mut config = StreamableHttpClientTransportConfig::with_uri(http.url.as_str())
         .custom_headers(headers)
-        .control_request_timeout(CONTROL)
+        .control_request_timeout(CONTROL_TIMEOUT)
         .max_sse_event_size(LONGEST_MESSAGE);
     let mut again = ExponentialBackoff::default();
-    (again.max_times, again.max_delay) = (Some(MOST_TRIES), Some(LONGEST_PAUSE));
+    (again.max_times, again.max_delay) = (Some(MAX_STREAM_ATTEMPTS), Some(MAX_PAUSE));
     config.retry_config = Arc::new(again);
     if let Some(bearer) = &http.bearer {
         config = config.auth_header(bearer.clone());
@@ -351,7 +351,7 @@ fn config(http: &HttpTransport) -> Result<StreamableHttpClientTransportConfig, P
 }
 
 /// Subscribes to tool changes, as servers of the newer era report them.
-fn listen(peer: RmcpPeer<RoleClient>, changed: Arc<Notify>) {
+fn watch_tool_changes(peer: RmcpPeer<RoleClient>, changed: Arc<Notify>) {
     crate::background_task::spawn(async move {
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
         let Ok(mut subscription) = peer.listen(filter).await else { return };
@@ -362,7 +362,7 @@ fn listen(peer: RmcpPeer<RoleClient>, changed: Arc<Notify>) {
     });
 }
 
-fn page(cursor: Option<String>) -> Option<PaginatedRequestParams> {
+fn page_params(cursor: Option<String>) -> Option<PaginatedRequestParams> {
     cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)))
 }
 
@@ -371,22 +371,22 @@ impl ServerPeer for RmcpLink {
         &self.about
     }
 
-    fn tools(&self, cursor: Option<String>) -> BoxFuture<'_, Result<ListPage<ListedTool>, PeerError>> {
+    fn list_tools(&self, cursor: Option<String>) -> BoxFuture<'_, Result<ListPage<ListedTool>, PeerError>> {
         Box::pin(async move {
-            match self.peer.list_tools(page(cursor.clone())).await {
+            match self.peer.list_tools(page_params(cursor.clone())).await {
                 Ok(found) => {
                     let items = found.tools.into_iter().map(from_rmcp::listed_tool).collect();
-                    Ok(ListPage { items, unread: Vec::new(), next: found.next_cursor })
+                    Ok(ListPage { items, parse_faults: Vec::new(), next_cursor: found.next_cursor })
                 }
                 // One invalid tool must not invalidate the others.
                 Err(ServiceError::UnexpectedResponse) => {
-                    let request = ListToolsRequest { params: page(cursor), ..ListToolsRequest::default() };
+                    let request = ListToolsRequest { params: page_params(cursor), ..ListToolsRequest::default() };
                     match self.request(ClientRequest::ListToolsRequest(request), None).await? {
                         ServerResult::CustomResult(result) => from_rmcp::tool_page(&result.0),
-                        _ => Err(PeerError::Nonsense("it does not list its tools".to_owned())),
+                        _ => Err(PeerError::ProtocolViolation("it does not list its tools".to_owned())),
                     }
                 }
-                Err(error) => Err(self.way.trouble(error)),
+                Err(error) => Err(self.errors.service_error(error)),
             }
         })
     }
@@ -397,10 +397,10 @@ impl ServerPeer for RmcpLink {
         arguments: Map<String, Value>,
         progress: &'a (dyn Fn(CallProgress) + Send + Sync),
     ) -> BoxFuture<'a, Result<CallAnswer, PeerError>> {
-        Box::pin(self.called(tool, arguments, progress))
+        Box::pin(self.call_with_input_rounds(tool, arguments, progress))
     }
 
-    fn resources(
+    fn list_resources(
         &self,
         templates: bool,
         cursor: Option<String>,
@@ -409,58 +409,58 @@ impl ServerPeer for RmcpLink {
             if templates {
                 let found = self
                     .peer
-                    .list_resource_templates(page(cursor))
+                    .list_resource_templates(page_params(cursor))
                     .await
-                    .map_err(|error| self.way.trouble(error))?;
+                    .map_err(|error| self.errors.service_error(error))?;
                 return Ok(ListPage {
-                    unread: Vec::new(),
+                    parse_faults: Vec::new(),
                     items: from_rmcp::to_values(found.resource_templates),
-                    next: found.next_cursor,
+                    next_cursor: found.next_cursor,
                 });
             }
             let found =
-                self.peer.list_resources(page(cursor)).await.map_err(|error| self.way.trouble(error))?;
+                self.peer.list_resources(page_params(cursor)).await.map_err(|error| self.errors.service_error(error))?;
             Ok(ListPage {
                 items: from_rmcp::to_values(found.resources),
-                unread: Vec::new(),
-                next: found.next_cursor,
+                parse_faults: Vec::new(),
+                next_cursor: found.next_cursor,
             })
         })
     }
 
-    fn read<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, PeerError>> {
+    fn read_resource<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, PeerError>> {
         Box::pin(async move {
             let mut params = ReadResourceRequestParams::new(uri);
-            for _ in 0..ROUNDS {
+            for _ in 0..MAX_INPUT_ROUNDS {
                 let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()));
                 match self.request(request, None).await? {
                     ServerResult::ReadResourceResult(result) => {
                         return Ok(from_rmcp::resource_contents(result));
                     }
                     ServerResult::InputRequiredResult(wants) => {
-                        (params.input_responses, params.request_state) = self.inputs(wants).await?;
+                        (params.input_responses, params.request_state) = self.answer_inputs(wants).await?;
                     }
                     _ => break,
                 }
             }
-            Err(PeerError::Nonsense("it does not say what is in it".to_owned()))
+            Err(PeerError::ProtocolViolation("it does not say what is in it".to_owned()))
         })
     }
 
-    fn is_over(&self) -> bool {
+    fn is_closed(&self) -> bool {
         self.peer.is_transport_closed()
     }
 
-    fn ended(&self) -> BoxFuture<'_, Option<String>> {
-        let mut over = self.over.clone();
+    fn wait_for_close(&self) -> BoxFuture<'_, Option<String>> {
+        let mut over = self.closed.clone();
         Box::pin(async move {
             // The watched task is gone only if there is no runtime any more.
             let _gone = over.wait_for(|over| *over).await;
-            self.way.line.cut_reason()
+            self.errors.stdio_link.cut_reason()
         })
     }
 
-    fn changed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.changed.notified())
+    fn wait_for_tool_change(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.tools_changed.notified())
     }
 }

@@ -24,20 +24,20 @@ use crate::peer::{CallProgress, PeerError};
 use crate::url_policy::parse_page_url;
 
 /// Maximum number of queued progress steps of one call; further ones are dropped.
-const STEPS: usize = 64;
+const MAX_QUEUED_STEPS: usize = 64;
 /// Maximum number of questions of one call; further ones are declined.
-const MOST_ASKED: usize = 10;
+const MAX_QUESTIONS_PER_CALL: usize = 10;
 
 type ProgressSenders = Mutex<HashMap<ProgressToken, mpsc::Sender<CallProgress>>>;
 
 /// Handles the messages of a server.
 pub(crate) struct ServerMessageHandler {
     client: ClientProfile,
-    followed: Arc<ProgressSenders>,
-    changed: Arc<Notify>,
+    progress_senders: Arc<ProgressSenders>,
+    tools_changed: Arc<Notify>,
     /// The number of running calls, and of questions since the last time there were none.
-    calls: AtomicUsize,
-    asked: AtomicUsize,
+    running_calls: AtomicUsize,
+    question_count: AtomicUsize,
 }
 
 /// A running call.
@@ -45,7 +45,7 @@ pub(crate) struct ActiveCall<'a>(&'a ServerMessageHandler);
 
 impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
-        self.0.calls.fetch_sub(1, Ordering::Relaxed);
+        self.0.running_calls.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -53,7 +53,7 @@ impl Drop for ActiveCall<'_> {
 pub(crate) struct ProgressReceiver {
     token: ProgressToken,
     steps: mpsc::Receiver<CallProgress>,
-    followed: Arc<ProgressSenders>,
+    progress_senders: Arc<ProgressSenders>,
 }
 
 impl ProgressReceiver {
@@ -64,57 +64,57 @@ impl ProgressReceiver {
 
 impl Drop for ProgressReceiver {
     fn drop(&mut self) {
-        self.followed.lock().remove(&self.token);
+        self.progress_senders.lock().remove(&self.token);
     }
 }
 
 impl ServerMessageHandler {
     pub(crate) fn new(client: ClientProfile) -> Self {
         let (calls, asked) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { client, followed: Arc::default(), changed: Arc::default(), calls, asked }
+        Self { client, progress_senders: Arc::default(), tools_changed: Arc::default(), running_calls: calls, question_count: asked }
     }
 
     /// Begins a call, which resets the number of questions if it is the only one.
     pub(crate) fn begin_call(&self) -> ActiveCall<'_> {
-        if self.calls.fetch_add(1, Ordering::Relaxed) == 0 {
-            self.asked.store(0, Ordering::Relaxed);
+        if self.running_calls.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.question_count.store(0, Ordering::Relaxed);
         }
         ActiveCall(self)
     }
 
     /// Counts a question and returns whether there are too many for the running calls. The protocol does not say
     /// which call a question belongs to.
-    fn asks_too_much(&self) -> bool {
-        let calls = self.calls.load(Ordering::Relaxed).max(1);
-        self.asked.fetch_add(1, Ordering::Relaxed) >= MOST_ASKED.saturating_mul(calls)
+    fn exceeds_question_limit(&self) -> bool {
+        let calls = self.running_calls.load(Ordering::Relaxed).max(1);
+        self.question_count.fetch_add(1, Ordering::Relaxed) >= MAX_QUESTIONS_PER_CALL.saturating_mul(calls)
     }
 
     pub(crate) fn tools_changed(&self) -> Arc<Notify> {
-        Arc::clone(&self.changed)
+        Arc::clone(&self.tools_changed)
     }
 
     /// Returns the progress of the call with this token.
     pub(crate) fn follow_progress(&self, token: ProgressToken) -> ProgressReceiver {
-        let (sender, steps) = mpsc::channel(STEPS);
-        self.followed.lock().insert(token.clone(), sender);
-        ProgressReceiver { token, steps, followed: Arc::clone(&self.followed) }
+        let (sender, steps) = mpsc::channel(MAX_QUEUED_STEPS);
+        self.progress_senders.lock().insert(token.clone(), sender);
+        ProgressReceiver { token, steps, progress_senders: Arc::clone(&self.progress_senders) }
     }
 
     /// Answers an input request of the newer era, which a server needs before its answer.
     pub(crate) async fn answer_input_request(&self, request: InputRequest) -> Result<Value, PeerError> {
         let answer = match request {
-            InputRequest::Elicitation(request) => serde_json::to_value(self.elicited(request.params).await),
+            InputRequest::Elicitation(request) => serde_json::to_value(self.answer_elicitation(request.params).await),
             InputRequest::ListRoots(_) => serde_json::to_value(self.roots()),
-            _ => return Err(PeerError::Nonsense("it asks for what it was told it cannot have".to_owned())),
+            _ => return Err(PeerError::ProtocolViolation("it asks for what it was told it cannot have".to_owned())),
         };
-        answer.map_err(|error| PeerError::Nonsense(error.to_string()))
+        answer.map_err(|error| PeerError::ProtocolViolation(error.to_string()))
     }
 
     fn roots(&self) -> ListRootsResult {
         ListRootsResult::new(self.client.roots.iter().map(Root::new).collect())
     }
 
-    async fn elicited(&self, params: ElicitRequestParams) -> ElicitResult {
+    async fn answer_elicitation(&self, params: ElicitRequestParams) -> ElicitResult {
         let (message, wants) = match params {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
                 (message, serde_json::to_value(requested_schema).map(ElicitationKind::Form))
@@ -125,7 +125,7 @@ impl ServerMessageHandler {
             },
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };
-        let (Ok(wants), Some(elicit)) = (wants, &self.client.elicit) else {
+        let (Ok(wants), Some(elicit)) = (wants, &self.client.elicitor) else {
             return ElicitResult::new(ElicitationAction::Decline);
         };
         if let ElicitationKind::Form(schema) = &wants
@@ -134,10 +134,10 @@ impl ServerMessageHandler {
             tracing::warn!(server = ?self.client.server, field = ?name, "a server asks for a secret; it was declined");
             return ElicitResult::new(ElicitationAction::Decline);
         }
-        if self.asks_too_much() {
+        if self.exceeds_question_limit() {
             return ElicitResult::new(ElicitationAction::Decline);
         }
-        let elicitation = Elicitation { server: self.client.server.clone(), message, wants };
+        let elicitation = Elicitation { server: self.client.server.clone(), message, kind: wants };
         match elicit.elicit(&elicitation).await {
             ElicitationAnswer::Accepted(Some(content)) => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(content)
@@ -155,7 +155,7 @@ impl ClientHandler for ServerMessageHandler {
         request: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Ok(self.elicited(request).await)
+        Ok(self.answer_elicitation(request).await)
     }
 
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
@@ -163,8 +163,8 @@ impl ClientHandler for ServerMessageHandler {
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        let step = CallProgress { done: params.progress, of: params.total, message: params.message };
-        let followed = self.followed.lock();
+        let step = CallProgress { done: params.progress, total: params.total, message: params.message };
+        let followed = self.progress_senders.lock();
         if let Some(sender) = followed.get(&params.progress_token) {
             // If the queue is full, the step is dropped.
             let _full = sender.try_send(step);
@@ -172,7 +172,7 @@ impl ClientHandler for ServerMessageHandler {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changed.notify_one();
+        self.tools_changed.notify_one();
     }
 
     fn get_info(&self) -> ClientConfig {
@@ -180,7 +180,7 @@ impl ClientHandler for ServerMessageHandler {
         if !self.client.roots.is_empty() {
             capabilities.roots = Some(RootsCapabilities::default());
         }
-        if self.client.elicit.is_some() {
+        if self.client.elicitor.is_some() {
             let elicitation = ElicitationCapability::new()
                 .with_form(FormElicitationCapability::default())
                 .with_url(UrlElicitationCapability::default());

@@ -15,17 +15,17 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use crate::json_limits::{JsonMeter, LONGEST_MESSAGE};
 
 /// Time limit for a program to read our messages.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum bytes it may write meanwhile, because each of its requests queues an answer.
-const MOST_MEANWHILE: usize = LONGEST_MESSAGE;
+const MAX_BYTES_WHILE_BLOCKED: usize = LONGEST_MESSAGE;
 
 /// The shared state of both directions, and the reason if the line was cut.
 #[derive(Default)]
 pub(super) struct StdioLink {
-    why: OnceLock<String>,
+    cut_reason: OnceLock<String>,
     cut: CancellationToken,
     /// Bytes received while a write is blocked, plus one; zero if no write is blocked.
-    meanwhile: AtomicUsize,
+    bytes_while_blocked: AtomicUsize,
 }
 
 impl StdioLink {
@@ -34,32 +34,32 @@ impl StdioLink {
         let cut = || Box::pin(self.cut.clone().cancelled_owned());
         let heard = BoundedReader {
             inner: output,
-            line: Arc::clone(self),
+            link: Arc::clone(self),
             cut: cut(),
             message: JsonMeter::default(),
         };
-        let said = BoundedWriter { inner: input, line: Arc::clone(self), cut: cut(), waits: None };
+        let said = BoundedWriter { inner: input, link: Arc::clone(self), cut: cut(), write_deadline: None };
         (heard, said)
     }
 
     /// Returns the reason if the line was cut.
     pub(super) fn cut_reason(&self) -> Option<String> {
-        self.why.get().cloned()
+        self.cut_reason.get().cloned()
     }
 
-    fn cuts(&self, why: &impl ToString) -> io::Error {
-        let why = self.why.get_or_init(|| why.to_string());
+    fn cut_link(&self, why: &impl ToString) -> io::Error {
+        let why = self.cut_reason.get_or_init(|| why.to_string());
         self.cut.cancel();
         io::Error::other(why.clone())
     }
 
     /// Counts received bytes.
-    fn hears(&self, bytes: usize) -> io::Result<()> {
+    fn count_received(&self, bytes: usize) -> io::Result<()> {
         let waits = |before: usize| (before > 0).then(|| before.saturating_add(bytes));
-        match self.meanwhile.fetch_update(Ordering::Relaxed, Ordering::Relaxed, waits) {
-            Ok(before) if before > MOST_MEANWHILE => Err(self.cuts(&format!(
+        match self.bytes_while_blocked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, waits) {
+            Ok(before) if before > MAX_BYTES_WHILE_BLOCKED => Err(self.cut_link(&format!(
                 "it asks more than {} MiB, and does not read the answers",
-                MOST_MEANWHILE >> 20
+                MAX_BYTES_WHILE_BLOCKED >> 20
             ))),
             Ok(_) | Err(_) => Ok(()),
         }
@@ -71,19 +71,19 @@ type CutSignal = Pin<Box<WaitForCancellationFutureOwned>>;
 /// The output of a program.
 pub(super) struct BoundedReader<R> {
     inner: R,
-    line: Arc<StdioLink>,
+    link: Arc<StdioLink>,
     cut: CutSignal,
     message: JsonMeter,
 }
 
 impl<R> BoundedReader<R> {
     /// Returns the number of bytes that may be read. If the rest is too much, cuts the line.
-    fn measured(&mut self, heard: &[u8]) -> usize {
+    fn checked_length(&mut self, heard: &[u8]) -> usize {
         for (at, byte) in heard.iter().enumerate() {
             if *byte == b'\n' {
                 self.message = JsonMeter::default();
             } else if let Err(excess) = self.message.push_byte(*byte) {
-                self.line.cuts(&excess);
+                self.link.cut_link(&excess);
                 return at;
             }
         }
@@ -98,16 +98,16 @@ impl<R: AsyncRead + Unpin> AsyncRead for BoundedReader<R> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.cut.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(self.line.cuts(&"it was left")));
+            return Poll::Ready(Err(self.link.cut_link(&"it was left")));
         }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(cx, buffer))?;
         let heard = buffer.filled().len() - before;
-        self.line.hears(heard)?;
-        let good = self.measured(&buffer.filled()[before..]);
+        self.link.count_received(heard)?;
+        let good = self.checked_length(&buffer.filled()[before..]);
         buffer.set_filled(before + good);
         if good == 0 && heard > 0 {
-            return Poll::Ready(Err(self.line.cuts(&"it was left")));
+            return Poll::Ready(Err(self.link.cut_link(&"it was left")));
         }
         Poll::Ready(Ok(()))
     }
@@ -116,29 +116,29 @@ impl<R: AsyncRead + Unpin> AsyncRead for BoundedReader<R> {
 /// The input of a program.
 pub(super) struct BoundedWriter<W> {
     inner: W,
-    line: Arc<StdioLink>,
+    link: Arc<StdioLink>,
     cut: CutSignal,
     /// The deadline for a blocked write.
-    waits: Option<Pin<Box<Sleep>>>,
+    write_deadline: Option<Pin<Box<Sleep>>>,
 }
 
 impl<W> BoundedWriter<W> {
     /// Handles the result of a write, and cuts the line if a write is blocked for too long.
     fn check_write<T>(&mut self, cx: &mut Context<'_>, told: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if told.is_ready() {
-            self.waits = None;
-            self.line.meanwhile.store(0, Ordering::Relaxed);
+            self.write_deadline = None;
+            self.link.bytes_while_blocked.store(0, Ordering::Relaxed);
             return told;
         }
         // Keeps an existing count.
-        let _counts = self.line.meanwhile.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
-        let waits = self.waits.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        let _counts = self.link.bytes_while_blocked.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+        let waits = self.write_deadline.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
         if waits.as_mut().poll(cx).is_ready() {
-            let why = format!("it has not read for {} s what it was told", PATIENCE.as_secs());
-            return Poll::Ready(Err(self.line.cuts(&why)));
+            let why = format!("it has not read for {} s what it was told", WRITE_TIMEOUT.as_secs());
+            return Poll::Ready(Err(self.link.cut_link(&why)));
         }
         if self.cut.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(self.line.cuts(&"it was left")));
+            return Poll::Ready(Err(self.link.cut_link(&"it was left")));
         }
         Poll::Pending
     }

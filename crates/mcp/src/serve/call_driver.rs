@@ -19,7 +19,7 @@ use super::tool_host::{CallStep, CallUpdate, ClientInputBatch, RunningCall};
 use super::{SharedServerState, client_requests, to_rmcp};
 
 /// Time limit for cancelling a request at the client.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The protocol era, which determines how a client is asked for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,45 +41,45 @@ impl ProtocolEra {
 
 /// A call and the request that it answers.
 pub(super) struct CallDriver<'a> {
-    pub(super) shared: &'a SharedServerState,
+    pub(super) server: &'a SharedServerState,
     pub(super) context: &'a RequestContext<RoleServer>,
-    pub(super) about: CallDigest,
+    pub(super) digest: CallDigest,
     /// Input that came with the request.
-    pub(super) brought: BTreeMap<String, Value>,
+    pub(super) inputs: BTreeMap<String, Value>,
 }
 
 impl CallDriver<'_> {
     /// Drives a call until it is answered, or parks it until the client returns with its input.
     pub(super) async fn run(mut self, waiting: ParkedCall) -> Result<CallToolResponse, ErrorData> {
-        let ParkedCall { mut running, ask } = waiting;
+        let ParkedCall { mut running, input_batch: ask } = waiting;
         let era = ProtocolEra::from_context(self.context);
         let mut asking: Option<BoxFuture<'_, ()>> = None;
-        let mut step = ask.map(CallStep::Ask);
+        let mut step = ask.map(CallStep::RequestInput);
         // ends: with the call, which is dropped when the request is cancelled
         loop {
             let next = match step.take() {
                 Some(step) => step,
                 None => tokio::select! {
                     next = running.next() => next,
-                    () = answered(&mut asking) => {
+                    () = await_answer(&mut asking) => {
                         asking = None;
                         continue;
                     }
                     () = self.context.ct.cancelled() => {
                         drop(running);
-                        withdrawn(asking).await;
+                        await_withdrawal(asking).await;
                         return Err(ErrorData::internal_error("the call was given up", None));
                     }
                 },
             };
             match next {
-                CallStep::Tell(tell) => self.tell(tell).await,
-                CallStep::Needs(request) => return Err(to_rmcp::missing_capability(&request)),
+                CallStep::Update(tell) => self.send_update(tell).await,
+                CallStep::MissingCapability(request) => return Err(to_rmcp::missing_capability(&request)),
                 CallStep::Done(reply) => {
-                    withdrawn(asking).await;
+                    await_withdrawal(asking).await;
                     return Ok(to_rmcp::to_call_result(reply).into());
                 }
-                CallStep::Ask(ask) => match (self.settle(ask)?, era) {
+                CallStep::RequestInput(ask) => match (self.resolve_locally(ask)?, era) {
                     (None, _) => {}
                     (Some(ask), ProtocolEra::Stateless) => return self.park(running, ask),
                     (Some(ask), ProtocolEra::Sessions) => {
@@ -92,16 +92,16 @@ impl CallDriver<'_> {
 
     /// Resolves requests that need no client: those no longer needed, unsupported by the client, or answered with the
     /// request.
-    fn settle(&mut self, mut ask: ClientInputBatch) -> Result<Option<ClientInputBatch>, ErrorData> {
+    fn resolve_locally(&mut self, mut ask: ClientInputBatch) -> Result<Option<ClientInputBatch>, ErrorData> {
         if ask.answer.is_closed() {
             return Ok(None);
         }
         let capabilities: ClientCapabilities = self.context.client_capabilities().unwrap_or_default();
         ask.requests.retain(|_, request| client_requests::can_ask(&capabilities, request));
-        if !ask.requests.keys().all(|name| self.brought.contains_key(name)) {
+        if !ask.requests.keys().all(|name| self.inputs.contains_key(name)) {
             return Ok(Some(ask));
         }
-        let brought = std::mem::take(&mut self.brought);
+        let brought = std::mem::take(&mut self.inputs);
         let answers: BTreeMap<String, Value> =
             brought.into_iter().filter(|(name, _)| ask.requests.contains_key(name)).collect();
         if let Some((name, _)) = answers.iter().find(|(_, answer)| !answer.is_object()) {
@@ -119,13 +119,13 @@ impl CallDriver<'_> {
         ask: ClientInputBatch,
     ) -> Result<CallToolResponse, ErrorData> {
         let inputs = to_rmcp::input_requests(&ask.requests)?;
-        let waiting = ParkedCall { running, ask: Some(ask) };
-        let note = self.shared.parked.park(&self.about, waiting);
+        let waiting = ParkedCall { running, input_batch: Some(ask) };
+        let note = self.server.parked.park(&self.digest, waiting);
         let note = note.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         Ok(InputRequiredResult::new(Some(inputs), Some(note)).into())
     }
 
-    async fn tell(&self, tell: CallUpdate) {
+    async fn send_update(&self, tell: CallUpdate) {
         let peer = &self.context.peer;
         let told = match tell {
             CallUpdate::Progress { done, total, text } => {
@@ -150,14 +150,14 @@ impl CallDriver<'_> {
 }
 
 /// Lets the client receive the cancellation of a request whose call is over.
-async fn withdrawn(asking: Option<BoxFuture<'_, ()>>) {
+async fn await_withdrawal(asking: Option<BoxFuture<'_, ()>>) {
     if let Some(asking) = asking {
-        let _too_late = tokio::time::timeout(LAST_WORDS, asking).await;
+        let _too_late = tokio::time::timeout(CANCEL_TIMEOUT, asking).await;
     }
 }
 
 /// Resolves when the client has answered; never if no request is open.
-async fn answered(asking: &mut Option<BoxFuture<'_, ()>>) {
+async fn await_answer(asking: &mut Option<BoxFuture<'_, ()>>) {
     match asking {
         Some(asking) => asking.await,
         None => pending().await,

@@ -31,9 +31,9 @@ pub(super) async fn ask_all(peer: Peer<RoleServer>, ask: ClientInputBatch) {
     let ClientInputBatch { requests, mut answer } = ask;
     let mut answers = BTreeMap::new();
     for (name, request) in requests {
-        let asked = match begin(&peer, &request).await {
+        let asked = match send_request(&peer, &request).await {
             Ok(mut asked) => tokio::select! {
-                said = &mut asked.rx => read(said),
+                said = &mut asked.rx => read_reply(said),
                 () = answer.closed() => {
                     let _gone = asked.cancel(Some("it need not be answered any more".to_owned())).await;
                     return;
@@ -53,10 +53,10 @@ pub(super) async fn ask_all(peer: Peer<RoleServer>, ask: ClientInputBatch) {
 
 /// Sends one request and returns the answer as protocol JSON.
 pub(super) async fn ask_one(peer: &Peer<RoleServer>, request: &ClientInput) -> Result<Value, ServiceError> {
-    read(begin(peer, request).await?.rx.await)
+    read_reply(send_request(peer, request).await?.rx.await)
 }
 
-async fn begin(
+async fn send_request(
     peer: &Peer<RoleServer>,
     request: &ClientInput,
 ) -> Result<RequestHandle<RoleServer>, ServiceError> {
@@ -72,7 +72,7 @@ async fn begin(
 
 type ClientReply = Result<Result<ClientResult, ServiceError>, oneshot::error::RecvError>;
 
-fn read(said: ClientReply) -> Result<Value, ServiceError> {
+fn read_reply(said: ClientReply) -> Result<Value, ServiceError> {
     let said = said.map_err(|_| ServiceError::TransportClosed)??;
     serde_json::to_value(said).map_err(|error| {
         let why = format!("the answer cannot be read: {error}");

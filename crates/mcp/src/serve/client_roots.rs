@@ -14,7 +14,7 @@ use super::client_requests;
 use super::tool_host::{ClientInput, ToolHost};
 
 /// Time limit for a client to list its roots.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ROOTS_TIMEOUT: Duration = Duration::from_secs(5);
 
 type SessionHostCell = Arc<OnceCell<Arc<dyn ToolHost>>>;
 type LastRoots = (Vec<PathBuf>, Arc<dyn ToolHost>);
@@ -22,9 +22,9 @@ type LastRoots = (Vec<PathBuf>, Arc<dyn ToolHost>);
 /// The host of one session, resolved at the first call.
 #[derive(Default)]
 pub(super) struct SessionHost {
-    found: Mutex<SessionHostCell>,
+    host_cell: Mutex<SessionHostCell>,
     /// The last roots and their host. If the roots are unchanged, the host stays and its work continues.
-    last: Mutex<Option<LastRoots>>,
+    last_roots: Mutex<Option<LastRoots>>,
 }
 
 impl SessionHost {
@@ -38,20 +38,20 @@ impl SessionHost {
         if ProtocolEra::from_context(context) == ProtocolEra::Stateless || capabilities.roots.is_none() {
             return Arc::clone(base);
         }
-        let found = Arc::clone(&self.found.lock());
-        let looked = found.get_or_init(|| async { self.at(base, roots(context).await) });
+        let found = Arc::clone(&self.host_cell.lock());
+        let looked = found.get_or_init(|| async { self.host_for_roots(base, request_roots(context).await) });
         Arc::clone(looked.await)
     }
 
     /// Returns the host for `roots`; the last host if the client gives none.
-    fn at(&self, base: &Arc<dyn ToolHost>, roots: Option<Vec<PathBuf>>) -> Arc<dyn ToolHost> {
-        let mut last = self.last.lock();
+    fn host_for_roots(&self, base: &Arc<dyn ToolHost>, roots: Option<Vec<PathBuf>>) -> Arc<dyn ToolHost> {
+        let mut last = self.last_roots.lock();
         match (&*last, roots) {
             (Some((_, host)), None) => Arc::clone(host),
             (Some((before, host)), Some(roots)) if *before == roots => Arc::clone(host),
             (_, roots) => {
                 let roots = roots.unwrap_or_default();
-                let there = if roots.is_empty() { None } else { base.at(&roots) };
+                let there = if roots.is_empty() { None } else { base.for_roots(&roots) };
                 let host = there.unwrap_or_else(|| Arc::clone(base));
                 *last = Some((roots, Arc::clone(&host)));
                 host
@@ -61,17 +61,17 @@ impl SessionHost {
 
     /// Forgets the host, so that the next call requests the roots again.
     pub(super) fn invalidate(&self) {
-        *self.found.lock() = SessionHostCell::default();
+        *self.host_cell.lock() = SessionHostCell::default();
     }
 }
 
 /// Requests the roots of a client; `None` if it does not answer.
-async fn roots(context: &RequestContext<RoleServer>) -> Option<Vec<PathBuf>> {
+async fn request_roots(context: &RequestContext<RoleServer>) -> Option<Vec<PathBuf>> {
     let asked = client_requests::ask_one(&context.peer, &ClientInput::Roots);
-    match tokio::time::timeout(PATIENCE, asked).await {
+    match tokio::time::timeout(ROOTS_TIMEOUT, asked).await {
         Ok(Ok(said)) => {
             let roots = said["roots"].as_array().into_iter().flatten();
-            Some(roots.filter_map(|root| path(root["uri"].as_str()?)).collect())
+            Some(roots.filter_map(|root| path_of_file_uri(root["uri"].as_str()?)).collect())
         }
         Ok(Err(error)) => {
             tracing::warn!(%error, "the client does not say where it works");
@@ -85,7 +85,7 @@ async fn roots(context: &RequestContext<RoleServer>) -> Option<Vec<PathBuf>> {
 }
 
 /// Returns the path of a `file:` URI on this machine.
-fn path(uri: &str) -> Option<PathBuf> {
+fn path_of_file_uri(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix(LOCALHOST).unwrap_or(rest);
     if !rest.starts_with('/') {
@@ -117,14 +117,14 @@ mod tests {
     #[test]
     fn unchanged_roots_keep_the_same_host() {
         let (site, base) = (SessionHost::default(), Arc::new(EmptyHost(0)) as Arc<dyn ToolHost>);
-        let at = |path: Option<&str>| site.at(&base, path.map(|path| vec![PathBuf::from(path)]));
+        let at = |path: Option<&str>| site.host_for_roots(&base, path.map(|path| vec![PathBuf::from(path)]));
         let first = at(Some("/a"));
         site.invalidate();
         assert!(Arc::ptr_eq(&first, &at(Some("/a"))));
         assert!(Arc::ptr_eq(&first, &at(None)));
         let second = at(Some("/b"));
         assert!(!Arc::ptr_eq(&first, &second));
-        assert!(Arc::ptr_eq(&site.at(&base, Some(Vec::new())), &base));
+        assert!(Arc::ptr_eq(&site.host_for_roots(&base, Some(Vec::new())), &base));
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
             ("file:///a%0", None),
             ("file:///a%00b", None),
         ] {
-            assert_eq!(path(uri), expected.map(PathBuf::from), "{uri}");
+            assert_eq!(path_of_file_uri(uri), expected.map(PathBuf::from), "{uri}");
         }
     }
 }

@@ -33,24 +33,24 @@ use super::tool_host::ToolHost;
 pub const PATH: &str = "/mcp";
 
 /// The session id header.
-const SESSION: &str = "mcp-session-id";
+const SESSION_HEADER: &str = "mcp-session-id";
 /// Maximum size of a request body.
-const LARGEST_BODY: usize = 4 << 20;
+const MAX_BODY_BYTES: usize = 4 << 20;
 /// Maximum size of a request head.
-const LARGEST_HEAD: usize = 64 << 10;
+const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Time limit for the head of a request.
-const HEAD_TIME: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for the body.
-const BODY_TIME: Duration = Duration::from_secs(30);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The endpoint of the server.
 pub struct HttpEndpoint {
     /// A bound listener. Its owner decides who can reach it.
     pub listener: std::net::TcpListener,
     /// The access requirement for clients.
-    pub entry: AccessRequirement,
+    pub access: AccessRequirement,
     /// Host names and addresses of the server beyond this machine, as clients write them.
-    pub names: Vec<String>,
+    pub host_names: Vec<String>,
 }
 
 type HttpReply = Response<BoxBody<Bytes, Infallible>>;
@@ -62,7 +62,7 @@ pub async fn serve_http(
     door: HttpEndpoint,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let HttpEndpoint { listener, entry, names } = door;
+    let HttpEndpoint { listener, access: entry, host_names: names } = door;
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
     let inside = Arc::new(HttpServerState::new(
@@ -90,8 +90,8 @@ pub async fn serve_http(
         let (inside, guest) = (Arc::clone(&inside), lobby.accept());
         connections.spawn(async move {
             tokio::select! {
-                () = inside.attend(stream, from, &guest) => {}
-                () = guest.out.cancelled() => tracing::debug!(%from, "a connection gave way to another"),
+                () = inside.serve_connection(stream, from, &guest) => {}
+                () = guest.evicted.cancelled() => tracing::debug!(%from, "a connection gave way to another"),
             }
         });
     }
@@ -109,7 +109,7 @@ impl HttpServerState {
         let shared = SharedServerState::new(host)?;
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(guard.host_names())
-            .with_max_request_body_bytes(LARGEST_BODY)
+            .with_max_request_body_bytes(MAX_BODY_BYTES)
             .with_cancellation_token(stop.child_token());
         let handlers = move || Ok(McpRequestHandler::new(&shared));
         let sessions = Arc::<LocalSessionManager>::default();
@@ -117,45 +117,45 @@ impl HttpServerState {
         Ok(Self { guard, service, sessions })
     }
 
-    async fn attend(&self, stream: TcpStream, from: SocketAddr, guest: &LimitedConnection) {
+    async fn serve_connection(&self, stream: TcpStream, from: SocketAddr, guest: &LimitedConnection) {
         let answering =
-            service_fn(|request| async { Ok::<_, Infallible>(self.answer(request, guest).await) });
+            service_fn(|request| async { Ok::<_, Infallible>(self.answer_request(request, guest).await) });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIME)
-            .max_buf_size(LARGEST_HEAD)
+            .header_read_timeout(HEAD_TIMEOUT)
+            .max_buf_size(MAX_HEAD_BYTES)
             .serve_connection(TokioIo::new(stream), answering);
         if let Err(error) = connection.await {
             tracing::debug!(%from, %error, "a connection ended");
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>, guest: &LimitedConnection) -> HttpReply {
+    async fn answer_request(&self, request: Request<Incoming>, guest: &LimitedConnection) -> HttpReply {
         let (mut head, body) = request.into_parts();
         if let Err(refusal) = self.guard.admit(&head) {
             tracing::warn!(?refusal, "somebody was not let in");
-            return refused(refusal);
+            return refusal_reply(refusal);
         }
         if !guest.take_slot() {
-            return full();
+            return too_many_connections();
         }
         // The handlers do not need the header, and removing it keeps the token out of logs.
         head.headers.remove(AUTHORIZATION);
         let ends = head.method == Method::DELETE;
         let body = match head.method {
-            Method::POST => match read(body).await {
+            Method::POST => match read_body(body).await {
                 Ok(body) => body,
-                Err(status) => return short(status, "the body of the request is too long or too slow"),
+                Err(status) => return text_reply(status, "the body of the request is too long or too slow"),
             },
             _ => Bytes::new(),
         };
         if head.method == Method::POST
             && let Err(fault) = message_check::check_body(&body)
         {
-            return no_message(&fault);
+            return invalid_message(&fault);
         }
         if ends && !self.knows_session(&head).await {
-            return short(StatusCode::NOT_FOUND, "there is no such session");
+            return text_reply(StatusCode::NOT_FOUND, "there is no such session");
         }
         let mut answer = self.service.handle(Request::from_parts(head, Full::new(body))).await;
         // A deleted session has ended already, and some clients take "202 Accepted" for a failure.
@@ -169,15 +169,15 @@ impl HttpServerState {
 impl HttpServerState {
     /// Returns whether the session named in a request head exists. A head without a session is rejected later.
     async fn knows_session(&self, head: &Parts) -> bool {
-        let Some(session) = head.headers.get(SESSION) else { return true };
+        let Some(session) = head.headers.get(SESSION_HEADER) else { return true };
         let Ok(session) = session.to_str() else { return false };
         self.sessions.has_session(&session.into()).await.unwrap_or(true)
     }
 }
 
 /// Reads the body of a request, with limits.
-async fn read(body: Incoming) -> Result<Bytes, StatusCode> {
-    let collected = tokio::time::timeout(BODY_TIME, Limited::new(body, LARGEST_BODY).collect()).await;
+async fn read_body(body: Incoming) -> Result<Bytes, StatusCode> {
+    let collected = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, MAX_BODY_BYTES).collect()).await;
     match collected {
         Err(_) => Err(StatusCode::REQUEST_TIMEOUT),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(StatusCode::PAYLOAD_TOO_LARGE),
@@ -187,25 +187,25 @@ async fn read(body: Incoming) -> Result<Bytes, StatusCode> {
 }
 
 /// Returns "429 Too Many Requests".
-fn full() -> HttpReply {
-    let mut answer = short(StatusCode::TOO_MANY_REQUESTS, "there are too many connections; come again");
+fn too_many_connections() -> HttpReply {
+    let mut answer = text_reply(StatusCode::TOO_MANY_REQUESTS, "there are too many connections; come again");
     answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     answer
 }
 
-fn no_message(fault: &message_check::MessageFault) -> HttpReply {
+fn invalid_message(fault: &message_check::MessageFault) -> HttpReply {
     let mut answer = Response::new(Full::new(Bytes::from(fault.to_error_response().to_string())).boxed());
     *answer.status_mut() = StatusCode::BAD_REQUEST;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
-fn refused(refusal: RequestRefusal) -> HttpReply {
-    let mut answer = short(refusal.status(), refusal.message());
+fn refusal_reply(refusal: RequestRefusal) -> HttpReply {
+    let mut answer = text_reply(refusal.status(), refusal.message());
     let header = match refusal {
         RequestRefusal::Token => Some((WWW_AUTHENTICATE, "Bearer")),
         RequestRefusal::Method => Some((ALLOW, "GET, POST, DELETE")),
-        RequestRefusal::Host | RequestRefusal::Origin | RequestRefusal::Path | RequestRefusal::Kind => None,
+        RequestRefusal::Host | RequestRefusal::Origin | RequestRefusal::Path | RequestRefusal::ContentType => None,
     };
     if let Some((name, value)) = header {
         answer.headers_mut().insert(name, HeaderValue::from_static(value));
@@ -214,7 +214,7 @@ fn refused(refusal: RequestRefusal) -> HttpReply {
 }
 
 /// Returns a short text. The rest of the request is not read, so the connection is closed.
-fn short(status: StatusCode, words: &'static str) -> HttpReply {
+fn text_reply(status: StatusCode, words: &'static str) -> HttpReply {
     let mut answer = Response::new(Full::new(Bytes::from_static(words.as_bytes())).boxed());
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
@@ -236,7 +236,7 @@ mod tests {
     fn served() -> (SocketAddr, tokio_util::sync::DropGuard) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
-        let door = HttpEndpoint { listener, entry: AccessRequirement::Anyone, names: Vec::new() };
+        let door = HttpEndpoint { listener, access: AccessRequirement::Anyone, host_names: Vec::new() };
         let serving = serve_http(Arc::new(EmptyHost(0)), door, stop.clone());
         crate::background_task::spawn(async move { serving.await.unwrap() });
         (address, stop.drop_guard())

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use crate::json_limits;
 
 /// Maximum nesting depth.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// The JSON-RPC error codes for invalid JSON and for an invalid message.
-const NO_JSON: i32 = -32_700;
-const NO_MESSAGE: i32 = -32_600;
+const PARSE_ERROR_CODE: i32 = -32_700;
+const INVALID_REQUEST_CODE: i32 = -32_600;
 
 /// The reason why a body is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,15 +26,15 @@ impl MessageFault {
 
 /// Checks a body.
 pub(super) fn check_body(body: &[u8]) -> Result<(), MessageFault> {
-    let none = |why: &str| Err(MessageFault { code: NO_MESSAGE, why: why.to_owned() });
-    if depth(body) > DEEPEST {
+    let none = |why: &str| Err(MessageFault { code: INVALID_REQUEST_CODE, why: why.to_owned() });
+    if nesting_depth(body) > MAX_DEPTH {
         return none("the message is too deep");
     }
     if matches!(json_limits::check_message(body), Err(json_limits::JsonExcess::Many)) {
         return none("the message has too many values in it");
     }
     let value: Value = serde_json::from_slice(body)
-        .map_err(|error| MessageFault { code: NO_JSON, why: format!("the body is no JSON: {error}") })?;
+        .map_err(|error| MessageFault { code: PARSE_ERROR_CODE, why: format!("the body is no JSON: {error}") })?;
     let Value::Object(message) = value else {
         return none("the body must be one message: an object, not a list of them");
     };
@@ -58,7 +58,7 @@ pub(super) fn check_body(body: &[u8]) -> Result<(), MessageFault> {
 }
 
 /// Returns the nesting depth.
-fn depth(json: &[u8]) -> usize {
+fn nesting_depth(json: &[u8]) -> usize {
     let (mut deep, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
     for &byte in json {
         match byte {
@@ -88,7 +88,7 @@ mod tests {
             (r#"{"a": "[[[[", "b": "\"[[[["}"#, 1),
             ("]]]][", 1),
         ] {
-            assert_eq!(depth(json.as_bytes()), expected, "{json}");
+            assert_eq!(nesting_depth(json.as_bytes()), expected, "{json}");
         }
     }
 
@@ -100,18 +100,18 @@ mod tests {
             (r#"{"jsonrpc": "2.0", "id": "a", "result": {}}"#, None),
             (r#"{"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": ""}}"#, None),
             (r#"{"jsonrpc": "2.0", "method": "notifications/initialized"}"#, None),
-            ("", Some(NO_JSON)),
-            ("{\"jsonrpc\":", Some(NO_JSON)),
-            (r#"{"jsonrpc": "2.0", "id": 1, "method": "\ud800"}"#, Some(NO_JSON)),
-            ("7", Some(NO_MESSAGE)),
-            (r#"[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]"#, Some(NO_MESSAGE)),
-            (r#"{"id": 1, "method": "ping"}"#, Some(NO_MESSAGE)),
-            (r#"{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}"#, Some(NO_MESSAGE)),
-            (r#"{"jsonrpc": "2.0", "id": {}, "method": "ping"}"#, Some(NO_MESSAGE)),
-            (r#"{"jsonrpc": "2.0", "id": null, "method": "ping"}"#, Some(NO_MESSAGE)),
-            (r#"{"jsonrpc": "2.0", "id": 1, "method": 7}"#, Some(NO_MESSAGE)),
-            (r#"{"jsonrpc": "2.0", "id": 1}"#, Some(NO_MESSAGE)),
-            (&deep, Some(NO_MESSAGE)),
+            ("", Some(PARSE_ERROR_CODE)),
+            ("{\"jsonrpc\":", Some(PARSE_ERROR_CODE)),
+            (r#"{"jsonrpc": "2.0", "id": 1, "method": "\ud800"}"#, Some(PARSE_ERROR_CODE)),
+            ("7", Some(INVALID_REQUEST_CODE)),
+            (r#"[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]"#, Some(INVALID_REQUEST_CODE)),
+            (r#"{"id": 1, "method": "ping"}"#, Some(INVALID_REQUEST_CODE)),
+            (r#"{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}"#, Some(INVALID_REQUEST_CODE)),
+            (r#"{"jsonrpc": "2.0", "id": {}, "method": "ping"}"#, Some(INVALID_REQUEST_CODE)),
+            (r#"{"jsonrpc": "2.0", "id": null, "method": "ping"}"#, Some(INVALID_REQUEST_CODE)),
+            (r#"{"jsonrpc": "2.0", "id": 1, "method": 7}"#, Some(INVALID_REQUEST_CODE)),
+            (r#"{"jsonrpc": "2.0", "id": 1}"#, Some(INVALID_REQUEST_CODE)),
+            (&deep, Some(INVALID_REQUEST_CODE)),
         ] {
             assert_eq!(check_body(body.as_bytes()).err().map(|fault| fault.code), expected, "{body}");
         }

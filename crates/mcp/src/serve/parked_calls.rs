@@ -16,15 +16,15 @@ use sha2::{Digest, Sha256};
 use super::tool_host::{ClientInputBatch, RunningCall};
 
 /// Maximum number of parked calls; a further one evicts the oldest.
-const MOST: usize = 64;
+const MAX_PARKED_CALLS: usize = 64;
 /// Time limit for a client to return.
-const KEPT: Duration = Duration::from_secs(15 * 60);
+const PARK_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// A call between two requests.
 pub(super) struct ParkedCall {
     pub(super) running: Box<dyn RunningCall>,
     /// The requested input; `None` if it came from elsewhere.
-    pub(super) ask: Option<ClientInputBatch>,
+    pub(super) input_batch: Option<ClientInputBatch>,
 }
 
 /// The reason why a `requestState` is rejected.
@@ -52,14 +52,14 @@ impl ParkedCalls {
     pub(super) fn park(&self, about: &CallDigest, waiting: ParkedCall) -> io::Result<String> {
         let id = hex(&random_bytes()?[..16]);
         let mut calls = self.calls.lock();
-        calls.retain(|_, (since, _)| since.elapsed() < KEPT);
-        if calls.len() >= MOST
+        calls.retain(|_, (since, _)| since.elapsed() < PARK_TIMEOUT);
+        if calls.len() >= MAX_PARKED_CALLS
             && let Some(oldest) = calls.iter().min_by_key(|(_, (since, _))| *since).map(|(id, _)| id.clone())
         {
             calls.remove(&oldest);
         }
         let note =
-            self.codec.seal_with(id.as_bytes(), &SealOptions::new().associated_data(&about.0).ttl(KEPT));
+            self.codec.seal_with(id.as_bytes(), &SealOptions::new().associated_data(&about.0).ttl(PARK_TIMEOUT));
         calls.insert(id, (Instant::now(), waiting));
         Ok(note)
     }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     fn waiting() -> ParkedCall {
-        ParkedCall { running: Box::new(PendingForever), ask: None }
+        ParkedCall { running: Box::new(PendingForever), input_batch: None }
     }
 
     fn about(path: &str) -> CallDigest {
@@ -142,7 +142,7 @@ mod tests {
     fn the_oldest_parked_call_is_evicted() {
         let parked = ParkedCalls::new().unwrap();
         let first = parked.park(&about("a"), waiting()).unwrap();
-        let notes: Vec<String> = (0..MOST).map(|_| parked.park(&about("a"), waiting()).unwrap()).collect();
+        let notes: Vec<String> = (0..MAX_PARKED_CALLS).map(|_| parked.park(&about("a"), waiting()).unwrap()).collect();
         assert_eq!(parked.resume(&about("a"), &first).err(), Some(RequestStateFault::Gone));
         assert!(notes.iter().all(|note| parked.resume(&about("a"), note).is_ok()));
     }

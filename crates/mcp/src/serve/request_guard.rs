@@ -15,7 +15,7 @@ use super::http_server::PATH;
 use super::parked_calls::{hex, random_bytes};
 
 /// Minimum length of a token: 128 bits in hexadecimal.
-const SHORTEST: usize = 32;
+const MIN_TOKEN_LENGTH: usize = 32;
 
 /// The access requirement for clients.
 pub enum AccessRequirement {
@@ -29,7 +29,7 @@ impl AccessRequirement {
     /// Returns whether a client with `token` is admitted.
     pub fn admits(&self, token: &[u8]) -> bool {
         match self {
-            Self::Token(known) => known.is(token),
+            Self::Token(known) => known.matches(token),
             Self::Anyone => true,
         }
     }
@@ -47,12 +47,12 @@ impl BearerToken {
 
     /// Returns the token for a text; `None` if it could be guessed, or is invalid in a header.
     pub fn parse(text: &str) -> Option<Self> {
-        let fits = text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let fits = text.len() >= MIN_TOKEN_LENGTH && text.bytes().all(|byte| byte.is_ascii_graphic());
         fits.then(|| Self(Sha256::digest(text.as_bytes()).into()))
     }
 
     /// Compares in constant time.
-    fn is(&self, text: &[u8]) -> bool {
+    fn matches(&self, text: &[u8]) -> bool {
         let other: [u8; 32] = Sha256::digest(text).into();
         self.0.iter().zip(other).fold(0, |differ, (one, other)| differ | (one ^ other)) == 0
     }
@@ -66,7 +66,7 @@ impl fmt::Debug for BearerToken {
 
 /// Admits or rejects requests.
 pub(super) struct RequestGuard {
-    entry: AccessRequirement,
+    access: AccessRequirement,
     /// Lower-case values of accepted `Host` headers.
     hosts: Vec<String>,
 }
@@ -79,7 +79,7 @@ pub(super) enum RequestRefusal {
     Path,
     Method,
     Token,
-    Kind,
+    ContentType,
 }
 
 impl RequestRefusal {
@@ -89,7 +89,7 @@ impl RequestRefusal {
             Self::Path => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Token => StatusCode::UNAUTHORIZED,
-            Self::Kind => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         }
     }
 
@@ -100,7 +100,7 @@ impl RequestRefusal {
             Self::Path => "there is nothing here; the server is at /mcp",
             Self::Method => "only POST, GET and DELETE are understood",
             Self::Token => "the Authorization header must be `Bearer` and the token of this server",
-            Self::Kind => "the Content-Type must be application/json",
+            Self::ContentType => "the Content-Type must be application/json",
         }
     }
 }
@@ -119,7 +119,7 @@ impl RequestGuard {
             let name = name.to_ascii_lowercase();
             hosts.extend([format!("{name}:{port}"), name]);
         }
-        Self { entry, hosts }
+        Self { access: entry, hosts }
     }
 
     /// Returns the accepted host names.
@@ -132,7 +132,7 @@ impl RequestGuard {
         if !self.knows_host(head) {
             return Err(RequestRefusal::Host);
         }
-        if !head.headers.get_all(ORIGIN).iter().all(|origin| origin.to_str().is_ok_and(is_loopback)) {
+        if !head.headers.get_all(ORIGIN).iter().all(|origin| origin.to_str().is_ok_and(is_loopback_origin)) {
             return Err(RequestRefusal::Origin);
         }
         if head.uri.path() != PATH {
@@ -145,7 +145,7 @@ impl RequestGuard {
             return Err(RequestRefusal::Token);
         }
         if head.method == Method::POST && !is_json(&head.headers) {
-            return Err(RequestRefusal::Kind);
+            return Err(RequestRefusal::ContentType);
         }
         Ok(())
     }
@@ -159,19 +159,19 @@ impl RequestGuard {
     }
 
     fn knows_token(&self, headers: &HeaderMap) -> bool {
-        if let AccessRequirement::Anyone = self.entry {
+        if let AccessRequirement::Anyone = self.access {
             return true;
         }
         let mut brought = headers.get_all(AUTHORIZATION).iter();
         let (Some(brought), None) = (brought.next(), brought.next()) else { return false };
         let brought = brought.as_bytes();
         let bearer = brought.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "));
-        bearer && self.entry.admits(brought[7..].trim_ascii())
+        bearer && self.access.admits(brought[7..].trim_ascii())
     }
 }
 
 /// Returns whether an origin is on loopback.
-fn is_loopback(origin: &str) -> bool {
+fn is_loopback_origin(origin: &str) -> bool {
     let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
     let Some(Ok(authority)) = rest.map(str::parse::<Authority>) else { return false };
     if authority.as_str().contains('@') {
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(admit_request(("PUT", "/mcp"), &[host, token]), Err(RequestRefusal::Method));
         assert_eq!(
             admit_request(POST, &[host, token, ("content-type", "text/plain")]),
-            Err(RequestRefusal::Kind)
+            Err(RequestRefusal::ContentType)
         );
         assert_eq!(admit_request(("GET", "/mcp"), &[host, token]), Ok(()));
     }

@@ -25,21 +25,21 @@ use super::tool_host::{CallingClient, FeatureRequest, HostCall};
 use super::{SharedServerState, client_requests, to_rmcp};
 
 /// Cache lifetime of the tool list, which never changes while the server runs.
-const TOOLS_KEPT_MS: u64 = 300_000;
+const TOOLS_CACHE_TTL_MS: u64 = 300_000;
 
 /// Handles the requests of one session; in the stateless era, of one request.
 pub(super) struct McpRequestHandler {
-    shared: Arc<SharedServerState>,
-    site: SessionHost,
+    server: Arc<SharedServerState>,
+    session_host: SessionHost,
 }
 
 impl McpRequestHandler {
     pub(super) fn new(shared: &Arc<SharedServerState>) -> Self {
-        Self { shared: Arc::clone(shared), site: SessionHost::default() }
+        Self { server: Arc::clone(shared), session_host: SessionHost::default() }
     }
 
     /// Asks the host about a feature other than tools, and parses its answer.
-    fn extra<T: DeserializeOwned>(
+    fn request_feature<T: DeserializeOwned>(
         &self,
         method: &'static str,
         params: &impl Serialize,
@@ -49,7 +49,7 @@ impl McpRequestHandler {
 
     fn ask_host(&self, method: &'static str, params: &impl Serialize) -> Result<Value, ErrorData> {
         let params = serde_json::to_value(params).unwrap_or_default();
-        let said = self.shared.host.extra(FeatureRequest { method, params });
+        let said = self.server.host.request_feature(FeatureRequest { method, params });
         let mut said = said.map_err(|fault| to_rmcp::feature_error(&fault, method))?;
         // The stateless era requires this field; it is removed again for the older era.
         if let Some(result) = said.as_object_mut() {
@@ -59,23 +59,23 @@ impl McpRequestHandler {
     }
 }
 
-fn client(context: &RequestContext<RoleServer>) -> CallingClient {
+fn calling_client(context: &RequestContext<RoleServer>) -> CallingClient {
     CallingClient {
         name: context.client_info().map(|client| client.name),
-        takes_forms: context
+        supports_forms: context
             .client_capabilities()
             .is_some_and(|capabilities| client_requests::supports_forms(&capabilities)),
         wants_progress: context.meta.get_progress_token().is_some(),
     }
 }
 
-fn wants_input(said: &Value) -> bool {
+fn is_input_required(said: &Value) -> bool {
     said["resultType"] == "input_required"
 }
 
 impl ServerHandler for McpRequestHandler {
     fn get_info(&self) -> ServerConfig {
-        to_rmcp::server_config(self.shared.host.as_ref())
+        to_rmcp::server_config(self.server.host.as_ref())
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -85,7 +85,7 @@ impl ServerHandler for McpRequestHandler {
     async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         let versions = self.supported_protocol_versions().into_owned();
         let found = DiscoverResult::from_server_info(versions, self.get_info());
-        Ok(found.with_ttl_ms(TOOLS_KEPT_MS).with_cache_scope(CacheScope::Private))
+        Ok(found.with_ttl_ms(TOOLS_CACHE_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 
     async fn list_tools(
@@ -93,10 +93,10 @@ impl ServerHandler for McpRequestHandler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.shared.host.tools().into_iter().map(to_rmcp::to_tool).collect();
+        let tools = self.server.host.tools().into_iter().map(to_rmcp::to_tool).collect();
         let mut list = ListToolsResult { tools, ..ListToolsResult::default() };
         if ProtocolEra::from_context(&context) == ProtocolEra::Stateless {
-            (list.ttl_ms, list.cache_scope) = (Some(TOOLS_KEPT_MS), Some(CacheScope::Private));
+            (list.ttl_ms, list.cache_scope) = (Some(TOOLS_CACHE_TTL_MS), Some(CacheScope::Private));
         }
         Ok(list)
     }
@@ -111,25 +111,25 @@ impl ServerHandler for McpRequestHandler {
         let about = CallDigest::new(&name, &arguments);
         let waiting = match request_state {
             Some(note) => {
-                let waiting = self.shared.parked.resume(&about, &note);
+                let waiting = self.server.parked.resume(&about, &note);
                 waiting.map_err(|fault| ErrorData::invalid_params(fault.to_string(), None))?
             }
             None => {
-                let host = self.site.resolve(&self.shared.host, &context).await;
-                let call = HostCall { tool: name.into_owned(), arguments, client: client(&context) };
-                ParkedCall { running: host.start(call), ask: None }
+                let host = self.session_host.resolve(&self.server.host, &context).await;
+                let call = HostCall { tool: name.into_owned(), arguments, client: calling_client(&context) };
+                ParkedCall { running: host.start(call), input_batch: None }
             }
         };
         let brought = input_responses.unwrap_or_default();
-        CallDriver { shared: &self.shared, context: &context, about, brought }.run(waiting).await
+        CallDriver { server: &self.server, context: &context, digest: about, inputs: brought }.run(waiting).await
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.shared.host.extras().resources.then(|| requested.clone())
+        self.server.host.features().resources.then(|| requested.clone())
     }
 
     async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
-        self.site.invalidate();
+        self.session_host.invalidate();
     }
 
     async fn on_custom_request(
@@ -145,7 +145,7 @@ impl ServerHandler for McpRequestHandler {
         request: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.extra("completion/complete", &request)
+        self.request_feature("completion/complete", &request)
     }
 
     async fn set_level(
@@ -161,7 +161,7 @@ impl ServerHandler for McpRequestHandler {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.extra("prompts/list", &request)
+        self.request_feature("prompts/list", &request)
     }
 
     async fn get_prompt(
@@ -170,7 +170,7 @@ impl ServerHandler for McpRequestHandler {
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let said = self.ask_host("prompts/get", &request)?;
-        if wants_input(&said) {
+        if is_input_required(&said) {
             return Ok(to_rmcp::parse_host_json::<InputRequiredResult>(said)?.into());
         }
         Ok(GetPromptResponse::Complete(to_rmcp::parse_host_json(said)?))
@@ -181,7 +181,7 @@ impl ServerHandler for McpRequestHandler {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.extra("resources/list", &request)
+        self.request_feature("resources/list", &request)
     }
 
     async fn list_resource_templates(
@@ -189,7 +189,7 @@ impl ServerHandler for McpRequestHandler {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.extra("resources/templates/list", &request)
+        self.request_feature("resources/templates/list", &request)
     }
 
     async fn read_resource(
@@ -197,7 +197,7 @@ impl ServerHandler for McpRequestHandler {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        Ok(ReadResourceResponse::Complete(self.extra("resources/read", &request)?))
+        Ok(ReadResourceResponse::Complete(self.request_feature("resources/read", &request)?))
     }
 
     async fn subscribe(

@@ -29,10 +29,10 @@ pub enum ServeFault {
 /// Serves the client until it leaves, or until `stop`.
 pub async fn serve_stdio(host: Arc<dyn ToolHost>, stop: CancellationToken) -> Result<(), ServeFault> {
     let (input, output) = stdio_pipes();
-    serve_at(host, AsyncRwTransport::new(input, output), &stop).await
+    serve_transport(host, AsyncRwTransport::new(input, output), &stop).await
 }
 
-async fn serve_at<T>(
+async fn serve_transport<T>(
     host: Arc<dyn ToolHost>,
     transport: T,
     stop: &CancellationToken,
@@ -42,7 +42,7 @@ where
 {
     let handler = McpRequestHandler::new(&SharedServerState::new(host)?);
     let over = stop.child_token();
-    let client = PipeTransport { inner: transport, over: over.clone(), begun: false };
+    let client = PipeTransport { inner: transport, closed: over.clone(), session_begun: false };
     match serve_server_with_ct(handler, client, over.clone()).await {
         Ok(running) => {
             running.waiting().await.map_err(io::Error::other)?;
@@ -62,8 +62,8 @@ where
 /// are ignored.
 struct PipeTransport<T> {
     inner: T,
-    over: CancellationToken,
-    begun: bool,
+    closed: CancellationToken,
+    session_begun: bool,
 }
 
 impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for PipeTransport<T> {
@@ -73,7 +73,7 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for PipeTransport
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let (sent, over) = (self.inner.send(message), self.over.clone());
+        let (sent, over) = (self.inner.send(message), self.closed.clone());
         async move { sent.await.inspect_err(|_| over.cancel()) }
     }
 
@@ -83,10 +83,10 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for PipeTransport
             let message = self.inner.receive().await?;
             match &message {
                 ClientJsonRpcMessage::Request(request) => {
-                    self.begun |= begins(&request.request);
+                    self.session_begun |= begins_session(&request.request);
                     return Some(message);
                 }
-                _ if self.begun => return Some(message),
+                _ if self.session_begun => return Some(message),
                 _ => tracing::debug!("a client said something before its first request"),
             }
         }
@@ -98,7 +98,7 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for PipeTransport
 }
 
 /// Returns whether a request begins a session. In the newer era, any request with a protocol version does.
-fn begins(request: &ClientRequest) -> bool {
+fn begins_session(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,
         ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
@@ -124,7 +124,7 @@ mod tests {
         let (ours, theirs) = duplex(1 << 20);
         let stop = CancellationToken::new();
         let (input, output) = split(ours);
-        let serving = serve_at(Arc::new(EmptyHost(0)), AsyncRwTransport::new(input, output), &stop);
+        let serving = serve_transport(Arc::new(EmptyHost(0)), AsyncRwTransport::new(input, output), &stop);
         let (serving, told) = tokio::join!(serving, talked(theirs, lines, answers));
         (told, serving)
     }
@@ -188,7 +188,7 @@ mod tests {
         let (output, hears) = duplex(1 << 16);
         drop(hears);
         let stop = CancellationToken::new();
-        let serving = serve_at(Arc::new(EmptyHost(0)), AsyncRwTransport::new(input, output), &stop);
+        let serving = serve_transport(Arc::new(EmptyHost(0)), AsyncRwTransport::new(input, output), &stop);
         says.write_all(format!("{}\n", hello()).as_bytes()).await.unwrap();
         let served = timeout(ENOUGH, serving).await.expect("it ends although its input does not");
         assert!(served.is_ok(), "{served:?}");

@@ -22,7 +22,7 @@ impl ToolHost for EmptyHost {
         unreachable!("it has no tools")
     }
 
-    fn at(&self, roots: &[PathBuf]) -> Option<Arc<dyn ToolHost>> {
+    fn for_roots(&self, roots: &[PathBuf]) -> Option<Arc<dyn ToolHost>> {
         Some(Arc::new(Self(roots.len())))
     }
 }

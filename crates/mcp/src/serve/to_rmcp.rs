@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::call_driver::ProtocolEra;
 use super::tool_host::{
-    ClientInput, DATA, FeatureFault, HostFeatures, HostIdentity, HostReply, HostTool, ReplyPiece, ToolHints,
+    ClientInput, DATA_META_KEY, FeatureFault, HostFeatures, HostIdentity, HostReply, HostTool, ReplyPiece, ToolHints,
     ToolHost,
 };
 
@@ -33,13 +33,13 @@ const METHODS: &[&str] = &[
     "completion/complete",
 ];
 /// Methods that only the older era has.
-const OLDER: &[&str] =
+const OLDER_METHODS: &[&str] =
     &["initialize", "ping", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"];
 
 /// Returns the self-description of the server.
 pub(super) fn server_config(host: &dyn ToolHost) -> ServerConfig {
     let HostIdentity { name, title, version, instructions } = host.identity();
-    let config = ServerConfig::new(capabilities(host.extras()))
+    let config = ServerConfig::new(capabilities(host.features()))
         .with_server_info(Implementation::new(name, version).with_title(title));
     match instructions {
         Some(instructions) => config.with_instructions(instructions),
@@ -60,29 +60,29 @@ fn capabilities(extras: HostFeatures) -> ServerCapabilities {
 }
 
 pub(super) fn to_tool(offer: HostTool) -> Tool {
-    let HostTool { name, title, description, input, output, hints } = offer;
+    let HostTool { name, title, description, input_schema: input, output_schema: output, hints } = offer;
     let mut tool = Tool::new(name, description, Arc::new(input));
     tool.output_schema = output.map(Arc::new);
-    tool.annotations = hints.map(|hints| annotations(title.clone(), hints));
+    tool.annotations = hints.map(|hints| tool_annotations(title.clone(), hints));
     tool.title = title;
     tool
 }
 
-fn annotations(title: Option<String>, hints: ToolHints) -> ToolAnnotations {
+fn tool_annotations(title: Option<String>, hints: ToolHints) -> ToolAnnotations {
     let ToolHints { read_only, destructive, idempotent, open_world } = hints;
     ToolAnnotations::from_raw(title, Some(read_only), Some(destructive), Some(idempotent), Some(open_world))
 }
 
 pub(super) fn to_call_result(reply: HostReply) -> CallToolResult {
     let HostReply { pieces, structured, data, failed } = reply;
-    let content: Vec<ContentBlock> = pieces.into_iter().filter_map(block).collect();
+    let content: Vec<ContentBlock> = pieces.into_iter().filter_map(content_block).collect();
     let mut result = if failed { CallToolResult::error(content) } else { CallToolResult::success(content) };
     result.structured_content = structured;
-    result.meta = data.map(|data| MetaObject(Map::from_iter([(DATA.to_owned(), data)])));
+    result.meta = data.map(|data| MetaObject(Map::from_iter([(DATA_META_KEY.to_owned(), data)])));
     result
 }
 
-fn block(piece: ReplyPiece) -> Option<ContentBlock> {
+fn content_block(piece: ReplyPiece) -> Option<ContentBlock> {
     match piece {
         ReplyPiece::Text(text) => Some(ContentBlock::text(text)),
         ReplyPiece::Image { mime, bytes } => Some(ContentBlock::image(STANDARD.encode(bytes), mime)),
@@ -139,7 +139,7 @@ pub(super) fn parse_host_json<T: DeserializeOwned>(value: Value) -> Result<T, Er
 
 pub(super) fn feature_error(fault: &FeatureFault, method: &'static str) -> ErrorData {
     match fault {
-        FeatureFault::NoSuchMethod => unknown(method),
+        FeatureFault::NoSuchMethod => unknown_method(method),
         FeatureFault::NoSuchResource { uri } => {
             ErrorData::resource_not_found(fault.to_string(), Some(json!({ "uri": uri })))
         }
@@ -149,9 +149,9 @@ pub(super) fn feature_error(fault: &FeatureFault, method: &'static str) -> Error
 
 /// Returns the error for a request that was not parsed: an unknown method, or invalid parameters.
 pub(super) fn invalid_request(method: &str, params: Option<Value>, era: ProtocolEra) -> ErrorData {
-    let older = era == ProtocolEra::Sessions && OLDER.contains(&method);
+    let older = era == ProtocolEra::Sessions && OLDER_METHODS.contains(&method);
     if !older && !METHODS.contains(&method) {
-        return unknown(method);
+        return unknown_method(method);
     }
     let why = match (method, params) {
         (_, None) => "there are none".to_owned(),
@@ -164,7 +164,7 @@ pub(super) fn invalid_request(method: &str, params: Option<Value>, era: Protocol
     ErrorData::invalid_params(format!("the params of `{method}` do not fit: {why}"), None)
 }
 
-fn unknown(method: &str) -> ErrorData {
+fn unknown_method(method: &str) -> ErrorData {
     let method: String = method.chars().take(80).collect();
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}` here"), None)
 }

@@ -20,17 +20,17 @@ pub trait ToolHost: Send + Sync + 'static {
     fn start(&self, call: HostCall) -> Box<dyn RunningCall>;
 
     /// Returns this host for the client's directories; `None` if it stays in its own.
-    fn at(&self, _roots: &[PathBuf]) -> Option<Arc<dyn ToolHost>> {
+    fn for_roots(&self, _roots: &[PathBuf]) -> Option<Arc<dyn ToolHost>> {
         None
     }
 
     /// Its features besides tools.
-    fn extras(&self) -> HostFeatures {
+    fn features(&self) -> HostFeatures {
         HostFeatures::default()
     }
 
     /// Answers a request about another feature, with the result as protocol JSON.
-    fn extra(&self, _request: FeatureRequest) -> Result<Value, FeatureFault> {
+    fn request_feature(&self, _request: FeatureRequest) -> Result<Value, FeatureFault> {
         Err(FeatureFault::NoSuchMethod)
     }
 }
@@ -58,9 +58,9 @@ pub struct HostTool {
     /// Its description, for the model.
     pub description: String,
     /// Schema of its arguments.
-    pub input: Map<String, Value>,
+    pub input_schema: Map<String, Value>,
     /// Schema of its structured answers, if every answer has one.
-    pub output: Option<Map<String, Value>>,
+    pub output_schema: Option<Map<String, Value>>,
     /// Hints that hold for every call of it; `None` if unknown.
     pub hints: Option<ToolHints>,
 }
@@ -95,7 +95,7 @@ pub struct CallingClient {
     /// Its name, as it reports it.
     pub name: Option<String>,
     /// Its user can be asked with a form.
-    pub takes_forms: bool,
+    pub supports_forms: bool,
     /// It wants progress updates.
     pub wants_progress: bool,
 }
@@ -109,11 +109,11 @@ pub trait RunningCall: Send {
 /// The next step of a call.
 pub enum CallStep {
     /// An update.
-    Tell(CallUpdate),
+    Update(CallUpdate),
     /// A request for input from the client.
-    Ask(ClientInputBatch),
+    RequestInput(ClientInputBatch),
     /// The end: the client lacks a capability that the call requires.
-    Needs(ClientInput),
+    MissingCapability(ClientInput),
     /// The answer.
     Done(HostReply),
 }
@@ -171,14 +171,14 @@ pub struct HostReply {
     pub pieces: Vec<ReplyPiece>,
     /// The answer as data, which a client may show to a model instead of the pieces.
     pub structured: Option<Value>,
-    /// Data for programs, which clients do not show to a model: in `_meta`, as [`DATA`].
+    /// Data for programs, which clients do not show to a model: in `_meta`, as [`DATA_META_KEY`].
     pub data: Option<Value>,
     /// The tool did not do its task.
     pub failed: bool,
 }
 
 /// The key of `_meta` for the data for programs.
-pub const DATA: &str = "toolgate/data";
+pub const DATA_META_KEY: &str = "toolgate/data";
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq)]

@@ -29,7 +29,7 @@ const SHORT: Duration = Duration::from_secs(3);
 struct FailureForwarder(mpsc::UnboundedSender<String>);
 
 impl ServerObserver for FailureForwarder {
-    fn saw(&self, _: &str, event: &ServerEvent) {
+    fn on_server_event(&self, _: &str, event: &ServerEvent) {
         if let ServerEvent::Failed { why, .. } = event {
             self.0.send(why.clone()).unwrap_or_default();
         }
@@ -40,7 +40,7 @@ impl ServerObserver for FailureForwarder {
 struct ChangeForwarder(mpsc::UnboundedSender<usize>);
 
 impl ServerObserver for ChangeForwarder {
-    fn saw(&self, _: &str, event: &ServerEvent) {
+    fn on_server_event(&self, _: &str, event: &ServerEvent) {
         if let ServerEvent::ToolsChanged { tools } = event {
             self.0.send(*tools).unwrap_or_default();
         }
@@ -49,7 +49,7 @@ impl ServerObserver for ChangeForwarder {
 
 async fn failed(mode: &'static str, limit: Duration) -> String {
     let (sender, mut failures) = mpsc::unbounded_channel();
-    let means = McpClientDeps { watch: Some(Arc::new(FailureForwarder(sender))), ..McpClientDeps::default() };
+    let means = McpClientDeps { observer: Some(Arc::new(FailureForwarder(sender))), ..McpClientDeps::default() };
     let _servers = start_mode(mode, limit, &means);
     failures.recv().await.unwrap()
 }
@@ -132,7 +132,7 @@ async fn one_bad_tool_takes_no_other_down() {
         let servers = start_mode(mode, ENOUGH, &McpClientDeps::default());
         let output = call_echo(&servers).await;
         assert_eq!(read(&output), "hi", "{mode}: {:?}", servers.health());
-        for tool in servers.offered() {
+        for tool in servers.offered_tools() {
             let spec = format!("{:?}", tool.spec());
             let unseen = spec.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\u{e0049}']);
             assert!(!unseen && spec.len() < 200_000, "{mode}: {}", tool.spec().name());
@@ -145,7 +145,7 @@ async fn of_ten_thousand_tools_only_found_ones_are_offered() {
     let servers = start_mode("many-tools", ENOUGH, &McpClientDeps::default());
     let found = call(&servers, "tool_search", &json!({"query": "tool 4711"})).await;
     assert!(read(&found).contains("mcp__h__tool_4711"), "{}", read(&found));
-    let told: Vec<String> = servers.offered().iter().map(|tool| tool.spec().name().to_owned()).collect();
+    let told: Vec<String> = servers.offered_tools().iter().map(|tool| tool.spec().name().to_owned()).collect();
     assert!(told.len() < 20 && told.contains(&"mcp__h__tool_4711".to_owned()), "{told:?}");
     assert_eq!(read(&call_echo(&servers).await), "hi");
     let [(_, ServerHealth::Ready { tools, left_out, .. })] = &servers.health()[..] else {
@@ -171,7 +171,7 @@ async fn a_block_of_an_unknown_kind_takes_no_other_down() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn approval_of_an_old_definition_does_not_cover_a_new_one() {
     let (sender, mut changes) = mpsc::unbounded_channel();
-    let means = McpClientDeps { watch: Some(Arc::new(ChangeForwarder(sender))), ..McpClientDeps::default() };
+    let means = McpClientDeps { observer: Some(Arc::new(ChangeForwarder(sender))), ..McpClientDeps::default() };
     let servers = start_mode("changes", ENOUGH, &means);
     servers.wait_until_settled(None).await;
     let before = servers.find("mcp__h__echo").unwrap();
@@ -203,7 +203,7 @@ impl Elicitor for AlwaysAccept {
 async fn forms_that_ask_for_a_password_are_declined() {
     let yes = Arc::new(AlwaysAccept::default());
     let means =
-        McpClientDeps { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicitor>), ..McpClientDeps::default() };
+        McpClientDeps { elicitor: Some(Arc::clone(&yes) as Arc<dyn Elicitor>), ..McpClientDeps::default() };
     let asked = call_echo(&start_mode("asks-password", ENOUGH, &means)).await;
     assert_eq!(read(&asked), r#"{"action": "decline"}"#);
     let asked = call_echo(&start_mode("asks-name", ENOUGH, &means)).await;
@@ -215,7 +215,7 @@ async fn forms_that_ask_for_a_password_are_declined() {
 async fn questions_per_call_are_limited() {
     let yes = Arc::new(AlwaysAccept::default());
     let means =
-        McpClientDeps { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicitor>), ..McpClientDeps::default() };
+        McpClientDeps { elicitor: Some(Arc::clone(&yes) as Arc<dyn Elicitor>), ..McpClientDeps::default() };
     let servers = start_mode("asks-often", ENOUGH, &means);
     for calls in 1..=2 {
         let said = read(&call_echo(&servers).await);

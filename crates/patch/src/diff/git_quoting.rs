@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// Quotes a name with unusual characters, or with whitespace at its ends, which readers would strip.
 pub(super) fn quote_path(prefix: &str, path: &str) -> String {
-    let path = relative(path);
+    let path = normalize_path(path);
     let usual = |char: char| !char.is_control() && char != '"' && char != '\\';
     if path.chars().all(usual) && path.trim() == path {
         return format!("{prefix}{path}");
@@ -34,7 +34,7 @@ pub(super) fn end_name_with_tab(name: &str) -> String {
 }
 
 /// Strips `./` and repeated slashes, which git does not accept in a file name.
-fn relative(path: &str) -> String {
+fn normalize_path(path: &str) -> String {
     let rooted = if path.starts_with('/') { "/" } else { "" };
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     format!("{rooted}{}", parts.join("/"))

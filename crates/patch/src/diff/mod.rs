@@ -35,17 +35,17 @@ impl PatchPlan {
                 return String::new();
             }
             if let Some(link) = change.link.as_ref().filter(|_| change.after.is_none()) {
-                return unlinked(link);
+                return format_symlink_deletion(link);
             }
             let (path, after) = (change.diff_name(), change.after.as_ref());
             let came = change.from.as_deref().zip(change.origin.as_ref()).filter(|_| change.before.is_none());
             let Some((from, origin)) = came else {
-                return part(path, DiffOrigin::Same, change.before.as_ref(), after);
+                return format_file_diff(path, DiffOrigin::Same, change.before.as_ref(), after);
             };
             let name = origin.diff_name(from);
             let renamed = renames.get(from) == Some(&change.path.as_str());
             let way = if renamed { DiffOrigin::Renamed(name) } else { DiffOrigin::Copied(name) };
-            part(path, way, Some(&origin.content), after)
+            format_file_diff(path, way, Some(&origin.content), after)
         };
         self.changes.iter().map(shown).collect()
     }
@@ -65,7 +65,7 @@ pub fn diff(
     before: Option<&FileContent>,
     after: Option<&FileContent>,
 ) -> String {
-    part(path, from.map_or(DiffOrigin::Same, DiffOrigin::Renamed), before, after)
+    format_file_diff(path, from.map_or(DiffOrigin::Same, DiffOrigin::Renamed), before, after)
 }
 
 /// The relation of a file to its old path.
@@ -77,7 +77,7 @@ enum DiffOrigin<'a> {
 }
 
 /// Formats the part of one file.
-fn part(
+fn format_file_diff(
     path: &str,
     way: DiffOrigin<'_>,
     before: Option<&FileContent>,
@@ -134,9 +134,9 @@ fn part(
 }
 
 /// Formats the deletion of a symlink whose target stays.
-fn unlinked(link: &SymbolicLink) -> String {
+fn format_symlink_deletion(link: &SymbolicLink) -> String {
     let (old, new) = (quote_path("a/", &link.name), quote_path("b/", &link.name));
-    let (hunks, ended) = (unified_hunks::format_hunks(&link.to, ""), end_name_with_tab(&old));
+    let (hunks, ended) = (unified_hunks::format_hunks(&link.target, ""), end_name_with_tab(&old));
     format!("diff --git {old} {new}\ndeleted file mode 120000\n--- {ended}\n+++ /dev/null\n{hunks}")
 }
 

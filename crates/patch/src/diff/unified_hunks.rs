@@ -7,30 +7,30 @@ use std::time::Duration;
 use similar::{Algorithm, DiffOp, TextDiff};
 
 /// The time limit of the diff. After it, the rest is compared coarsely.
-const PATIENCE: Duration = Duration::from_millis(200);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 /// The number of context lines around a change.
-const CONTEXT: usize = 3;
+const CONTEXT_LINES: usize = 3;
 
 /// Formats the hunks that turn `was` into `is`.
 pub(super) fn format_hunks(was: &str, is: &str) -> String {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let (was, is) = (lines(was), lines(is));
     let changes =
-        TextDiff::configure().algorithm(Algorithm::Histogram).timeout(PATIENCE).diff_slices(&was, &is);
+        TextDiff::configure().algorithm(Algorithm::Histogram).timeout(DIFF_TIMEOUT).diff_slices(&was, &is);
     let mut out = String::new();
-    for group in changes.grouped_ops(CONTEXT) {
+    for group in changes.grouped_ops(CONTEXT_LINES) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let old = first.old_range().start..last.old_range().end;
         let new = first.new_range().start..last.new_range().end;
-        let _ = writeln!(out, "@@ -{} +{} @@", range(&old), range(&new));
+        let _ = writeln!(out, "@@ -{} +{} @@", format_range(&old), format_range(&new));
         for op in &group {
-            write(&mut out, op, &was, &is);
+            write_diff_op(&mut out, op, &was, &is);
         }
     }
     out
 }
 
-fn write(out: &mut String, op: &DiffOp, was: &[&str], is: &[&str]) {
+fn write_diff_op(out: &mut String, op: &DiffOp, was: &[&str], is: &[&str]) {
     let (old, new) = (&was[op.old_range()], &is[op.new_range()]);
     let parts = match op {
         DiffOp::Equal { .. } => vec![(' ', old)],
@@ -47,7 +47,7 @@ fn write(out: &mut String, op: &DiffOp, was: &[&str], is: &[&str]) {
 }
 
 /// Formats the first line and the number of lines. An empty range gives the line before it.
-fn range(lines: &Range<usize>) -> String {
+fn format_range(lines: &Range<usize>) -> String {
     match lines.len() {
         0 => format!("{},0", lines.start),
         1 => (lines.start + 1).to_string(),

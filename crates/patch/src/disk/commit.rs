@@ -42,31 +42,31 @@ impl DiskTree {
         if plan.steps.is_empty() {
             return Ok(());
         }
-        match self.run(&mut plan, &records, progress) {
+        match self.execute_plan(&mut plan, &records, progress) {
             Ok(()) => {
                 finish_commit(&plan.record, &plan.dirs, &records);
                 tracing::debug!(files = steps.len(), "committed all files");
                 Ok(())
             }
-            Err(refusal) => Err(give_up(&mut plan, &records, refusal)),
+            Err(refusal) => Err(refusal_after_rollback(&mut plan, &records, refusal)),
         }
     }
 
-    fn run(
+    fn execute_plan(
         &self,
         plan: &mut CommitPlan<'_>,
         records: &RecordStore,
         progress: &mut dyn FnMut(CommitMilestone<'_>),
     ) -> Result<(), FileRefusal> {
         // Not synced: a power cut now only leaves staged files that no recovery removes.
-        records.write_unsynced(&plan.record).map_err(|error| unnoted(plan, &error))?;
-        make_folders(plan)?;
+        records.write_unsynced(&plan.record).map_err(|error| record_refusal(plan, &error))?;
+        create_missing_dirs(plan)?;
         self.stage(plan, progress)?;
         // A single rename is atomic. Then the record is only for a killed process, not for a power cut.
         let at_once = plan.steps.len() == 1;
         if !at_once {
             // The names of the new files must be on disk before the record says that they are.
-            sync_folders(plan)?;
+            sync_plan_dirs(plan)?;
         }
         plan.verify_unchanged()?;
         plan.record.phase = CommitPhase::Committed;
@@ -74,13 +74,13 @@ impl DiskTree {
             true => records.write_unsynced(&plan.record),
             false => records.write_synced(&plan.record),
         }
-        .map_err(|error| unnoted(plan, &error))?;
+        .map_err(|error| record_refusal(plan, &error))?;
         for (one, step) in plan.record.moves.iter().zip(&plan.steps) {
-            one.move_forward(dir(plan, one.folder)?).map_err(|trouble| move_refusal(&step.path, trouble))?;
+            one.move_forward(planned_dir(plan, one.folder)?).map_err(|trouble| move_refusal(&step.path, trouble))?;
             progress(CommitMilestone::Placed(step));
         }
         // New files must be durable before old ones are removed. A single name has one or the other in any case.
-        if at_once { Ok(()) } else { sync_folders(plan) }
+        if at_once { Ok(()) } else { sync_plan_dirs(plan) }
     }
 
     /// Writes every new file next to its destination and syncs it.
@@ -90,15 +90,15 @@ impl DiskTree {
         progress: &mut dyn FnMut(CommitMilestone<'_>),
     ) -> Result<(), FileRefusal> {
         let puts: Vec<usize> = (0..plan.steps.len()).filter(|&at| plan.record.moves[at].puts).collect();
-        for batch in puts.chunks(stage::BATCH) {
+        for batch in puts.chunks(stage::MAX_OPEN_FILES) {
             let mut files = Vec::with_capacity(batch.len());
             for &at in batch {
                 let step = plan.steps[at];
-                let Some(put) = &step.put else { continue };
+                let Some(put) = &step.new_file else { continue };
                 let like = self.open_attribute_source(plan, at)?;
                 let one = &plan.record.moves[at];
                 let like = like.as_ref().map(OwnedFd::as_fd);
-                let file = stage::stage_file(dir(plan, one.folder)?, Path::new(&one.temp), put, like)
+                let file = stage::stage_file(planned_dir(plan, one.folder)?, Path::new(&one.temp), put, like)
                     .map_err(|error| io_refusal(&step.path, "written", error))?;
                 let seen = syscalls::status_of_fd(file.as_fd())
                     .map_err(|errno| io_refusal(&step.path, "written", errno))?;
@@ -114,12 +114,12 @@ impl DiskTree {
     }
 }
 
-fn unnoted(plan: &CommitPlan<'_>, error: &std::io::Error) -> FileRefusal {
+fn record_refusal(plan: &CommitPlan<'_>, error: &std::io::Error) -> FileRefusal {
     let path = plan.steps.first().map_or("", |step| step.path.as_str());
     refuse_path(path, format!("nothing can be changed without a record of it: {error}"))
 }
 
-fn dir<'p>(plan: &'p CommitPlan<'_>, folder: usize) -> Result<BorrowedFd<'p>, FileRefusal> {
+fn planned_dir<'p>(plan: &'p CommitPlan<'_>, folder: usize) -> Result<BorrowedFd<'p>, FileRefusal> {
     let fd = plan.dirs.get(folder).and_then(Option::as_ref).map(OwnedFd::as_fd);
     fd.ok_or_else(|| refuse_path("", "a directory was not made; this is a bug".to_owned()))
 }
@@ -132,18 +132,18 @@ fn move_refusal(path: &str, trouble: MoveError) -> FileRefusal {
 }
 
 /// Creates the missing directories, outermost first.
-fn make_folders(plan: &mut CommitPlan<'_>) -> Result<(), FileRefusal> {
+fn create_missing_dirs(plan: &mut CommitPlan<'_>) -> Result<(), FileRefusal> {
     for at in 0..plan.dirs.len() {
         let Some(parent) = plan.record.folders[at].made_in else { continue };
         let real = plan.record.folders[at].path.to_path_buf();
         let shown = real.display().to_string();
         let name = real.file_name().map(Path::new).unwrap_or(&real);
-        let parent = dir(plan, parent)?;
+        let parent = planned_dir(plan, parent)?;
         match rustix::fs::mkdirat(parent, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
             Err(Errno::EXIST) => return Err(changed_refusal(&shown)),
             other => other.map_err(|errno| io_refusal(&shown, "made", errno))?,
         }
-        match enter(parent, name, &real) {
+        match open_created_dir(parent, name, &real) {
             Ok((fd, id)) => {
                 plan.record.folders[at].id = Some(id);
                 plan.dirs[at] = Some(fd);
@@ -159,7 +159,7 @@ fn make_folders(plan: &mut CommitPlan<'_>) -> Result<(), FileRefusal> {
 }
 
 /// Opens the directory that was just created, if it is still at its path.
-fn enter(parent: BorrowedFd<'_>, name: &Path, real: &Path) -> Result<(OwnedFd, InodeId), MoveError> {
+fn open_created_dir(parent: BorrowedFd<'_>, name: &Path, real: &Path) -> Result<(OwnedFd, InodeId), MoveError> {
     let fd = syscalls::open_dir(parent, name, SymlinkPolicy::Refuse)?;
     if syscalls::real_path(fd.as_fd())? != real {
         return Err(MoveError::Changed);
@@ -168,7 +168,7 @@ fn enter(parent: BorrowedFd<'_>, name: &Path, real: &Path) -> Result<(OwnedFd, I
     Ok((fd, id))
 }
 
-fn sync_folders(plan: &CommitPlan<'_>) -> Result<(), FileRefusal> {
+fn sync_plan_dirs(plan: &CommitPlan<'_>) -> Result<(), FileRefusal> {
     let path = |at: usize| plan.record.folders[at].path.to_path_buf().display().to_string();
     sync_dirs(&plan.dirs).map_err(|(at, errno)| io_refusal(&path(at), "written", errno))
 }
@@ -186,11 +186,11 @@ pub(super) fn finish_commit(record: &CommitRecord, dirs: &[Option<OwnedFd>], rec
         // If this fails or is lost, recovery still recognises the swept commit as done.
         let _ = records.mark_done(&record.id);
     }
-    sweep(record, dirs) && records.remove(&record.id).is_ok()
+    remove_all_leftovers(record, dirs) && records.remove(&record.id).is_ok()
 }
 
 /// Removes the leftovers of every move, even after a failure. Returns true if all succeeded.
-fn sweep(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> bool {
+fn remove_all_leftovers(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> bool {
     let mut all = true;
     for one in &record.moves {
         let Some(dir) = &dirs[one.folder] else { continue };
@@ -200,7 +200,7 @@ fn sweep(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> bool {
 }
 
 /// Rolls everything back. Extends the refusal if even that fails.
-fn give_up(plan: &mut CommitPlan<'_>, records: &RecordStore, refusal: FileRefusal) -> FileRefusal {
+fn refusal_after_rollback(plan: &mut CommitPlan<'_>, records: &RecordStore, refusal: FileRefusal) -> FileRefusal {
     if roll_back(&mut plan.record, &plan.dirs, records) {
         return refusal;
     }
@@ -225,19 +225,19 @@ pub(super) fn roll_back(record: &mut CommitRecord, dirs: &[Option<OwnedFd>], rec
     if !all {
         return false;
     }
-    all &= sweep(record, dirs);
+    all &= remove_all_leftovers(record, dirs);
     for (at, folder) in record.folders.iter().enumerate().rev() {
         let Some(parent) = folder.made_in.and_then(fd) else { continue };
         let path = folder.path.to_path_buf();
         let Some(name) = path.file_name() else { continue };
-        all &= remove_made(parent.as_fd(), Path::new(name), fd(at)).is_ok();
+        all &= remove_created_dir(parent.as_fd(), Path::new(name), fd(at)).is_ok();
     }
     all &= sync_dirs(dirs).is_ok();
     all && records.remove(&record.id).is_ok()
 }
 
 /// Removes a directory that the commit created, unless it was replaced or is not empty.
-fn remove_made(parent: BorrowedFd<'_>, name: &Path, made: Option<&OwnedFd>) -> Result<(), Errno> {
+fn remove_created_dir(parent: BorrowedFd<'_>, name: &Path, made: Option<&OwnedFd>) -> Result<(), Errno> {
     let Some(made) = made else { return Ok(()) };
     let here = syscalls::status_of_name(parent, name)?.map(|seen| seen.inode_id());
     if here != Some(syscalls::status_of_fd(made.as_fd())?.inode_id()) {

@@ -16,7 +16,7 @@ use super::{DiskTree, FileAccess, HardLinkPolicy};
 use crate::file_tree::{CommitStep, FileRefusal};
 
 /// If none of these bits is set, the file is meant to stay unchanged.
-const WRITE: Mode = Mode::WUSR.union(Mode::WGRP).union(Mode::WOTH);
+const WRITE_BITS: Mode = Mode::WUSR.union(Mode::WGRP).union(Mode::WOTH);
 
 /// The moves of a commit, with the open directories for them.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ pub(super) struct CommitPlan<'a> {
 /// The directories, names and files of the steps so far.
 #[derive(Default)]
 struct PlannedNames {
-    folders: HashMap<InodeId, usize>,
-    made: HashMap<PathBuf, usize>,
+    existing_dirs: HashMap<InodeId, usize>,
+    created_dirs: HashMap<PathBuf, usize>,
     names: HashSet<(usize, PathBuf)>,
     files: HashSet<InodeId>,
 }
@@ -46,13 +46,13 @@ impl<'a> CommitPlan<'a> {
         let mut plan = Self { record: CommitRecord::new(disk.root()), dirs: Vec::new(), steps: Vec::new() };
         let mut known = PlannedNames::default();
         for step in steps {
-            let (place, seen) = disk.find(step)?;
-            if place.real_path().starts_with(&records.real) {
+            let (place, seen) = disk.resolve_step(step)?;
+            if place.real_path().starts_with(&records.real_path) {
                 let what =
                     format!("`{}` is among the records of commits, which no patch may touch", step.path);
                 return Err(refuse_path(&step.path, what));
             }
-            if step.found.is_none() && step.put.is_none() {
+            if step.found_version.is_none() && step.new_file.is_none() {
                 continue;
             }
             plan.add(step, place, seen, &mut known)?;
@@ -70,12 +70,12 @@ impl<'a> CommitPlan<'a> {
         let again =
             || refuse_path(&step.path, format!("`{}` is changed twice; change each file once", step.path));
         if let Some(seen) = seen
-            && seen.links == 1
+            && seen.hard_links == 1
             && !known.files.insert(seen.inode_id())
         {
             return Err(again());
         }
-        let folder = self.folder(place.dir, &place.missing, known);
+        let folder = self.dir_index(place.dir, &place.missing, known);
         if !known.names.insert((folder, place.leaf.clone())) {
             return Err(again());
         }
@@ -83,7 +83,7 @@ impl<'a> CommitPlan<'a> {
             folder,
             leaf: RecordedPath::from_path(&place.leaf),
             temp: self.record.temp_name(self.record.moves.len()),
-            puts: step.put.is_some(),
+            puts: step.new_file.is_some(),
             staged: None,
             found: seen.map(|seen| FileFingerprint::from_status(&seen)),
         });
@@ -92,9 +92,9 @@ impl<'a> CommitPlan<'a> {
     }
 
     /// Returns the index of the name's directory. Missing directories are added to the record.
-    fn folder(&mut self, dir: OpenDir, missing: &[std::ffi::OsString], known: &mut PlannedNames) -> usize {
-        let mut path = dir.real;
-        let mut at = *known.folders.entry(dir.id).or_insert_with(|| {
+    fn dir_index(&mut self, dir: OpenDir, missing: &[std::ffi::OsString], known: &mut PlannedNames) -> usize {
+        let mut path = dir.real_path;
+        let mut at = *known.existing_dirs.entry(dir.id).or_insert_with(|| {
             self.dirs.push(Some(dir.fd));
             let folder =
                 RecordedDir { path: RecordedPath::from_path(&path), id: Some(dir.id), made_in: None };
@@ -104,7 +104,7 @@ impl<'a> CommitPlan<'a> {
         for name in missing {
             path.push(name);
             let parent = at;
-            at = *known.made.entry(path.clone()).or_insert_with(|| {
+            at = *known.created_dirs.entry(path.clone()).or_insert_with(|| {
                 self.dirs.push(None);
                 let folder =
                     RecordedDir { path: RecordedPath::from_path(&path), id: None, made_in: Some(parent) };
@@ -124,7 +124,7 @@ impl<'a> CommitPlan<'a> {
             let same = seen.map(|seen| FileFingerprint::from_status(&seen)) == one.found;
             // A deleted symlink has its own stamp, but the step has the stamp of its target.
             let is_file = seen.is_some_and(|seen| seen.kind == FileType::RegularFile);
-            if !same || (is_file && seen.map(|seen| seen.stamp) != step.found) {
+            if !same || (is_file && seen.map(|seen| seen.version) != step.found_version) {
                 return Err(changed_refusal(&step.path));
             }
         }
@@ -133,7 +133,7 @@ impl<'a> CommitPlan<'a> {
 }
 
 /// Checks that this user may write to a file. The file is replaced and not written, so the kernel does not check it.
-fn may_write(path: &str, place: &ResolvedName, seen: &FileStatus) -> Result<(), FileRefusal> {
+fn check_writable(path: &str, place: &ResolvedName, seen: &FileStatus) -> Result<(), FileRefusal> {
     let asked = rustix::fs::accessat(
         place.dir.fd.as_fd(),
         &place.leaf,
@@ -153,55 +153,55 @@ fn may_write(path: &str, place: &ResolvedName, seen: &FileStatus) -> Result<(), 
 
 impl DiskTree {
     /// Resolves the name that `step` changes, and returns the file there if it is the expected one.
-    fn find(&self, step: &CommitStep) -> Result<(ResolvedName, Option<FileStatus>), FileRefusal> {
+    fn resolve_step(&self, step: &CommitStep) -> Result<(ResolvedName, Option<FileStatus>), FileRefusal> {
         let path = step.path.as_str();
         let mut place = self.resolve_name(path, FileAccess::Write)?;
         let is_link = place.lookup_status(path)?.is_some_and(|seen| seen.kind == FileType::Symlink);
-        if step.put.is_some() {
+        if step.new_file.is_some() {
             place = self.follow_symlink(path, place, FileAccess::Write)?;
         } else if is_link {
             // The symlink is deleted, not its target. But it must still lead to the file that was read.
             let end =
                 self.follow_symlink(path, self.resolve_name(path, FileAccess::Write)?, FileAccess::Read)?;
-            let there = self.open_regular(path, &end)?.map(|(_, seen)| seen.stamp);
+            let there = self.open_regular(path, &end)?.map(|(_, seen)| seen.version);
             let seen = place.lookup_status(path)?.filter(|seen| seen.kind == FileType::Symlink);
             return match seen {
-                Some(seen) if there == step.found => Ok((place, Some(seen))),
+                Some(seen) if there == step.found_version => Ok((place, Some(seen))),
                 Some(_) | None => Err(changed_refusal(path)),
             };
         }
         let seen = self.open_regular(path, &place)?.map(|(_, seen)| seen);
-        if step.found.is_none() && seen.is_some() {
+        if step.found_version.is_none() && seen.is_some() {
             return Err(refuse_path(path, format!("`{path}` is there already; read it, then change it")));
         }
-        if seen.map(|seen| seen.stamp) != step.found {
+        if seen.map(|seen| seen.version) != step.found_version {
             return Err(changed_refusal(path));
         }
-        if let (Some(seen), Some(_)) = (&seen, &step.put) {
-            self.may_change(path, seen)?;
-            may_write(path, &place, seen)?;
+        if let (Some(seen), Some(_)) = (&seen, &step.new_file) {
+            self.check_changeable(path, seen)?;
+            check_writable(path, &place, seen)?;
         }
         Ok((place, seen))
     }
 
     /// Checks that a file's mode and hard links allow a change of its content.
-    fn may_change(&self, path: &str, seen: &FileStatus) -> Result<(), FileRefusal> {
-        if !seen.mode.intersects(WRITE) {
+    fn check_changeable(&self, path: &str, seen: &FileStatus) -> Result<(), FileRefusal> {
+        if !seen.mode.intersects(WRITE_BITS) {
             let mode = seen.mode.as_raw_mode() & 0o777;
             let what =
                 format!("`{path}` is read-only for everybody (mode {mode:04o}), so it is not meant to be");
             return Err(refuse_path(path, format!("{what} changed; `chmod u+w` it first if it is")));
         }
-        if let (true, HardLinkPolicy::Refuse) = (seen.links > 1, self.links) {
-            let what = format!("`{path}` has {} names (hard links), and the others would keep", seen.links);
-            return Err(refuse_path(path, format!("{what} the old content; {}", self.advice)));
+        if let (true, HardLinkPolicy::Refuse) = (seen.hard_links > 1, self.hard_link_policy) {
+            let what = format!("`{path}` has {} names (hard links), and the others would keep", seen.hard_links);
+            return Err(refuse_path(path, format!("{what} the old content; {}", self.hard_link_hint)));
         }
         Ok(())
     }
 
     /// Checks that `steps` could be committed now. Runs the checks before a commit and nothing else.
     pub fn check_steps(&self, steps: &[CommitStep]) -> Result<(), FileRefusal> {
-        steps.iter().try_for_each(|step| self.find(step).map(drop))
+        steps.iter().try_for_each(|step| self.resolve_step(step).map(drop))
     }
 
     /// Opens the file whose attributes the new file of a step gets, if there is one.
@@ -212,7 +212,7 @@ impl DiskTree {
     ) -> Result<Option<OwnedFd>, FileRefusal> {
         let (one, step) = (&plan.record.moves[at], plan.steps[at]);
         let path = step.path.as_str();
-        match step.put.as_ref().and_then(|put| put.like.as_deref()) {
+        match step.new_file.as_ref().and_then(|put| put.attributes_from.as_deref()) {
             Some(like) if like != path => {
                 let place =
                     self.follow_symlink(like, self.resolve_name(like, FileAccess::Read)?, FileAccess::Read)?;

@@ -20,14 +20,14 @@ use super::syscalls::{self, FileStatus, InodeId, SymlinkPolicy};
 const VERSION: u32 = 1;
 
 /// The size limit of a record. A commit of 100,000 files needs half of it.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_RECORD_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The maximum wait for commits of other processes.
-const PATIENCE: Duration = Duration::from_secs(30);
-const PAUSE: Duration = Duration::from_millis(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(2);
 
-const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
-const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
+const OWNER_READ_WRITE: Mode = Mode::RUSR.union(Mode::WUSR);
+const GROUP_AND_OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 
 /// The record of one commit.
 #[derive(Debug, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ pub(super) struct FileFingerprint {
 
 impl FileFingerprint {
     pub(super) fn from_status(seen: &FileStatus) -> Self {
-        Self { id: seen.inode_id(), size: seen.stamp.size, mtime: seen.stamp.mtime }
+        Self { id: seen.inode_id(), size: seen.version.size, mtime: seen.version.mtime }
     }
 }
 
@@ -141,7 +141,7 @@ impl CommitRecord {
     }
 
     /// Returns a reason if this code would never have written the record.
-    fn fault(&self, id: &str) -> Option<&'static str> {
+    fn find_inconsistency(&self, id: &str) -> Option<&'static str> {
         if self.version != VERSION {
             return Some("it has another version");
         }
@@ -177,7 +177,7 @@ fn is_id(text: &str) -> bool {
 #[derive(Debug)]
 pub(super) struct RecordStore {
     dir: OwnedFd,
-    pub(super) real: PathBuf,
+    pub(super) real_path: PathBuf,
     _lock: OwnedFd,
 }
 
@@ -195,47 +195,47 @@ impl RecordStore {
         let unusable = |error: io::Error| {
             io::Error::new(error.kind(), format!("`{}` cannot be used: {error}", path.display()))
         };
-        Self::enter(path).map_err(unusable)
+        Self::open_locked(path).map_err(unusable)
     }
 
-    fn enter(path: &Path) -> io::Result<Self> {
+    fn open_locked(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let dir = syscalls::open_dir(rustix::fs::CWD, path, SymlinkPolicy::Follow)?;
         let seen = syscalls::status_of_fd(dir.as_fd())?;
-        if seen.owner != me() || seen.mode.intersects(OTHERS) {
+        if seen.owner != effective_uid() || seen.mode.intersects(GROUP_AND_OTHERS) {
             let what = "it must belong to this user, and nobody else may enter";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
         }
         let real = syscalls::real_path(dir.as_fd())?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let lock = rustix::fs::openat(&dir, "lock", flags, PRIVATE)?;
-        wait_for(&lock)?;
-        Ok(Self { dir, real, _lock: lock })
+        let lock = rustix::fs::openat(&dir, "lock", flags, OWNER_READ_WRITE)?;
+        acquire_lock(&lock)?;
+        Ok(Self { dir, real_path: real, _lock: lock })
     }
 
     /// Writes the record or its next phase, and syncs it.
     pub(super) fn write_synced(&self, record: &CommitRecord) -> io::Result<()> {
-        let file = self.draft(record)?;
+        let file = self.write_draft(record)?;
         syscalls::sync_file(file.as_fd())?;
-        self.place(record)?;
+        self.rename_draft(record)?;
         Ok(syscalls::sync_dir(self.dir.as_fd())?)
     }
 
     /// Writes the record or its next phase without syncing. It survives this process, but perhaps not a power cut.
     pub(super) fn write_unsynced(&self, record: &CommitRecord) -> io::Result<()> {
-        self.draft(record).and_then(|_| self.place(record))
+        self.write_draft(record).and_then(|_| self.rename_draft(record))
     }
 
     /// Writes the record under a temporary name.
-    fn draft(&self, record: &CommitRecord) -> io::Result<File> {
+    fn write_draft(&self, record: &CommitRecord) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(rustix::fs::openat(&self.dir, draft_name(record), flags, PRIVATE)?);
+        let mut file = File::from(rustix::fs::openat(&self.dir, draft_name(record), flags, OWNER_READ_WRITE)?);
         file.write_all(&serde_json::to_vec(record)?)?;
         Ok(file)
     }
 
     /// Renames the temporary file to the record's name.
-    fn place(&self, record: &CommitRecord) -> io::Result<()> {
+    fn rename_draft(&self, record: &CommitRecord) -> io::Result<()> {
         let name = format!("{}.json", record.id);
         Ok(rustix::fs::renameat(&self.dir, draft_name(record), &self.dir, name)?)
     }
@@ -264,13 +264,13 @@ impl RecordStore {
             }
             match ending {
                 // Only a staging record is not synced: if a power cut left it empty, the commit never went further.
-                "json" if self.is_hollow(&name) => syscalls::remove_name(self.dir.as_fd(), Path::new(&name))?,
+                "json" if self.is_empty_or_zeros(&name) => syscalls::remove_name(self.dir.as_fd(), Path::new(&name))?,
                 "json" | "done" => {
-                    let record = self.read(id, &name).map(|record| CommitRecord {
+                    let record = self.read_record(id, &name).map(|record| CommitRecord {
                         phase: if ending == "done" { CommitPhase::Done } else { record.phase },
                         ..record
                     });
-                    left.push(LeftoverRecord { file: self.real.join(&name), record });
+                    left.push(LeftoverRecord { file: self.real_path.join(&name), record });
                 }
                 // Interrupted while it was written: its commit or phase never began.
                 "tmp" => syscalls::remove_name(self.dir.as_fd(), Path::new(&name))?,
@@ -282,14 +282,14 @@ impl RecordStore {
     }
 
     /// Returns true if the file is empty or only zeros, so that nothing of it reached the disk.
-    fn is_hollow(&self, name: &OsString) -> bool {
+    fn is_empty_or_zeros(&self, name: &OsString) -> bool {
         let mut bytes = Vec::new();
         let file = syscalls::open_file(self.dir.as_fd(), Path::new(name)).ok().map(File::from);
-        let read = file.and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes).ok());
+        let read = file.and_then(|file| file.take(MAX_RECORD_BYTES).read_to_end(&mut bytes).ok());
         read.is_some() && bytes.iter().all(|byte| *byte == 0)
     }
 
-    fn read(&self, id: &str, name: &OsString) -> Result<CommitRecord, String> {
+    fn read_record(&self, id: &str, name: &OsString) -> Result<CommitRecord, String> {
         let said = |error: io::Error| format!("it cannot be read: {error}");
         let peeked = syscalls::status_of_name(self.dir.as_fd(), Path::new(name))
             .map_err(|errno| said(errno.into()))?;
@@ -299,14 +299,14 @@ impl RecordStore {
         let fd =
             syscalls::open_file(self.dir.as_fd(), Path::new(name)).map_err(|errno| said(errno.into()))?;
         let seen = syscalls::status_of_fd(fd.as_fd()).map_err(|errno| said(errno.into()))?;
-        if seen.kind != FileType::RegularFile || seen.owner != me() || seen.links != 1 {
+        if seen.kind != FileType::RegularFile || seen.owner != effective_uid() || seen.hard_links != 1 {
             return Err("somebody else wrote it".to_owned());
         }
         let mut bytes = Vec::new();
-        File::from(fd).take(MAX_BYTES).read_to_end(&mut bytes).map_err(said)?;
+        File::from(fd).take(MAX_RECORD_BYTES).read_to_end(&mut bytes).map_err(said)?;
         let record: CommitRecord =
             serde_json::from_slice(&bytes).map_err(|error| format!("it is no record: {error}"))?;
-        match record.fault(id) {
+        match record.find_inconsistency(id) {
             Some(fault) => Err(fault.to_owned()),
             None => Ok(record),
         }
@@ -317,17 +317,17 @@ fn draft_name(record: &CommitRecord) -> String {
     format!("{}.tmp", record.id)
 }
 
-fn me() -> u32 {
+fn effective_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-fn wait_for(lock: &OwnedFd) -> io::Result<()> {
+fn acquire_lock(lock: &OwnedFd) -> io::Result<()> {
     let since = Instant::now();
     // ends: PATIENCE runs out
     loop {
         match rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
-            Err(Errno::WOULDBLOCK | Errno::INTR) if since.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if since.elapsed() < LOCK_TIMEOUT => std::thread::sleep(LOCK_RETRY_INTERVAL),
             Err(Errno::WOULDBLOCK | Errno::INTR) => {
                 let what = "another process has been changing files for too long; try again later";
                 return Err(io::Error::new(io::ErrorKind::TimedOut, what));

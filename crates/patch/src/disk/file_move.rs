@@ -36,16 +36,16 @@ pub(super) enum MoveState {
 }
 
 impl RecordedMove {
-    fn leaf(&self) -> PathBuf {
+    fn leaf_path(&self) -> PathBuf {
         self.leaf.to_path_buf()
     }
 
-    fn temp(&self) -> &Path {
+    fn temp_path(&self) -> &Path {
         Path::new(&self.temp)
     }
 
     /// Returns a second temporary name, for file systems without an atomic exchange.
-    fn spare(&self) -> PathBuf {
+    fn spare_path(&self) -> PathBuf {
         PathBuf::from(format!("{}-old", self.temp))
     }
 
@@ -61,14 +61,14 @@ impl RecordedMove {
     ///
     /// After an error the name may already have changed: [`RecordedMove::move_back`] restores it.
     pub(super) fn move_forward(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
-        let leaf = self.leaf();
+        let leaf = self.leaf_path();
         match (self.puts, self.found) {
-            (true, None) => return Ok(syscalls::rename_no_replace(dir, self.temp(), &leaf)?),
+            (true, None) => return Ok(syscalls::rename_no_replace(dir, self.temp_path(), &leaf)?),
             (true, Some(_)) => self.swap(dir, &leaf)?,
-            (false, _) => syscalls::rename_no_replace(dir, &leaf, self.temp())?,
+            (false, _) => syscalls::rename_no_replace(dir, &leaf, self.temp_path())?,
         }
         // Compare and swap: the file that came out must be the one that was found.
-        if self.is_found(syscalls::status_of_name(dir, self.temp())?) {
+        if self.is_found(syscalls::status_of_name(dir, self.temp_path())?) {
             Ok(())
         } else {
             Err(MoveError::Changed)
@@ -77,22 +77,22 @@ impl RecordedMove {
 
     /// Restores the old file, as far as it was moved away. Idempotent.
     pub(super) fn move_back(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
-        self.settle(dir)?;
-        let leaf = self.leaf();
+        self.finish_interrupted_swap(dir)?;
+        let leaf = self.leaf_path();
         let (here, kept) =
-            (syscalls::status_of_name(dir, &leaf)?, syscalls::status_of_name(dir, self.temp())?);
+            (syscalls::status_of_name(dir, &leaf)?, syscalls::status_of_name(dir, self.temp_path())?);
         let kept_old = kept.is_some() && !self.is_staged(kept);
         match (self.puts, self.found) {
             (true, None) if self.is_staged(here) => {
-                syscalls::rename_no_replace(dir, &leaf, self.temp())?;
+                syscalls::rename_no_replace(dir, &leaf, self.temp_path())?;
                 // Another process may have put a file there at that very moment.
-                if !self.is_staged(syscalls::status_of_name(dir, self.temp())?) {
-                    syscalls::rename_no_replace(dir, self.temp(), &leaf)?;
+                if !self.is_staged(syscalls::status_of_name(dir, self.temp_path())?) {
+                    syscalls::rename_no_replace(dir, self.temp_path(), &leaf)?;
                 }
             }
             (true, Some(_)) if kept_old && self.is_staged(here) => self.swap(dir, &leaf)?,
             (_, Some(_)) if kept_old && here.is_none() => {
-                syscalls::rename_no_replace(dir, self.temp(), &leaf)?;
+                syscalls::rename_no_replace(dir, self.temp_path(), &leaf)?;
             }
             (true | false, _) => {}
         }
@@ -103,7 +103,7 @@ impl RecordedMove {
     /// there now. It is never removed, and its record is kept.
     fn holds_foreign(&self, dir: BorrowedFd<'_>) -> Result<bool, MoveError> {
         let found = self.found.map(|found| found.id);
-        let kept = syscalls::status_of_name(dir, self.temp())?;
+        let kept = syscalls::status_of_name(dir, self.temp_path())?;
         let is_found = |seen: Option<FileStatus>| seen.map(|seen| seen.inode_id()) == found;
         let is_foreign = kept.is_some() && !self.is_staged(kept) && !is_found(kept);
         Ok(found.is_some() && self.staged.is_some() == self.puts && is_foreign)
@@ -111,9 +111,9 @@ impl RecordedMove {
 
     /// Returns the progress. Valid after the commit point, when all new files are staged.
     pub(super) fn state(&self, dir: BorrowedFd<'_>) -> Result<MoveState, MoveError> {
-        self.settle(dir)?;
+        self.finish_interrupted_swap(dir)?;
         let (here, kept) =
-            (syscalls::status_of_name(dir, &self.leaf())?, syscalls::status_of_name(dir, self.temp())?);
+            (syscalls::status_of_name(dir, &self.leaf_path())?, syscalls::status_of_name(dir, self.temp_path())?);
         let state = match (self.puts, self.found) {
             (true, Some(_)) if self.is_staged(here) => done_if(kept.is_none() || self.is_found(kept)),
             (true, Some(_)) if self.is_staged(kept) => pending_if(self.is_found(here)),
@@ -135,15 +135,15 @@ impl RecordedMove {
 
     /// Removes leftovers under the names that only this commit uses, and only files that it put there.
     pub(super) fn remove_leftovers(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
-        for name in [self.temp(), &self.spare()] {
-            if syscalls::status_of_name(dir, name)?.is_some_and(|seen| self.is_ours(&seen)) {
+        for name in [self.temp_path(), &self.spare_path()] {
+            if syscalls::status_of_name(dir, name)?.is_some_and(|seen| self.belongs_to_commit(&seen)) {
                 syscalls::remove_name(dir, name)?;
             }
         }
         Ok(())
     }
 
-    fn is_ours(&self, seen: &FileStatus) -> bool {
+    fn belongs_to_commit(&self, seen: &FileStatus) -> bool {
         let known: [Option<InodeId>; 2] = [self.staged, self.found.map(|found| found.id)];
         // Before the commit point the inode is unknown. Then the unguessable name must be proof enough.
         let unborn = self.puts && self.staged.is_none() && seen.kind == FileType::RegularFile;
@@ -151,18 +151,18 @@ impl RecordedMove {
     }
 
     fn swap(&self, dir: BorrowedFd<'_>, leaf: &Path) -> Result<(), MoveError> {
-        match syscalls::exchange(dir, self.temp(), leaf) {
+        match syscalls::exchange(dir, self.temp_path(), leaf) {
             Err(errno) if syscalls::is_unsupported(errno) => {}
             other => return Ok(other?),
         }
-        syscalls::rename_no_replace(dir, leaf, &self.spare())?;
-        syscalls::rename_no_replace(dir, self.temp(), leaf)?;
-        Ok(syscalls::rename_no_replace(dir, &self.spare(), self.temp())?)
+        syscalls::rename_no_replace(dir, leaf, &self.spare_path())?;
+        syscalls::rename_no_replace(dir, self.temp_path(), leaf)?;
+        Ok(syscalls::rename_no_replace(dir, &self.spare_path(), self.temp_path())?)
     }
 
     /// Completes an exchange by three renames that was interrupted.
-    fn settle(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
-        let (leaf, spare) = (self.leaf(), self.spare());
+    fn finish_interrupted_swap(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
+        let (leaf, spare) = (self.leaf_path(), self.spare_path());
         if !self.puts || self.found.is_none() || syscalls::status_of_name(dir, &spare)?.is_none() {
             return Ok(());
         }
@@ -170,11 +170,11 @@ impl RecordedMove {
             syscalls::rename_no_replace(dir, &spare, &leaf)?;
             return Ok(());
         }
-        if syscalls::is_same_file(dir, &leaf, self.temp())? {
-            syscalls::remove_name(dir, self.temp())?;
+        if syscalls::is_same_file(dir, &leaf, self.temp_path())? {
+            syscalls::remove_name(dir, self.temp_path())?;
         }
-        if syscalls::status_of_name(dir, self.temp())?.is_none() {
-            syscalls::rename_no_replace(dir, &spare, self.temp())?;
+        if syscalls::status_of_name(dir, self.temp_path())?.is_none() {
+            syscalls::rename_no_replace(dir, &spare, self.temp_path())?;
         }
         Ok(())
     }

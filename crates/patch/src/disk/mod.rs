@@ -38,11 +38,11 @@ const WRITE_IN_PLACE: &str = "change it with a command that writes in place";
 /// A file tree on disk.
 pub struct DiskTree {
     root: PathBuf,
-    given: PathBuf,
+    given_root: PathBuf,
     fd: OwnedFd,
-    judge: Option<AccessCheck>,
-    links: HardLinkPolicy,
-    advice: &'static str,
+    access_check: Option<AccessCheck>,
+    hard_link_policy: HardLinkPolicy,
+    hard_link_hint: &'static str,
 }
 
 /// A milestone of a commit.
@@ -67,27 +67,27 @@ impl DiskTree {
         let fd = syscalls::open_dir(rustix::fs::CWD, root, syscalls::SymlinkPolicy::Follow)?;
         let real = syscalls::real_path(fd.as_fd())?;
         let given = if root.is_absolute() { root.to_owned() } else { real.clone() };
-        Ok(Self { root: real, given, fd, judge: None, links: HardLinkPolicy::Refuse, advice: WRITE_IN_PLACE })
+        Ok(Self { root: real, given_root: given, fd, access_check: None, hard_link_policy: HardLinkPolicy::Refuse, hard_link_hint: WRITE_IN_PLACE })
     }
 
     /// Sets the access check, for paths inside the root and outside of it.
     #[must_use]
     pub fn with_access_check(mut self, judge: AccessCheck) -> Self {
-        self.judge = Some(judge);
+        self.access_check = Some(judge);
         self
     }
 
     /// Sets whether a file with several hard links may be replaced. The other names then keep the old content.
     #[must_use]
     pub fn with_hard_links_broken(mut self, may: bool) -> Self {
-        self.links = if may { HardLinkPolicy::Break } else { HardLinkPolicy::Refuse };
+        self.hard_link_policy = if may { HardLinkPolicy::Break } else { HardLinkPolicy::Refuse };
         self
     }
 
     /// Sets the hint for a file with several hard links, in the words of its reader.
     #[must_use]
     pub fn with_hard_link_hint(mut self, advice: &'static str) -> Self {
-        self.advice = advice;
+        self.hard_link_hint = advice;
         self
     }
 
@@ -99,6 +99,6 @@ impl DiskTree {
 
 impl fmt::Debug for DiskTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Disk").field("root", &self.root).field("links", &self.links).finish_non_exhaustive()
+        f.debug_struct("Disk").field("root", &self.root).field("links", &self.hard_link_policy).finish_non_exhaustive()
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PathStart {
     /// Relative to the root of the tree.
-    Below(PathBuf),
+    Relative(PathBuf),
     /// Relative to the root of the file system.
     Absolute(PathBuf),
 }
@@ -49,7 +49,7 @@ pub(super) fn parse_path(text: &str) -> Result<(PathStart, Vec<PathBuf>), String
             Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
         }
     }
-    Ok((if absolute { PathStart::Absolute(path) } else { PathStart::Below(path) }, left))
+    Ok((if absolute { PathStart::Absolute(path) } else { PathStart::Relative(path) }, left))
 }
 
 #[cfg(test)]
@@ -91,7 +91,7 @@ mod tests {
         ];
         for (text, path, left) in rows {
             let left = left.iter().map(PathBuf::from).collect();
-            assert_eq!(parse_path(text), Ok((PathStart::Below(path.into()), left)), "{text}");
+            assert_eq!(parse_path(text), Ok((PathStart::Relative(path.into()), left)), "{text}");
         }
         assert_eq!(parse_path("/a/./b/../c"), Ok((PathStart::Absolute("/a/c".into()), vec!["/a/b".into()])));
     }

@@ -26,11 +26,11 @@ pub struct RecoveredCommit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecoveryOutcome {
     /// Rolled back: every file is as it was before.
-    Back,
+    RolledBack,
     /// Rolled forward: every file is as the commit intended.
-    Forward,
+    RolledForward,
     /// Nothing was done and the record was kept, for this reason.
-    Left(String),
+    RecordKept(String),
 }
 
 /// Completes or reverts every interrupted commit. `records` is the directory of their records.
@@ -43,15 +43,15 @@ pub fn recover(records: &Path) -> io::Result<Vec<RecoveredCommit>> {
 
 /// Recovers all commits. The caller holds the lock.
 pub(super) fn recover_all(records: &RecordStore) -> io::Result<Vec<RecoveredCommit>> {
-    Ok(records.read_leftovers()?.into_iter().map(|left| one(left, records)).collect())
+    Ok(records.read_leftovers()?.into_iter().map(|left| recover_one(left, records)).collect())
 }
 
-fn one(left: LeftoverRecord, records: &RecordStore) -> RecoveredCommit {
+fn recover_one(left: LeftoverRecord, records: &RecordStore) -> RecoveredCommit {
     let LeftoverRecord { file, record } = left;
     let mut record = match record {
         Ok(record) => record,
         Err(why) => {
-            return RecoveredCommit { record: file, files: Vec::new(), outcome: RecoveryOutcome::Left(why) };
+            return RecoveredCommit { record: file, files: Vec::new(), outcome: RecoveryOutcome::RecordKept(why) };
         }
     };
     let names = record
@@ -59,28 +59,28 @@ fn one(left: LeftoverRecord, records: &RecordStore) -> RecoveredCommit {
         .iter()
         .map(|one| record.folders[one.folder].path.to_path_buf().join(one.leaf.to_path_buf()));
     let files = names.collect();
-    let outcome = settle(&mut record, records).unwrap_or_else(RecoveryOutcome::Left);
+    let outcome = complete_or_revert(&mut record, records).unwrap_or_else(RecoveryOutcome::RecordKept);
     RecoveredCommit { record: file, files, outcome }
 }
 
-fn settle(record: &mut CommitRecord, records: &RecordStore) -> Result<RecoveryOutcome, String> {
-    let dirs = open_folders(record)?;
+fn complete_or_revert(record: &mut CommitRecord, records: &RecordStore) -> Result<RecoveryOutcome, String> {
+    let dirs = open_recorded_dirs(record)?;
     let unfinished = "not all could be done; the next recovery tries again";
     let goes_forward = match record.phase {
         CommitPhase::Staging | CommitPhase::Undoing => false,
-        CommitPhase::Committed => go_forward(record, &dirs)?,
+        CommitPhase::Committed => roll_forward(record, &dirs)?,
         CommitPhase::Done => true,
     };
     let (worked, outcome) = if goes_forward {
-        (finish_commit(record, &dirs, records), RecoveryOutcome::Forward)
+        (finish_commit(record, &dirs, records), RecoveryOutcome::RolledForward)
     } else {
-        (roll_back(record, &dirs, records), RecoveryOutcome::Back)
+        (roll_back(record, &dirs, records), RecoveryOutcome::RolledBack)
     };
     if worked { Ok(outcome) } else { Err(unfinished.to_owned()) }
 }
 
 /// Completes the remaining moves. Returns `false` if a file was changed since, so that the commit must not go forward.
-fn go_forward(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> Result<bool, String> {
+fn roll_forward(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> Result<bool, String> {
     let mut pending = Vec::new();
     for one in &record.moves {
         // A directory that is gone took its files with it.
@@ -104,7 +104,7 @@ fn go_forward(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> Result<bool, S
 /// Opens the directories of the commit, identified by inode; `None` for those that are gone.
 ///
 /// Never follows a symlink: a process that may write to the tree may have put one there.
-fn open_folders(record: &CommitRecord) -> Result<Vec<Option<OwnedFd>>, String> {
+fn open_recorded_dirs(record: &CommitRecord) -> Result<Vec<Option<OwnedFd>>, String> {
     let mut dirs: Vec<Option<OwnedFd>> = Vec::with_capacity(record.folders.len());
     for folder in &record.folders {
         let path = folder.path.to_path_buf();

@@ -14,16 +14,16 @@ use super::{DiskTree, FileAccess};
 use crate::file_tree::{FileLookup, FileRefusal, FileTree, FileVersion, FoundFile, SymbolicLink};
 
 /// The maximum size of a file.
-const MAX_BYTES: u64 = 256 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The number of attempts to read a file that is being written.
-const READS: usize = 4;
+const MAX_READ_ATTEMPTS: usize = 4;
 
 /// An open directory with its real path.
 #[derive(Debug)]
 pub(super) struct OpenDir {
     pub(super) fd: OwnedFd,
-    pub(super) real: PathBuf,
+    pub(super) real_path: PathBuf,
     pub(super) id: InodeId,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct ResolvedName {
 
 impl ResolvedName {
     pub(super) fn real_path(&self) -> PathBuf {
-        let mut real = self.dir.real.clone();
+        let mut real = self.dir.real_path.clone();
         real.extend(&self.missing);
         real.join(&self.leaf)
     }
@@ -64,7 +64,7 @@ impl OpenDir {
         let id = syscalls::status_of_fd(fd.as_fd())
             .map_err(|errno| io_refusal(path, "looked at", errno))?
             .inode_id();
-        Ok(Self { fd, real, id })
+        Ok(Self { fd, real_path: real, id })
     }
 }
 
@@ -84,23 +84,23 @@ impl DiskTree {
     /// Resolves `path`. Does not follow a symlink at its end.
     pub(super) fn resolve_name(&self, path: &str, access: FileAccess) -> Result<ResolvedName, FileRefusal> {
         let (name, left) = path_syntax::parse_path(path).map_err(|what| refuse_path(path, what))?;
-        left.iter().try_for_each(|inside| self.leaves(path, inside))?;
-        let (base, below) = self.start(path, name)?;
+        left.iter().try_for_each(|inside| self.check_dot_dot(path, inside))?;
+        let (base, below) = self.starting_dir(path, name)?;
         let leaf = below.file_name().map(PathBuf::from);
         let leaf = leaf.ok_or_else(|| refuse_path(path, format!("`{path}` names no file")))?;
         let parents: Vec<OsString> =
             below.parent().into_iter().flatten().map(std::ffi::OsStr::to_owned).collect();
         let base = base.as_ref().map_or(self.fd.as_fd(), OwnedFd::as_fd);
-        let (dir, missing) = enter(path, base, &parents)?;
+        let (dir, missing) = open_deepest_dir(path, base, &parents)?;
         let place = ResolvedName { dir, missing, leaf };
-        self.judge(path, &place.real_path(), access)?;
+        self.check_access(path, &place.real_path(), access)?;
         Ok(place)
     }
 
     /// Checks that `..` after `inside` leads back to its parent. After a symlink it leads elsewhere, and after a
     /// missing directory nowhere.
-    fn leaves(&self, path: &str, inside: &Path) -> Result<(), FileRefusal> {
-        let below = [&self.root, &self.given].into_iter().find_map(|root| inside.strip_prefix(root).ok());
+    fn check_dot_dot(&self, path: &str, inside: &Path) -> Result<(), FileRefusal> {
+        let below = [&self.root, &self.given_root].into_iter().find_map(|root| inside.strip_prefix(root).ok());
         let (base, inside) = match below {
             Some(below) => (self.fd.as_fd(), below),
             None if inside.is_absolute() => (rustix::fs::CWD, inside),
@@ -115,17 +115,17 @@ impl DiskTree {
 
     /// Returns the starting directory: the root of the tree, unless the path is absolute and outside of it, which only
     /// an access check may allow.
-    fn start(&self, path: &str, name: PathStart) -> Result<(Option<OwnedFd>, PathBuf), FileRefusal> {
+    fn starting_dir(&self, path: &str, name: PathStart) -> Result<(Option<OwnedFd>, PathBuf), FileRefusal> {
         let absolute = match name {
-            PathStart::Below(below) => return Ok((None, below)),
+            PathStart::Relative(below) => return Ok((None, below)),
             PathStart::Absolute(absolute) => absolute,
         };
-        let inside = [&self.root, &self.given].into_iter().find_map(|root| absolute.strip_prefix(root).ok());
+        let inside = [&self.root, &self.given_root].into_iter().find_map(|root| absolute.strip_prefix(root).ok());
         if let Some(below) = inside {
             return Ok((None, below.to_owned()));
         }
-        if self.judge.is_none() {
-            return Err(outside(path, &self.root));
+        if self.access_check.is_none() {
+            return Err(outside_refusal(path, &self.root));
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let top = rustix::fs::open("/", flags, Mode::empty());
@@ -133,11 +133,11 @@ impl DiskTree {
         Ok((Some(top), absolute.strip_prefix("/").unwrap_or(&absolute).to_owned()))
     }
 
-    fn judge(&self, path: &str, real: &Path, access: FileAccess) -> Result<(), FileRefusal> {
-        match &self.judge {
+    fn check_access(&self, path: &str, real: &Path, access: FileAccess) -> Result<(), FileRefusal> {
+        match &self.access_check {
             Some(judge) => judge(real, access).map_err(|what| refuse_path(path, what)),
             None if real.starts_with(&self.root) && real != self.root => Ok(()),
-            None => Err(outside(path, &self.root)),
+            None => Err(outside_refusal(path, &self.root)),
         }
     }
 
@@ -160,7 +160,7 @@ impl DiskTree {
         let (real, id) =
             syscalls::resolve_symlink(place.dir.fd.as_fd(), &place.leaf).map_err(|_| astray())?;
         let (Some(parent), Some(leaf)) = (real.parent(), real.file_name()) else { return Err(astray()) };
-        self.judge(path, &real, access).map_err(|refusal| match &self.judge {
+        self.check_access(path, &real, access).map_err(|refusal| match &self.access_check {
             Some(_) => refusal,
             None => astray(),
         })?;
@@ -179,7 +179,7 @@ impl DiskTree {
         place: &ResolvedName,
     ) -> Result<Option<(OwnedFd, FileStatus)>, FileRefusal> {
         let Some(seen) = place.lookup_status(path)? else { return Ok(None) };
-        regular(path, &seen)?;
+        check_regular_file(path, &seen)?;
         let fd = match syscalls::open_file(place.dir.fd.as_fd(), &place.leaf) {
             Ok(fd) => fd,
             Err(Errno::NOENT | Errno::LOOP) => return Err(changed_refusal(path)),
@@ -187,7 +187,7 @@ impl DiskTree {
         };
         let seen =
             syscalls::status_of_fd(fd.as_fd()).map_err(|errno| io_refusal(path, "looked at", errno))?;
-        regular(path, &seen)?;
+        check_regular_file(path, &seen)?;
         Ok(Some((fd, seen)))
     }
 }
@@ -199,7 +199,7 @@ impl DiskTree {
             .follow_symlink(path, self.resolve_name(path, FileAccess::Read).ok()?, FileAccess::Read)
             .ok()?;
         let (_, seen) = self.open_regular(path, &place).ok()??;
-        Some((place.real_path(), seen.stamp))
+        Some((place.real_path(), seen.version))
     }
 }
 
@@ -208,26 +208,26 @@ impl FileTree for DiskTree {
         let place = self.resolve_name(path, FileAccess::Read)?;
         let place = self.follow_symlink(path, place, FileAccess::Read)?;
         let file = match self.open_regular(path, &place)? {
-            Some((fd, _)) => Some(read(path, fd)?),
+            Some((fd, _)) => Some(read_stable_file(path, fd)?),
             None => None,
         };
-        Ok(FileLookup { real: place.real_path(), file })
+        Ok(FileLookup { real_path: place.real_path(), file })
     }
 
-    fn name(&self, real: &Path) -> Option<String> {
+    fn diff_name(&self, real: &Path) -> Option<String> {
         real.strip_prefix(&self.root).ok()?.to_str().map(str::to_owned)
     }
 
-    fn link(&self, path: &str) -> Option<SymbolicLink> {
+    fn find_symlink(&self, path: &str) -> Option<SymbolicLink> {
         let place = self.resolve_name(path, FileAccess::Read).ok()?;
         place.lookup_status(path).ok()?.filter(|seen| seen.kind == FileType::Symlink)?;
         let to = rustix::fs::readlinkat(place.dir.fd.as_fd(), &place.leaf, Vec::new()).ok()?;
-        Some(SymbolicLink { name: self.name(&place.real_path())?, to: to.into_string().ok()? })
+        Some(SymbolicLink { name: self.diff_name(&place.real_path())?, target: to.into_string().ok()? })
     }
 }
 
 /// Opens the deepest existing directory of `parents`, and returns the missing ones.
-fn enter(
+fn open_deepest_dir(
     path: &str,
     base: BorrowedFd<'_>,
     parents: &[OsString],
@@ -263,11 +263,11 @@ fn enter(
     Err(refuse_path(path, format!("`{path}` cannot be reached: the directory it starts in is gone")))
 }
 
-fn outside(path: &str, root: &Path) -> FileRefusal {
+fn outside_refusal(path: &str, root: &Path) -> FileRefusal {
     refuse_path(path, format!("`{path}` is outside of {}; only files inside can be changed", root.display()))
 }
 
-fn regular(path: &str, seen: &FileStatus) -> Result<(), FileRefusal> {
+fn check_regular_file(path: &str, seen: &FileStatus) -> Result<(), FileRefusal> {
     let kind = match seen.kind {
         FileType::RegularFile => return Ok(()),
         FileType::Directory => "a directory",
@@ -281,7 +281,7 @@ fn regular(path: &str, seen: &FileStatus) -> Result<(), FileRefusal> {
 }
 
 /// Reads until `bytes` is full or the file ends. Returns the number of bytes read.
-fn fill(file: &mut std::fs::File, bytes: &mut [u8]) -> std::io::Result<usize> {
+fn fill_buffer(file: &mut std::fs::File, bytes: &mut [u8]) -> std::io::Result<usize> {
     let mut read = 0;
     // ends: with the file, or with the room
     while read < bytes.len() {
@@ -296,24 +296,24 @@ fn fill(file: &mut std::fs::File, bytes: &mut [u8]) -> std::io::Result<usize> {
 }
 
 /// Reads a whole file at a moment without a concurrent write.
-fn read(path: &str, fd: OwnedFd) -> Result<FoundFile, FileRefusal> {
+fn read_stable_file(path: &str, fd: OwnedFd) -> Result<FoundFile, FileRefusal> {
     let failed = |error: std::io::Error| io_refusal(path, "read", error);
     let mut file = std::fs::File::from(fd);
-    for _ in 0..READS {
+    for _ in 0..MAX_READ_ATTEMPTS {
         let before = syscalls::status_of_fd(file.as_fd()).map_err(|errno| failed(errno.into()))?;
-        if before.stamp.size > MAX_BYTES {
-            let what = format!("`{path}` has {} bytes, and a patch reads at most", before.stamp.size);
-            return Err(refuse_path(path, format!("{what} {MAX_BYTES}; change it with a command")));
+        if before.version.size > MAX_FILE_BYTES {
+            let what = format!("`{path}` has {} bytes, and a patch reads at most", before.version.size);
+            return Err(refuse_path(path, format!("{what} {MAX_FILE_BYTES}; change it with a command")));
         }
         // One extra byte detects a file that grows meanwhile, and reaches the end of the file without another read.
-        let mut bytes = vec![0; usize::try_from(before.stamp.size).unwrap_or(0) + 1];
+        let mut bytes = vec![0; usize::try_from(before.version.size).unwrap_or(0) + 1];
         std::io::Seek::rewind(&mut file).map_err(failed)?;
-        let read = fill(&mut file, &mut bytes).map_err(failed)?;
+        let read = fill_buffer(&mut file, &mut bytes).map_err(failed)?;
         bytes.truncate(read);
         let after = syscalls::status_of_fd(file.as_fd()).map_err(|errno| failed(errno.into()))?;
-        if before.stamp == after.stamp && bytes.len() as u64 == after.stamp.size {
+        if before.version == after.version && bytes.len() as u64 == after.version.size {
             let executable = after.mode.contains(Mode::XUSR);
-            return Ok(FoundFile { bytes: bytes.into(), executable, stamp: after.stamp });
+            return Ok(FoundFile { bytes: bytes.into(), executable, version: after.version });
         }
     }
     Err(refuse_path(path, format!("`{path}` is being written to; try again when that is over")))

@@ -17,16 +17,16 @@ use crate::file_tree::NewFile;
 const THREADS: usize = 16;
 
 /// The maximum number of open files.
-pub(super) const BATCH: usize = 128;
+pub(super) const MAX_OPEN_FILES: usize = 128;
 
 /// For this few files, starting threads costs more than it saves.
-const ALONE: usize = 4;
+const MAX_SERIAL_SYNCS: usize = 4;
 
 /// Special bits that must not survive a change of content.
-const SPECIAL: Mode = Mode::SUID.union(Mode::SGID);
-const EXECUTE: Mode = Mode::XUSR.union(Mode::XGRP).union(Mode::XOTH);
-const READ: Mode = Mode::RUSR.union(Mode::RGRP).union(Mode::ROTH);
-const WRITE: Mode = Mode::WUSR.union(Mode::WGRP).union(Mode::WOTH);
+const SET_ID_BITS: Mode = Mode::SUID.union(Mode::SGID);
+const EXECUTE_BITS: Mode = Mode::XUSR.union(Mode::XGRP).union(Mode::XOTH);
+const READ_BITS: Mode = Mode::RUSR.union(Mode::RGRP).union(Mode::ROTH);
+const WRITE_BITS: Mode = Mode::WUSR.union(Mode::WGRP).union(Mode::WOTH);
 
 /// The error for a missing extended attribute.
 #[cfg(target_vendor = "apple")]
@@ -34,7 +34,7 @@ const NO_SUCH: Errno = Errno::NOATTR;
 #[cfg(not(target_vendor = "apple"))]
 const NO_SUCH: Errno = Errno::NODATA;
 
-const ACL: &[u8] = b"system.posix_acl_access";
+const ACL_ATTRIBUTE: &[u8] = b"system.posix_acl_access";
 
 /// Attributes that vouch for the old content and must not be copied.
 const TIED_TO_CONTENT: [&[u8]; 3] = [b"security.capability", b"security.ima", b"security.evm"];
@@ -50,26 +50,26 @@ pub(super) fn stage_file(
 ) -> std::io::Result<File> {
     let mode = match (like, put.executable) {
         (Some(_), _) => Mode::RUSR | Mode::WUSR,
-        (None, Some(true)) => READ | WRITE | EXECUTE,
-        (None, Some(false) | None) => READ | WRITE,
+        (None, Some(true)) => READ_BITS | WRITE_BITS | EXECUTE_BITS,
+        (None, Some(false) | None) => READ_BITS | WRITE_BITS,
     };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::openat(dir, temp, flags, mode)?);
     file.write_all(&put.bytes)?;
     if let Some(like) = like {
-        dress(file.as_fd(), like, put.executable)?;
+        copy_metadata(file.as_fd(), like, put.executable)?;
     }
     Ok(file)
 }
 
 /// Gives `file` the owner, mode and extended attributes of `like`.
-fn dress(file: BorrowedFd<'_>, like: BorrowedFd<'_>, executable: Option<bool>) -> Result<()> {
+fn copy_metadata(file: BorrowedFd<'_>, like: BorrowedFd<'_>, executable: Option<bool>) -> Result<()> {
     let (own, model) = (syscalls::status_of_fd(file)?, syscalls::status_of_fd(like)?);
-    let mut mode = give_away(file, &own, &model)?.difference(SPECIAL);
+    let mut mode = copy_owner(file, &own, &model)?.difference(SET_ID_BITS);
     match executable {
         // Users with read permission get execute permission, as in git.
-        Some(true) => mode |= Mode::from_raw_mode((mode & READ).as_raw_mode() >> 2),
-        Some(false) => mode = mode.difference(EXECUTE),
+        Some(true) => mode |= Mode::from_raw_mode((mode & READ_BITS).as_raw_mode() >> 2),
+        Some(false) => mode = mode.difference(EXECUTE_BITS),
         None => {}
     }
     copy_attributes(file, like)?;
@@ -78,12 +78,12 @@ fn dress(file: BorrowedFd<'_>, like: BorrowedFd<'_>, executable: Option<bool>) -
 }
 
 /// Changes owner and group of `file` to those of `model` as far as this user may. Returns the appropriate mode.
-fn give_away(file: BorrowedFd<'_>, own: &FileStatus, model: &FileStatus) -> Result<Mode> {
+fn copy_owner(file: BorrowedFd<'_>, own: &FileStatus, model: &FileStatus) -> Result<Mode> {
     let (owner, group) = (Uid::from_raw(model.owner), Gid::from_raw(model.group));
-    if own.owner != model.owner && may_fail(rustix::fs::fchown(file, Some(owner), Some(group)))? {
+    if own.owner != model.owner && ignore_unpermitted(rustix::fs::fchown(file, Some(owner), Some(group)))? {
         return Ok(model.mode);
     }
-    if own.group == model.group || may_fail(rustix::fs::fchown(file, None, Some(group)))? {
+    if own.group == model.group || ignore_unpermitted(rustix::fs::fchown(file, None, Some(group)))? {
         return Ok(model.mode);
     }
     // The old group's permissions are not for the new group, which gets those of others. vim does the same.
@@ -92,7 +92,7 @@ fn give_away(file: BorrowedFd<'_>, own: &FileStatus, model: &FileStatus) -> Resu
 }
 
 /// Returns true on success. A missing permission or an unsupported operation is no error.
-fn may_fail(result: Result<()>) -> Result<bool> {
+fn ignore_unpermitted(result: Result<()>) -> Result<bool> {
     match result {
         Ok(()) => Ok(true),
         Err(Errno::PERM | Errno::ACCESS | Errno::NOTSUP | Errno::INVAL) => Ok(false),
@@ -112,13 +112,13 @@ fn copy_attributes(file: BorrowedFd<'_>, like: BorrowedFd<'_>) -> Result<()> {
             Err(NO_SUCH | Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => continue,
             other => other?,
         };
-        may_fail(rustix::fs::fsetxattr(file, name, &value, XattrFlags::empty()))?;
+        ignore_unpermitted(rustix::fs::fsetxattr(file, name, &value, XattrFlags::empty()))?;
     }
     // The directory may give every new file a default access control list, but the old file had none.
-    if !names().any(|name| name == ACL) {
-        match rustix::fs::fremovexattr(file, ACL) {
+    if !names().any(|name| name == ACL_ATTRIBUTE) {
+        match rustix::fs::fremovexattr(file, ACL_ATTRIBUTE) {
             Err(NO_SUCH) => {}
-            other => drop(may_fail(other)?),
+            other => drop(ignore_unpermitted(other)?),
         }
     }
     Ok(())
@@ -146,7 +146,7 @@ pub(super) fn sync_all<F: AsFd + Sync>(
     sync: impl Fn(BorrowedFd<'_>) -> Result<()> + Sync,
 ) -> std::result::Result<(), (usize, Errno)> {
     let one = |at: usize| sync(files[at].as_fd()).map_err(|errno| (at, errno));
-    if files.len() <= ALONE {
+    if files.len() <= MAX_SERIAL_SYNCS {
         return (0..files.len()).try_for_each(one);
     }
     let next = AtomicUsize::new(0);

@@ -21,33 +21,33 @@ pub(super) struct InodeId {
 /// The status of a file: identity, kind, and metadata that changes with it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileStatus {
-    pub(super) stamp: FileVersion,
+    pub(super) version: FileVersion,
     pub(super) kind: FileType,
     pub(super) mode: Mode,
-    pub(super) links: u64,
+    pub(super) hard_links: u64,
     pub(super) owner: u32,
     pub(super) group: u32,
 }
 
 impl FileStatus {
     pub(super) fn inode_id(&self) -> InodeId {
-        InodeId { dev: self.stamp.dev, ino: self.stamp.ino }
+        InodeId { dev: self.version.dev, ino: self.version.ino }
     }
 
     fn from_stat(stat: &rustix::fs::Stat) -> Self {
-        const NANOS: i128 = 1_000_000_000;
+        const NANOS_PER_SECOND: i128 = 1_000_000_000;
         let stamp = FileVersion {
-            dev: wide(stat.st_dev),
-            ino: wide(stat.st_ino),
-            size: wide(stat.st_size),
-            mtime: i128::from(stat.st_mtime) * NANOS + i128::from(wide(stat.st_mtime_nsec)),
-            ctime: i128::from(stat.st_ctime) * NANOS + i128::from(wide(stat.st_ctime_nsec)),
+            dev: to_u64(stat.st_dev),
+            ino: to_u64(stat.st_ino),
+            size: to_u64(stat.st_size),
+            mtime: i128::from(stat.st_mtime) * NANOS_PER_SECOND + i128::from(to_u64(stat.st_mtime_nsec)),
+            ctime: i128::from(stat.st_ctime) * NANOS_PER_SECOND + i128::from(to_u64(stat.st_ctime_nsec)),
         };
         Self {
-            stamp,
+            version: stamp,
             kind: FileType::from_raw_mode(stat.st_mode),
             mode: Mode::from_raw_mode(stat.st_mode),
-            links: wide(stat.st_nlink),
+            hard_links: to_u64(stat.st_nlink),
             owner: stat.st_uid,
             group: stat.st_gid,
         }
@@ -55,7 +55,7 @@ impl FileStatus {
 }
 
 /// Converts a stat field to `u64`. The widths differ between systems, and none of the fields is ever negative.
-fn wide<N: TryInto<u64>>(number: N) -> u64 {
+fn to_u64<N: TryInto<u64>>(number: N) -> u64 {
     number.try_into().unwrap_or(0)
 }
 
@@ -98,7 +98,7 @@ fn open_with(base: BorrowedFd<'_>, path: &Path, flags: OFlags, links: SymlinkPol
         SymlinkPolicy::Follow => ResolveFlags::NO_MAGICLINKS,
         SymlinkPolicy::Refuse => ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS,
     };
-    match patiently(|| rustix::fs::openat2(base, path, flags, Mode::empty(), resolve)) {
+    match retry_openat2(|| rustix::fs::openat2(base, path, flags, Mode::empty(), resolve)) {
         // Linux before 5.6 returns ENOSYS; the seccomp profiles of older containers return EPERM.
         Err(Errno::NOSYS | Errno::PERM) => open_plainly(base, path, flags, links),
         Err(Errno::NAMETOOLONG) if links == SymlinkPolicy::Refuse => open_plainly(base, path, flags, links),
@@ -131,7 +131,7 @@ fn open_plainly(base: BorrowedFd<'_>, path: &Path, flags: OFlags, links: Symlink
 
 /// Retries `openat2`, which returns EAGAIN if a rename anywhere may have raced with a `..`.
 #[cfg(target_os = "linux")]
-fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+fn retry_openat2<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     const TRIES: usize = 128;
     for _ in 0..TRIES {
         match attempt() {
@@ -163,7 +163,7 @@ pub(super) fn resolve_symlink(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathB
     use rustix::fs::ResolveFlags;
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let opened =
-        patiently(|| rustix::fs::openat2(dir, name, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS));
+        retry_openat2(|| rustix::fs::openat2(dir, name, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS));
     let fd = match opened {
         Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(dir, name, flags, Mode::empty())?,
         other => other?,
@@ -214,18 +214,18 @@ pub(super) fn exchange(dir: BorrowedFd<'_>, one: &Path, other: &Path) -> Result<
 /// Renames `from` to `to`, which must not exist.
 pub(super) fn rename_no_replace(dir: BorrowedFd<'_>, from: &Path, to: &Path) -> Result<()> {
     let renamed = match rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
-        Err(errno) if is_unsupported(errno) => by_link(dir, from, to),
+        Err(errno) if is_unsupported(errno) => rename_by_link(dir, from, to),
         other => other,
     };
     match renamed {
-        // Two names of one file: `by_link` was interrupted after its first half.
+        // Two names of one file: `rename_by_link` was interrupted after its first half.
         Err(Errno::EXIST) if is_same_file(dir, from, to)? => remove_name(dir, from),
         other => other,
     }
 }
 
 /// Renames by a hard link, which never replaces a file, on file systems without a rename that does not replace.
-fn by_link(dir: BorrowedFd<'_>, from: &Path, to: &Path) -> Result<()> {
+fn rename_by_link(dir: BorrowedFd<'_>, from: &Path, to: &Path) -> Result<()> {
     match rustix::fs::linkat(dir, from, dir, to, AtFlags::empty()) {
         Ok(()) => remove_name(dir, from),
         Err(Errno::EXIST) => Err(Errno::EXIST),

@@ -9,28 +9,28 @@ use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
 
 /// The cost of a file line that is not in the hunk.
-const STRANGER: f64 = 0.25;
+const UNMATCHED_LINE_COST: f64 = 0.25;
 /// Lines with a lower similarity do not match.
-pub(super) const ALIKE: f64 = 0.5;
+pub(super) const MIN_SIMILARITY: f64 = 0.5;
 /// The maximum number of offsets that are aligned.
-const MOST: usize = 12;
+const MAX_OFFSETS: usize = 12;
 /// A line with more occurrences says nothing about the place.
-const COMMON: usize = 200;
+const MAX_OCCURRENCES: usize = 200;
 /// The number of lines by which parts of a hunk may have moved.
-const SLACK: usize = 12;
+const MAX_DRIFT_LINES: usize = 12;
 
 /// The cost in search steps of one cell of the alignment table, and of one character in a similarity comparison.
-const CELL: usize = 8;
-const LETTER: usize = 4;
+const CELL_COST: usize = 8;
+const CHAR_COST: usize = 4;
 
 /// An old line of the hunk.
 pub(super) struct OldLine<'a> {
     pub(super) text: &'a str,
     pub(super) folded: Cow<'a, str>,
-    pub(super) goes: bool,
+    pub(super) is_removed: bool,
     pub(super) weight: f64,
     /// The number of occurrences of its folded text in the file.
-    pub(super) there: usize,
+    pub(super) occurrences: usize,
 }
 
 /// Aligns the old lines of one hunk with one file.
@@ -51,10 +51,10 @@ impl<'a> HunkAligner<'a> {
         let old = |(line, goes): (&'a String, bool)| {
             let folded = fold_line(line);
             let there = text.index().lines_with_fold(&folded).len();
-            OldLine { text: line, folded, goes, weight: line_weight(line), there }
+            OldLine { text: line, folded, is_removed: goes, weight: line_weight(line), occurrences: there }
         };
         let olds: Vec<OldLine<'_>> = lines.map(old).collect();
-        let offsets = offsets(text, &olds);
+        let offsets = likely_offsets(text, &olds);
         Self { text, olds, offsets }
     }
 
@@ -86,19 +86,19 @@ impl<'a> HunkAligner<'a> {
     ) -> Option<(f64, HunkCandidate)> {
         let olds = &self.olds;
         // A removed line cannot be removed twice. A hunk that only adds must land elsewhere.
-        let goes = olds.iter().any(|old| old.goes);
+        let goes = olds.iter().any(|old| old.is_removed);
         let is_taken = |row: usize, at: usize| {
-            (!strict || olds[row].goes || !goes) && taken.iter().any(|fit| fit.at.contains(&Some(at)))
+            (!strict || olds[row].is_removed || !goes) && taken.iter().any(|fit| fit.positions.contains(&Some(at)))
         };
-        let start = usize::try_from(offset - SLACK.cast_signed()).unwrap_or(0);
-        let end = (offset + (olds.len() + SLACK).cast_signed()).max(0).cast_unsigned().min(self.text.len());
-        let kept: usize = taken.iter().map(|fit| fit.at.len()).sum();
+        let start = usize::try_from(offset - MAX_DRIFT_LINES.cast_signed()).unwrap_or(0);
+        let end = (offset + (olds.len() + MAX_DRIFT_LINES).cast_signed()).max(0).cast_unsigned().min(self.text.len());
+        let kept: usize = taken.iter().map(|fit| fit.positions.len()).sum();
         let cells = (olds.len() + 1).saturating_mul(end.saturating_sub(start));
-        if start >= end || !self.text.budget().spend(cells.saturating_mul(CELL + kept / 2)) {
+        if start >= end || !self.text.budget().spend(cells.saturating_mul(CELL_COST + kept / 2)) {
             return None;
         }
         let folds: Vec<Cow<'_, str>> = (start..end).map(|at| fold_line(self.text.line(at))).collect();
-        let alike = |row: usize, column: usize| self.alike(&olds[row], &folds[column], strict);
+        let alike = |row: usize, column: usize| self.line_score(&olds[row], &folds[column], strict);
         let (rows, width) = (olds.len() + 1, end - start + 1);
         let mut best = vec![0.0_f64; rows * width];
         let mut ways = vec![AlignStep::Begin; rows * width];
@@ -107,21 +107,21 @@ impl<'a> HunkAligner<'a> {
                 return None;
             }
             let old = &olds[row - 1];
-            let must_match = strict && old.goes && !old.folded.is_empty();
+            let must_match = strict && old.is_removed && !old.folded.is_empty();
             let missing = if must_match { f64::NEG_INFINITY } else { -0.3 * old.weight };
             for column in 0..width {
-                let mut choice = (best[(row - 1) * width + column] + missing, AlignStep::Old);
+                let mut choice = (best[(row - 1) * width + column] + missing, AlignStep::SkipOld);
                 if column > 0 {
                     // File lines after the last old line cost nothing.
-                    let stranger = if row == rows - 1 { 0.0 } else { STRANGER };
+                    let stranger = if row == rows - 1 { 0.0 } else { UNMATCHED_LINE_COST };
                     let passed = best[row * width + column - 1] - stranger;
                     if passed > choice.0 {
-                        choice = (passed, AlignStep::File);
+                        choice = (passed, AlignStep::SkipFile);
                     }
                     let at = start + column - 1;
                     let same = best[(row - 1) * width + column - 1] + alike(row - 1, column - 1) * old.weight;
                     if same >= choice.0 && !is_taken(row - 1, at) {
-                        choice = (same, AlignStep::Both);
+                        choice = (same, AlignStep::Match);
                     }
                 }
                 (best[row * width + column], ways[row * width + column]) = choice;
@@ -132,28 +132,28 @@ impl<'a> HunkAligner<'a> {
             return None;
         }
         let (mut at, there) =
-            back(&ways, width, |row, column| (start + column, alike(row, column) * olds[row].weight));
+            trace_back(&ways, width, |row, column| (start + column, alike(row, column) * olds[row].weight));
         if strict {
-            reworded(olds, &mut at);
+            match_reworded_lines(olds, &mut at);
         }
         let all: f64 = olds.iter().map(|old| old.weight).sum();
         let found = at.iter().any(Option::is_some);
-        found.then_some((there / all, HunkCandidate { pass: MatchPass::Near, at, doubt: None }))
+        found.then_some((there / all, HunkCandidate { pass: MatchPass::Fuzzy, positions: at, doubt: None }))
     }
 
     /// Returns the similarity of an old line and a file line. In strict mode a removed line must be equal. An empty
     /// line matches only an empty line.
-    fn alike(&self, old: &OldLine<'_>, line: &str, strict: bool) -> f64 {
+    fn line_score(&self, old: &OldLine<'_>, line: &str, strict: bool) -> f64 {
         if old.folded == line {
             return 1.0;
         }
         // In strict mode, a line that the file contains does not match a merely similar one.
-        if strict && (old.goes || old.there > 0) || old.folded.is_empty() || line.is_empty() {
+        if strict && (old.is_removed || old.occurrences > 0) || old.folded.is_empty() || line.is_empty() {
             return f64::NEG_INFINITY;
         }
-        self.text.budget().spend(LETTER * (old.folded.len() + line.len()));
+        self.text.budget().spend(CHAR_COST * (old.folded.len() + line.len()));
         match line_similarity(old.text, line) {
-            enough if enough >= ALIKE => enough * 0.8,
+            enough if enough >= MIN_SIMILARITY => enough * 0.8,
             _ => f64::NEG_INFINITY,
         }
     }
@@ -170,34 +170,34 @@ pub(super) fn line_weight(line: &str) -> f64 {
 }
 
 /// Returns the offsets at which hunk lines occur in the file, most likely first.
-fn offsets(text: &DecodedText<'_>, olds: &[OldLine<'_>]) -> Vec<isize> {
+fn likely_offsets(text: &DecodedText<'_>, olds: &[OldLine<'_>]) -> Vec<isize> {
     let mut votes: HashMap<isize, f64> = HashMap::new();
     for (row, old) in olds.iter().enumerate().filter(|(_, old)| !old.folded.is_empty()) {
         let places = text.index().lines_with_fold(&old.folded);
-        if !text.budget().spend(4 * places.len().min(COMMON)) {
+        if !text.budget().spend(4 * places.len().min(MAX_OCCURRENCES)) {
             return Vec::new();
         }
-        for place in places.iter().filter(|_| places.len() <= COMMON) {
+        for place in places.iter().filter(|_| places.len() <= MAX_OCCURRENCES) {
             *votes.entry(place.cast_signed() - row.cast_signed()).or_default() += old.weight;
         }
     }
     let mut votes: Vec<(isize, f64)> = votes.into_iter().collect();
     votes.sort_by(|(at, a), (bt, b)| b.total_cmp(a).then(at.cmp(bt)));
     // With this many equally likely places, aligning only a few of them proves nothing.
-    if votes.get(MOST).is_some_and(|(_, vote)| *vote >= 0.7 * votes[0].1) {
+    if votes.get(MAX_OFFSETS).is_some_and(|(_, vote)| *vote >= 0.7 * votes[0].1) {
         return Vec::new();
     }
-    votes.truncate(MOST);
+    votes.truncate(MAX_OFFSETS);
     votes.into_iter().map(|(offset, _)| offset).collect()
 }
 
 /// Matches a file line with the one context line expected there, if its neighbours on both sides match and are
 /// adjacent.
-fn reworded(olds: &[OldLine<'_>], at: &mut [Option<usize>]) {
+fn match_reworded_lines(olds: &[OldLine<'_>], at: &mut [Option<usize>]) {
     for row in 1..olds.len().saturating_sub(1) {
         if let (Some(before), None, Some(after)) = (at[row - 1], at[row], at[row + 1])
             && before + 2 == after
-            && !olds[row].goes
+            && !olds[row].is_removed
             && !olds[row].folded.is_empty()
         {
             at[row] = Some(before + 1);
@@ -210,16 +210,16 @@ fn reworded(olds: &[OldLine<'_>], at: &mut [Option<usize>]) {
 enum AlignStep {
     Begin,
     /// The old line matches the file's line.
-    Both,
+    Match,
     /// The old line is not in the file.
-    Old,
+    SkipOld,
     /// The file's line is not in the hunk.
-    File,
+    SkipFile,
 }
 
 /// Traces the path back from the last cell. Returns the position of each old line and the matched weight. `both` gives
 /// position and weight of a matched cell.
-fn back(
+fn trace_back(
     ways: &[AlignStep],
     width: usize,
     both: impl Fn(usize, usize) -> (usize, f64),
@@ -230,14 +230,14 @@ fn back(
     // ends: the row or the column goes down
     while row > 0 {
         match ways[row * width + column] {
-            AlignStep::Both => {
+            AlignStep::Match => {
                 (row, column) = (row - 1, column - 1);
                 let (place, weight) = both(row, column);
                 at[row] = Some(place);
                 there += weight;
             }
-            AlignStep::Old => row -= 1,
-            AlignStep::File => column -= 1,
+            AlignStep::SkipOld => row -= 1,
+            AlignStep::SkipFile => column -= 1,
             AlignStep::Begin => break,
         }
     }

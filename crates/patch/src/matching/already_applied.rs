@@ -2,24 +2,24 @@
 
 use super::align::HunkAligner;
 use super::candidate::{HunkCandidate, MatchPass, find_contiguous};
-use super::fuzzy::ENOUGH;
+use super::fuzzy::MIN_SHARE;
 use super::line_compare::{LineLikeness, indentation, is_blank};
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
 
 /// This many alphanumeric lines that now stand side by side prove that the lines between them were removed.
-const JOINED: usize = 2;
+const MIN_JOINED_LINES: usize = 2;
 
 /// Returns true if the new lines of all `hunks` stand in `text`: at their line numbers, or in their order if `fit` is
 /// false. `fit`: the hunks match at their numbers.
 pub(crate) fn are_all_applied(text: &DecodedText<'_>, hunks: &[Hunk], fit: bool) -> bool {
-    hunks.iter().all(is_told_by_lines) && (is_by_number(text, hunks) || !fit && is_in_order(text, hunks))
+    hunks.iter().all(is_expressed_by_lines) && (are_applied_by_number(text, hunks) || !fit && are_applied_in_order(text, hunks))
 }
 
 /// Returns true if the lines of a hunk express its whole change, so that it changes no line ends.
-fn is_told_by_lines(hunk: &Hunk) -> bool {
-    let ends = hunk.returns.iter().any(|returns| *returns) && !hunk.returns.iter().all(|returns| *returns);
-    !ends && hunk.old_bare == hunk.new_bare && !hunk.old_lines().eq(hunk.new_lines())
+fn is_expressed_by_lines(hunk: &Hunk) -> bool {
+    let ends = hunk.crlf.iter().any(|returns| *returns) && !hunk.crlf.iter().all(|returns| *returns);
+    !ends && hunk.old_without_newline == hunk.new_without_newline && !hunk.old_lines().eq(hunk.new_lines())
 }
 
 /// Returns true if a line contains an alphanumeric character.
@@ -28,27 +28,27 @@ pub(crate) fn has_alphanumeric(line: &str) -> bool {
 }
 
 /// Returns true if a hunk adds a line with an alphanumeric character.
-fn brings(hunk: &Hunk) -> bool {
+fn adds_specific_line(hunk: &Hunk) -> bool {
     hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if has_alphanumeric(text)))
 }
 
 /// Returns true if the new lines of a hunk are specific enough to recognise it.
-fn is_known(hunk: &Hunk) -> bool {
-    brings(hunk) || hunk.new_lines().filter(|line| has_alphanumeric(line)).count() >= JOINED
+fn is_recognizable(hunk: &Hunk) -> bool {
+    adds_specific_line(hunk) || hunk.new_lines().filter(|line| has_alphanumeric(line)).count() >= MIN_JOINED_LINES
 }
 
 /// Returns true if each hunk's new lines stand at its line number, and not all old lines fit at theirs.
-fn is_by_number(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
+fn are_applied_by_number(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
     [LineLikeness::Exact, LineLikeness::Trailing, LineLikeness::Folded].into_iter().any(|alike| {
         let (mut grown, mut fitting) = (0_isize, 0);
         let stands = hunks.iter().all(|hunk| {
-            let Some(at) = hunk.at.and_then(|at| at.checked_sub(1)) else { return false };
+            let Some(at) = hunk.old_start.and_then(|at| at.checked_sub(1)) else { return false };
             let now = at.checked_add_signed(grown);
             grown += hunk.new_lines().count().cast_signed() - hunk.old_lines().count().cast_signed();
             let appended = now.is_some_and(|now| is_appended(text, hunk, now));
-            fitting += usize::from(!appended && stand(text, hunk.old_lines(), at, alike));
-            let ends = |now: usize| !is_rest(hunk) || is_rest_at_end(text, hunk, now);
-            is_known(hunk) && now.is_some_and(|now| stand(text, hunk.new_lines(), now, alike) && ends(now))
+            fitting += usize::from(!appended && lines_match_at(text, hunk.old_lines(), at, alike));
+            let ends = |now: usize| !has_result_beforehand(hunk) || is_result_at_file_end(text, hunk, now);
+            is_recognizable(hunk) && now.is_some_and(|now| lines_match_at(text, hunk.new_lines(), now, alike) && ends(now))
         });
         // Lines that are merely similar may be similar before and after.
         stands && if alike == LineLikeness::Exact { fitting < hunks.len() } else { fitting == 0 }
@@ -68,7 +68,7 @@ fn is_appended(text: &DecodedText<'_>, hunk: &Hunk, at: usize) -> bool {
 }
 
 /// Returns true if a hunk's new lines also stand there before it is applied, since it removes lines at one of its ends.
-fn is_rest(hunk: &Hunk) -> bool {
+fn has_result_beforehand(hunk: &Hunk) -> bool {
     let keeps = |line: &&HunkLine| matches!(line, HunkLine::Keep(_));
     let leading = hunk.lines.iter().take_while(keeps).count();
     let trailing = hunk.lines.iter().rev().take_while(keeps).count();
@@ -77,7 +77,7 @@ fn is_rest(hunk: &Hunk) -> bool {
 }
 
 /// Returns true if the new lines at line `at` are at the end of the file from which the hunk removes lines.
-fn is_rest_at_end(text: &DecodedText<'_>, hunk: &Hunk, at: usize) -> bool {
+fn is_result_at_file_end(text: &DecodedText<'_>, hunk: &Hunk, at: usize) -> bool {
     match hunk.lines.first() {
         Some(HunkLine::Keep(_)) => at + hunk.new_lines().count() == text.len(),
         Some(HunkLine::Drop(_) | HunkLine::Add(_)) | None => at == 0,
@@ -85,7 +85,7 @@ fn is_rest_at_end(text: &DecodedText<'_>, hunk: &Hunk, at: usize) -> bool {
 }
 
 /// Returns true if `lines` stand from line `at` on.
-fn stand<'a>(
+fn lines_match_at<'a>(
     text: &DecodedText<'_>,
     mut lines: impl Iterator<Item = &'a str>,
     mut at: usize,
@@ -106,21 +106,21 @@ type AppliedSpan = (usize, usize);
 
 /// Returns true if some hunks are certainly applied, and the new lines of the others stand between them, without their
 /// old lines.
-fn is_in_order(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
+fn are_applied_in_order(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
     if hunks.len() < 2 {
         return false;
     }
     let mut made = Vec::new();
     for hunk in hunks {
-        let known = is_known(hunk) && !is_rest(hunk);
-        let places = if known { places(text, hunk.new_lines()) } else { Vec::new() };
+        let known = is_recognizable(hunk) && !has_result_beforehand(hunk);
+        let places = if known { find_exact_spans(text, hunk.new_lines()) } else { Vec::new() };
         if known && places.is_empty() {
             return false;
         }
         made.push(places);
     }
     let sure: Vec<Option<AppliedSpan>> =
-        hunks.iter().zip(&made).map(|(hunk, made)| sure(text, hunk, made)).collect();
+        hunks.iter().zip(&made).map(|(hunk, made)| find_certain_span(text, hunk, made)).collect();
     let proven: Vec<AppliedSpan> = sure.iter().flatten().copied().collect();
     let ordered = proven.windows(2).all(|pair| pair[0].0 <= pair[1].0);
     !proven.is_empty()
@@ -128,31 +128,31 @@ fn is_in_order(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
         && (0..hunks.len()).all(|index| {
             let above = sure[..index].iter().rev().find_map(|span| *span).map_or(0, |span| span.0);
             let below = sure[index + 1..].iter().find_map(|span| *span).map_or(text.len(), |span| span.1);
-            sure[index].is_some() || is_left(text, &hunks[index], (above, below), (&made[index], &proven))
+            sure[index].is_some() || is_nothing_left_to_do(text, &hunks[index], (above, below), (&made[index], &proven))
         })
 }
 
 /// Returns every place where `lines` stand one after another exactly.
-fn places<'a>(text: &DecodedText<'_>, lines: impl Iterator<Item = &'a str>) -> Vec<AppliedSpan> {
+fn find_exact_spans<'a>(text: &DecodedText<'_>, lines: impl Iterator<Item = &'a str>) -> Vec<AppliedSpan> {
     let hunk = Hunk { lines: lines.map(|line| HunkLine::Keep(line.to_owned())).collect(), ..Hunk::default() };
     let fits = find_contiguous(text, &hunk, LineLikeness::Exact, MatchPass::Exact);
     fits.iter().map(|fit| (fit.first_line(), fit.end_line())).collect()
 }
 
 /// Returns the only place where a hunk was applied, if it cannot be applied anywhere else.
-fn sure(text: &DecodedText<'_>, hunk: &Hunk, made: &[AppliedSpan]) -> Option<AppliedSpan> {
+fn find_certain_span(text: &DecodedText<'_>, hunk: &Hunk, made: &[AppliedSpan]) -> Option<AppliedSpan> {
     let [span] = made else { return None };
     let olds = find_contiguous(text, hunk, LineLikeness::Trimmed, MatchPass::Indent);
-    (brings(hunk) && olds.iter().all(|fit| shares(fit, span))).then_some(*span)
+    (adds_specific_line(hunk) && olds.iter().all(|fit| overlaps_span(fit, span))).then_some(*span)
 }
 
-fn shares(fit: &HunkCandidate, (from, until): &AppliedSpan) -> bool {
+fn overlaps_span(fit: &HunkCandidate, (from, until): &AppliedSpan) -> bool {
     fit.first_line() < *until && *from < fit.end_line()
 }
 
 /// Returns true if nothing is left to do for a hunk within the bounds `above` and `below`. `made` are the places of its
 /// new lines.
-fn is_left(
+fn is_nothing_left_to_do(
     text: &DecodedText<'_>,
     hunk: &Hunk,
     (above, below): AppliedSpan,
@@ -160,7 +160,7 @@ fn is_left(
 ) -> bool {
     let within = |span: &&AppliedSpan| above <= span.0 && span.1 <= below;
     let here: Vec<AppliedSpan> = made.iter().filter(within).copied().collect();
-    if is_known(hunk) && !is_rest(hunk) {
+    if is_recognizable(hunk) && !has_result_beforehand(hunk) {
         let olds = find_contiguous(text, hunk, LineLikeness::Trimmed, MatchPass::Indent);
         // Old lines within the new lines of another hunk belong to that hunk.
         let brought = |fit: &HunkCandidate| {
@@ -168,7 +168,7 @@ fn is_left(
         };
         let elsewhere = |fit: &HunkCandidate| {
             let within = above <= fit.first_line() && fit.end_line() <= below;
-            within && !brought(fit) && !here.iter().any(|span| shares(fit, span))
+            within && !brought(fit) && !here.iter().any(|span| overlaps_span(fit, span))
         };
         return !here.is_empty() && !olds.iter().any(elsewhere);
     }
@@ -176,10 +176,10 @@ fn is_left(
     let goes = |line: &&HunkLine| matches!(line, HunkLine::Drop(text) if has_alphanumeric(text));
     let taken = |span: &AppliedSpan| HunkCandidate {
         pass: MatchPass::Exact,
-        at: (span.0..span.1).map(Some).collect(),
+        positions: (span.0..span.1).map(Some).collect(),
         doubt: None,
     };
     let taken: Vec<HunkCandidate> = proven.iter().map(taken).collect();
-    hunk.lines.iter().filter(goes).count() >= JOINED
-        && HunkAligner::new(text, hunk).best_alignment(false, &taken).is_none_or(|(share, _)| share < ENOUGH)
+    hunk.lines.iter().filter(goes).count() >= MIN_JOINED_LINES
+        && HunkAligner::new(text, hunk).best_alignment(false, &taken).is_none_or(|(share, _)| share < MIN_SHARE)
 }

@@ -12,17 +12,17 @@ use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
 
 /// The maximum number of unplaced hunks to report.
-const TOLD: usize = 20;
+const MAX_REPORTED_MISSES: usize = 20;
 /// From this number of hunks on, the file is indexed once instead of scanned for each.
-const MANY: usize = 16;
+const MIN_HUNKS_TO_INDEX: usize = 16;
 
 /// The result for one hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HunkPlacement {
     /// It makes these changes.
-    Here(MatchPass, LineEdits),
+    Placed(MatchPass, LineEdits),
     /// It is already applied, from this line on.
-    Already(usize),
+    AlreadyApplied(usize),
 }
 
 /// Assigns a place in `text` to each of `hunks`, or returns the reason for each one without a place.
@@ -33,7 +33,7 @@ pub(crate) fn place_hunks(
     tracing::debug!(hunks = hunks.len(), "looks for the place of each hunk");
     let mut misses = Vec::new();
     let mut founds = Vec::new();
-    if hunks.len() >= MANY {
+    if hunks.len() >= MIN_HUNKS_TO_INDEX {
         text.index();
     }
     for (index, hunk) in hunks.iter().enumerate() {
@@ -43,19 +43,19 @@ pub(crate) fn place_hunks(
             Ok(found) => founds.push(found),
             Err(miss) => misses.push((index, miss)),
         }
-        if misses.len() >= TOLD {
+        if misses.len() >= MAX_REPORTED_MISSES {
             break;
         }
     }
     if !misses.is_empty() {
         return Err(misses);
     }
-    narrow(hunks, &mut founds);
-    choose(text, hunks, &mut founds);
+    narrow_by_order(hunks, &mut founds);
+    choose_by_header(text, hunks, &mut founds);
     text.budget().spend(text.len());
     let mut manner = FileStyle::from_text(text, hunks);
     for (hunk, found) in hunks.iter().zip(&founds) {
-        if let HunkSearchResult::Fits(fits) = found
+        if let HunkSearchResult::Candidates(fits) = found
             && let [fit] = fits.as_slice()
         {
             manner.learn_from_hunk(text, hunk, fit);
@@ -65,7 +65,7 @@ pub(crate) fn place_hunks(
     let mut placed = Vec::new();
     let mut cores: Vec<(usize, usize)> = Vec::new();
     for (index, (hunk, found)) in hunks.iter().zip(founds).enumerate() {
-        match settle(text, hunk, found, &manner) {
+        match settle_placement(text, hunk, found, &manner) {
             Ok((here, core)) => {
                 let collides = |other: &(usize, usize)| {
                     core.is_some_and(|(start, end)| start < other.1 && other.0 < end)
@@ -92,24 +92,24 @@ fn contradictions(
     founds: &[HunkSearchResult],
 ) -> Vec<(usize, PlacementMiss)> {
     let single = |found: &HunkSearchResult| match found {
-        HunkSearchResult::Fits(fits) if fits.len() == 1 => Some(fits[0].clone()),
+        HunkSearchResult::Candidates(fits) if fits.len() == 1 => Some(fits[0].clone()),
         _ => None,
     };
     let fits: Vec<(usize, HunkCandidate)> =
         founds.iter().enumerate().filter_map(|(at, found)| Some((at, single(found)?))).collect();
     let mut takers: HashMap<usize, Vec<usize>> = HashMap::new();
     for (index, fit) in &fits {
-        for at in dropped(&hunks[*index], fit) {
+        for at in removed_lines(&hunks[*index], fit) {
             takers.entry(at).or_default().push(*index);
         }
     }
     let mut misses = Vec::new();
     let (mut last, mut done) = (0, 0);
-    let later = done_below(founds);
+    let later = first_applied_below(founds);
     let mut numbered = None;
     let mut places = fits.iter().peekable();
     for (index, found) in founds.iter().enumerate() {
-        if let HunkSearchResult::Already(at) = found {
+        if let HunkSearchResult::AlreadyApplied(at) = found {
             done = done.max(*at);
         }
         let Some((_, fit)) = places.next_if(|(at, _)| *at == index) else { continue };
@@ -121,7 +121,7 @@ fn contradictions(
         if numbered.is_none_or(|(_, above)| above.first_line() < fit.first_line()) {
             numbered = Some((index, fit));
         }
-        match lost(text, hunks, &takers, (index, fit)) {
+        match find_removed_context(text, hunks, &takers, (index, fit)) {
             Some(at) => misses.push((index, PlacementMiss::OverlapsHunk(at))),
             None if before => misses.push((index, PlacementMiss::OutOfOrder(fit.first_line()))),
             None => {}
@@ -136,16 +136,16 @@ fn is_misnumbered(
     (one, above): (usize, &HunkCandidate),
     (other, fit): (usize, &HunkCandidate),
 ) -> bool {
-    let said = hunks[one].at.zip(hunks[other].at).is_some_and(|(one, other)| one < other);
+    let said = hunks[one].old_start.zip(hunks[other].old_start).is_some_and(|(one, other)| one < other);
     said && fit.first_line() < above.first_line() && above.pass.max(fit.pass) > MatchPass::Exact
 }
 
 /// Returns for each hunk the first line at which a later hunk is already applied.
-fn done_below(founds: &[HunkSearchResult]) -> Vec<usize> {
+fn first_applied_below(founds: &[HunkSearchResult]) -> Vec<usize> {
     let mut first = usize::MAX;
     let below = founds.iter().rev().map(|found| {
         let here = first;
-        if let HunkSearchResult::Already(at) = found {
+        if let HunkSearchResult::AlreadyApplied(at) = found {
             first = first.min(*at);
         }
         here
@@ -156,13 +156,13 @@ fn done_below(founds: &[HunkSearchResult]) -> Vec<usize> {
 }
 
 /// Returns a context line of the hunk at `index` that matches inexactly and that another of its `takers` removes.
-fn lost(
+fn find_removed_context(
     text: &DecodedText<'_>,
     hunks: &[Hunk],
     takers: &HashMap<usize, Vec<usize>>,
     (index, fit): (usize, &HunkCandidate),
 ) -> Option<usize> {
-    let olds = hunks[index].old_lines().zip(&fit.at).zip(kept(&hunks[index]));
+    let olds = hunks[index].old_lines().zip(&fit.positions).zip(context_flags(&hunks[index]));
     olds.into_iter().find_map(|((line, at), kept)| {
         let at = at.filter(|at| kept && line != text.line(*at))?;
         // It may be written as another hunk leaves it. But then it proves nothing about the file's indentation.
@@ -174,7 +174,7 @@ fn lost(
 }
 
 /// Returns for each old line of a hunk whether it is context.
-fn kept(hunk: &Hunk) -> impl Iterator<Item = bool> {
+fn context_flags(hunk: &Hunk) -> impl Iterator<Item = bool> {
     hunk.lines
         .iter()
         .filter(|line| !matches!(line, HunkLine::Add(_)))
@@ -182,8 +182,8 @@ fn kept(hunk: &Hunk) -> impl Iterator<Item = bool> {
 }
 
 /// Returns the lines of the file that a hunk removes.
-fn dropped(hunk: &Hunk, fit: &HunkCandidate) -> Vec<usize> {
-    kept(hunk).zip(&fit.at).filter(|(kept, _)| !kept).filter_map(|(_, at)| *at).collect()
+fn removed_lines(hunk: &Hunk, fit: &HunkCandidate) -> Vec<usize> {
+    context_flags(hunk).zip(&fit.positions).filter(|(kept, _)| !kept).filter_map(|(_, at)| *at).collect()
 }
 
 fn adds_line(hunk: &Hunk, line: &str) -> bool {
@@ -192,26 +192,26 @@ fn adds_line(hunk: &Hunk, line: &str) -> bool {
 
 type ChangedRange = (usize, usize);
 
-fn settle(
+fn settle_placement(
     text: &DecodedText<'_>,
     hunk: &Hunk,
     found: HunkSearchResult,
     manner: &FileStyle,
 ) -> Result<(HunkPlacement, Option<ChangedRange>), PlacementMiss> {
     match found {
-        HunkSearchResult::Already(at) => Ok((HunkPlacement::Already(at), None)),
-        HunkSearchResult::Adds(at) => {
+        HunkSearchResult::AlreadyApplied(at) => Ok((HunkPlacement::AlreadyApplied(at), None)),
+        HunkSearchResult::Insertion(at) => {
             let adds = hunk.new_lines().map(|line| (at, line.to_owned())).collect();
             Ok((
-                HunkPlacement::Here(MatchPass::Exact, LineEdits { adds, ..LineEdits::default() }),
+                HunkPlacement::Placed(MatchPass::Exact, LineEdits { adds, ..LineEdits::default() }),
                 Some((at, at)),
             ))
         }
-        HunkSearchResult::Fits(fits) => match fits.as_slice() {
+        HunkSearchResult::Candidates(fits) => match fits.as_slice() {
             [fit] => {
                 let landing = LineEdits::from_candidate(text, hunk, fit, manner);
                 let landing = landing.map_err(|doubt| PlacementMiss::Doubtful(fit.first_line(), doubt))?;
-                Ok((HunkPlacement::Here(fit.pass, landing), Some(fit.changed_range(hunk))))
+                Ok((HunkPlacement::Placed(fit.pass, landing), Some(fit.changed_range(hunk))))
             }
             fits if fits.iter().all(|fit| fit.first_line() == fits[0].first_line()) => {
                 let doubt = "its lines can be taken for those there in more than one way".to_owned();
@@ -224,14 +224,14 @@ fn settle(
 
 /// Reduces hunks with several remaining places to the one that the header decides for. Hunks whose old lines another
 /// hunk shares are left to their order.
-fn choose(text: &DecodedText<'_>, hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
+fn choose_by_header(text: &DecodedText<'_>, hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
     let mut seen: HashMap<Vec<&str>, usize> = HashMap::new();
     for hunk in hunks {
         *seen.entry(hunk.old_lines().collect()).or_default() += 1;
     }
     let (mut chose, mut from) = (false, 0);
     for (index, (hunk, found)) in hunks.iter().zip(founds.iter_mut()).enumerate() {
-        let HunkSearchResult::Fits(fits) = found else { continue };
+        let HunkSearchResult::Candidates(fits) = found else { continue };
         let alone = seen.get(&hunk.old_lines().collect::<Vec<_>>()) == Some(&1);
         let top = || choose_file_start(hunk, fits).filter(|_| index == 0);
         if let Some(fit) = top().or_else(|| choose_nearest(text, hunk, fits, from)).filter(|_| alone) {
@@ -243,12 +243,12 @@ fn choose(text: &DecodedText<'_>, hunks: &[Hunk], founds: &mut [HunkSearchResult
         }
     }
     if chose {
-        narrow(hunks, founds);
+        narrow_by_order(hunks, founds);
     }
 }
 
 /// Keeps for each hunk the places that lie between the places of its neighbours.
-fn narrow(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
+fn narrow_by_order(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
     let core = |at: usize, fit: &HunkCandidate| fit.changed_range(&hunks[at]);
     // Computes the first possible place of each hunk from above and the last from below. If they coincide, there is no
     // other.
@@ -256,7 +256,7 @@ fn narrow(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
         let mut lowest = Vec::new();
         let mut from = 0;
         for (at, found) in founds.iter().enumerate() {
-            let HunkSearchResult::Fits(fits) = found else {
+            let HunkSearchResult::Candidates(fits) = found else {
                 lowest.push(None);
                 continue;
             };
@@ -267,7 +267,7 @@ fn narrow(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
         let mut both = Vec::new();
         let mut until = usize::MAX;
         for (at, found) in founds.iter().enumerate().rev() {
-            let (HunkSearchResult::Fits(fits), Some(low)) = (found, &lowest[at]) else { continue };
+            let (HunkSearchResult::Candidates(fits), Some(low)) = (found, &lowest[at]) else { continue };
             let fit =
                 fits.iter().filter(|fit| core(at, fit).1 <= until).max_by_key(|fit| fit.first_line())?;
             until = core(at, fit).0;
@@ -279,7 +279,7 @@ fn narrow(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
     let Some(bounds) = bounds(founds) else { return };
     let open = founds
         .iter_mut()
-        .filter_map(|found| if let HunkSearchResult::Fits(fits) = found { Some(fits) } else { None });
+        .filter_map(|found| if let HunkSearchResult::Candidates(fits) = found { Some(fits) } else { None });
     for (fits, (low, high)) in open.zip(bounds) {
         fits.retain(|fit| low.first_line() <= fit.first_line() && fit.first_line() <= high.first_line());
     }

@@ -11,11 +11,11 @@ use crate::repair::RepairKind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MatchPass {
     /// The new lines already stand there.
-    Done,
+    AlreadyApplied,
     /// Every line matches exactly.
     Exact,
     /// Every line matches exactly, but not below its header.
-    Header,
+    OutsideHeader,
     /// Every line matches exactly, and also at other places further below the header.
     Nearest,
     /// Ignores whitespace at the ends of lines.
@@ -23,28 +23,28 @@ pub enum MatchPass {
     /// Ignores indentation.
     Indent,
     /// Ignores whitespace within lines and the typography of quotes and dashes.
-    Fold,
+    Folded,
     /// Ignores empty lines.
-    Blanks,
+    EmptyLines,
     /// Fuzzy match: ignores context lines that have changed.
-    Near,
+    Fuzzy,
     /// Every line matches exactly after a repair of the patch text.
-    Read(RepairKind),
+    Repaired(RepairKind),
 }
 
 impl MatchPass {
     /// Describes the ignored difference; `None` if the match is exact.
     pub fn ignored_difference(self) -> Option<&'static str> {
         match self {
-            Self::Done | Self::Exact => None,
-            Self::Header => Some("its `@@` header"),
+            Self::AlreadyApplied | Self::Exact => None,
+            Self::OutsideHeader => Some("its `@@` header"),
             Self::Nearest => Some("that it also fits further below its `@@` header"),
             Self::Trailing => Some("blanks at the ends of lines"),
             Self::Indent => Some("indentation"),
-            Self::Fold => Some("quotes, dashes or blanks"),
-            Self::Blanks => Some("empty lines"),
-            Self::Near => Some("lines nearby that differ"),
-            Self::Read(reading) => Some(reading.ignored_difference()),
+            Self::Folded => Some("quotes, dashes or blanks"),
+            Self::EmptyLines => Some("empty lines"),
+            Self::Fuzzy => Some("lines nearby that differ"),
+            Self::Repaired(reading) => Some(reading.ignored_difference()),
         }
     }
 }
@@ -61,7 +61,7 @@ pub(crate) struct HunkCandidate {
     /// The pass that found it.
     pub(crate) pass: MatchPass,
     /// The position of each old line in the file; `None` if it is missing.
-    pub(crate) at: Vec<Option<usize>>,
+    pub(crate) positions: Vec<Option<usize>>,
     /// The reason why the place is not certain enough, if there is one.
     pub(crate) doubt: Option<&'static str>,
 }
@@ -69,12 +69,12 @@ pub(crate) struct HunkCandidate {
 impl HunkCandidate {
     /// Returns the first line of the file that the match covers.
     pub(crate) fn first_line(&self) -> usize {
-        self.at.iter().flatten().next().copied().unwrap_or(0)
+        self.positions.iter().flatten().next().copied().unwrap_or(0)
     }
 
     /// Returns the line after the last one that the match covers.
     pub(crate) fn end_line(&self) -> usize {
-        self.at.iter().flatten().next_back().map_or(0, |at| at + 1)
+        self.positions.iter().flatten().next_back().map_or(0, |at| at + 1)
     }
 
     /// Returns the lines that the hunk changes. The context around them may be shared with other hunks.
@@ -83,7 +83,7 @@ impl HunkCandidate {
         let mut here = self.first_line();
         for line in &hunk.lines {
             if !matches!(line, HunkLine::Add(_)) {
-                here = self.at.get(old).copied().flatten().unwrap_or(here);
+                here = self.positions.get(old).copied().flatten().unwrap_or(here);
                 old += 1;
             }
             match line {
@@ -105,11 +105,11 @@ impl HunkCandidate {
 }
 
 /// The cost in search steps of storing one line position. There may be many places, each with all lines.
-const KEPT: usize = 16;
+const POSITION_COST: usize = 16;
 
 /// Charges the budget for storing a place of `lines` lines. Returns true if the budget allows more.
 pub(super) fn charge_candidate(text: &DecodedText<'_>, lines: usize) -> bool {
-    text.budget().spend(KEPT.saturating_mul(lines + 1))
+    text.budget().spend(POSITION_COST.saturating_mul(lines + 1))
 }
 
 /// Returns every place where the old lines of `hunk` stand one after another, compared with `likeness`.
@@ -140,7 +140,7 @@ pub(crate) fn find_contiguous(
     });
     fits.map(|start| HunkCandidate {
         pass,
-        at: (start..start + pattern.len()).map(Some).collect(),
+        positions: (start..start + pattern.len()).map(Some).collect(),
         doubt: None,
     })
     .collect()

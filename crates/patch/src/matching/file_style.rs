@@ -11,22 +11,22 @@ use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
 
 /// This many lines make a habit.
-const HABIT: usize = 2;
+const MIN_HABIT_LINES: usize = 2;
 
 /// The style of a file, learned from its lines and from hunks that matched in it.
 #[derive(Debug, Default)]
 pub(crate) struct FileStyle {
     /// The number of lines indented with tabs, and with two or more spaces.
-    tabs: usize,
-    blanks: usize,
+    tab_lines: usize,
+    space_lines: usize,
     /// Evidence that the patch means its indentation literally.
-    meant: MeantIndent,
+    literal_indent: MeantIndent,
     /// A character of the patch, and the file's character in its place; `None` if the file uses both.
-    chars: BTreeMap<char, Option<char>>,
+    char_replacements: BTreeMap<char, Option<char>>,
     /// The conversion between tabs and spaces, if a hunk proves one.
-    shift: Option<IndentShift>,
+    tab_shift: Option<IndentShift>,
     /// The shift for added lines, if a hunk proves that the patch has an extra blank after its signs.
-    signs: Option<IndentShift>,
+    sign_shift: Option<IndentShift>,
     /// The most frequent indentation step of the file in blanks; computed on first use.
     step: OnceCell<usize>,
 }
@@ -41,13 +41,13 @@ impl FileStyle {
             blanks += usize::from(line.starts_with("  ") && says(line));
         }
         let meant = MeantIndent::from_hunks(hunks);
-        Self { tabs, blanks, meant, chars: BTreeMap::new(), shift: None, signs: None, step: OnceCell::new() }
+        Self { tab_lines: tabs, space_lines: blanks, literal_indent: meant, char_replacements: BTreeMap::new(), tab_shift: None, sign_shift: None, step: OnceCell::new() }
     }
 
     fn step(&self, text: &DecodedText<'_>) -> usize {
         *self.step.get_or_init(|| {
             text.budget().spend(4 * text.len());
-            step(text)
+            most_frequent_indent_step(text)
         })
     }
 
@@ -56,13 +56,13 @@ impl FileStyle {
         if fit.pass <= MatchPass::Trailing {
             return;
         }
-        self.signs = self.signs.take().or_else(|| signs(text, hunk, fit));
-        if let Some(shift @ (IndentShift::Tabs(_) | IndentShift::Spaces(_))) =
-            IndentShift::from_pairs(pairs(text, hunk, fit))
+        self.sign_shift = self.sign_shift.take().or_else(|| find_sign_shift(text, hunk, fit));
+        if let Some(shift @ (IndentShift::SpacesToTabs(_) | IndentShift::TabsToSpaces(_))) =
+            IndentShift::from_pairs(matched_lines(text, hunk, fit))
         {
-            self.shift = Some(shift);
+            self.tab_shift = Some(shift);
         }
-        for (ours, theirs) in pairs(text, hunk, fit) {
+        for (ours, theirs) in matched_lines(text, hunk, fit) {
             let (ours, theirs) = (ours.trim(), theirs.trim());
             if ours.chars().count() != theirs.chars().count() {
                 continue;
@@ -70,12 +70,12 @@ impl FileStyle {
             for (ours, theirs) in ours.chars().zip(theirs.chars()) {
                 // Equal characters are evidence too: the file may use both.
                 if ascii_equivalent(ours) == ascii_equivalent(theirs)
-                    && is_written_variously(ascii_equivalent(ours))
+                    && has_typographic_variants(ascii_equivalent(ours))
                 {
                     // A file that also has the plain character is not written with the other one throughout.
                     let mixed =
                         ours != theirs && ascii_equivalent(ours) == ours && text.as_str().contains(ours);
-                    let known = self.chars.entry(ours).or_insert(Some(theirs));
+                    let known = self.char_replacements.entry(ours).or_insert(Some(theirs));
                     if mixed || *known != Some(theirs) {
                         *known = None;
                     }
@@ -85,24 +85,24 @@ impl FileStyle {
     }
 
     /// Returns true if the patch has typographic quotes or dashes where the file has ASCII ones.
-    fn is_printed(&self) -> bool {
+    fn is_typographic(&self) -> bool {
         let made = |(ours, theirs): (&char, &Option<char>)| {
             ascii_equivalent(*ours) != *ours
                 && ascii_equivalent(*ours) != ' '
                 && *theirs == Some(ascii_equivalent(*ours))
         };
-        self.chars.iter().any(made)
+        self.char_replacements.iter().any(made)
     }
 
     /// Returns why a new line does not fit the file's indentation, if it does not. `exact`: the old lines of its hunk
     /// match exactly.
-    fn misfit(&self, line: &str, exact: bool) -> Option<DoubtReason> {
+    fn describe_misfit(&self, line: &str, exact: bool) -> Option<DoubtReason> {
         let (tabbed, spaced) = (line.starts_with('\t'), line.starts_with("  "));
         let (file, here) = match () {
-            () if tabbed && exact && self.meant.spaces => return None,
-            () if tabbed && self.tabs == 0 && self.blanks >= HABIT => ("blanks", "a tab"),
-            () if self.meant.tabs || self.meant.blanks.contains(indentation(line)) => return None,
-            () if spaced && self.blanks * 50 <= self.tabs && self.tabs >= HABIT => ("tabs", "blanks"),
+            () if tabbed && exact && self.literal_indent.writes_spaces => return None,
+            () if tabbed && self.tab_lines == 0 && self.space_lines >= MIN_HABIT_LINES => ("blanks", "a tab"),
+            () if self.literal_indent.writes_tabs || self.literal_indent.old_indents.contains(indentation(line)) => return None,
+            () if spaced && self.space_lines * 50 <= self.tab_lines && self.tab_lines >= MIN_HABIT_LINES => ("tabs", "blanks"),
             () => return None,
         };
         let line = line.trim();
@@ -114,11 +114,11 @@ impl FileStyle {
 #[derive(Debug, Default)]
 struct MeantIndent {
     /// Some added lines begin with a tab, so the writer of the patch can produce tabs.
-    tabs: bool,
+    writes_tabs: bool,
     /// Some added lines begin with two spaces, so the writer of the patch can produce spaces.
-    spaces: bool,
+    writes_spaces: bool,
     /// The indentations of two or more spaces that old lines have.
-    blanks: HashSet<String>,
+    old_indents: HashSet<String>,
 }
 
 impl MeantIndent {
@@ -130,12 +130,12 @@ impl MeantIndent {
         };
         let old = hunks.iter().flat_map(Hunk::old_lines).filter(|line| !is_blank(line)).map(indentation);
         let blanks = old.filter(|blanks| blanks.starts_with("  ")).map(str::to_owned).collect();
-        Self { tabs: begins("\t"), spaces: begins("  "), blanks }
+        Self { writes_tabs: begins("\t"), writes_spaces: begins("  "), old_indents: blanks }
     }
 }
 
 /// Returns the most frequent indentation step from one line to the next; 0 if no line is deeper.
-fn step(text: &DecodedText<'_>) -> usize {
+fn most_frequent_indent_step(text: &DecodedText<'_>) -> usize {
     let depths = text.iter().filter(|line| !is_blank(line)).map(|line| indentation(line).len());
     let mut often: BTreeMap<usize, usize> = BTreeMap::new();
     let mut last = 0;
@@ -149,42 +149,42 @@ fn step(text: &DecodedText<'_>) -> usize {
 }
 
 /// Returns old lines as the patch has them and as the file has them.
-fn pairs<'a>(
+fn matched_lines<'a>(
     text: &'a DecodedText<'_>,
     hunk: &'a Hunk,
     fit: &'a HunkCandidate,
 ) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let pairs = hunk.old_lines().zip(&fit.at).filter_map(|(ours, at)| Some((ours, text.line((*at)?))));
+    let pairs = hunk.old_lines().zip(&fit.positions).filter_map(|(ours, at)| Some((ours, text.line((*at)?))));
     // Lines that are merely similar prove nothing about style.
-    pairs.filter(|(ours, theirs)| fit.pass < MatchPass::Near || fold_line(ours) == fold_line(theirs))
+    pairs.filter(|(ours, theirs)| fit.pass < MatchPass::Fuzzy || fold_line(ours) == fold_line(theirs))
 }
 
 /// Returns true for a character that has typographic variants.
-fn is_written_variously(plain: char) -> bool {
+fn has_typographic_variants(plain: char) -> bool {
     matches!(plain, '\'' | '"' | '-' | ' ')
 }
 
 /// Adapts the added lines of one hunk to the file's style.
 pub(super) struct StyleTransfer<'a> {
-    manner: &'a FileStyle,
+    style: &'a FileStyle,
     shift: IndentShift,
     /// True if the old lines match the file exactly.
     exact: bool,
     /// True if removed lines have their exact place, so that their replacements take over the indentation.
-    sure: bool,
+    exact_place: bool,
     /// Removed lines as the patch and as the file have them, if only their indentation differs.
-    gone: Vec<(&'a str, &'a str)>,
+    removed_pairs: Vec<(&'a str, &'a str)>,
     /// The indentations of the old lines in the patch.
-    levels: Vec<&'a str>,
+    patch_indents: Vec<&'a str>,
     /// The most frequent indentation step of the file, in blanks.
     step: usize,
 }
 
 /// Returns the shift for added lines, if removed lines have an extra blank after their sign and context lines do not.
-fn signs(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<IndentShift> {
+fn find_sign_shift(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<IndentShift> {
     let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_)));
     let (mut kept, mut gone) = (Vec::new(), Vec::new());
-    for (line, at) in olds.zip(&fit.at) {
+    for (line, at) in olds.zip(&fit.positions) {
         match (line, at) {
             (HunkLine::Keep(ours), Some(at)) => kept.push((ours.as_str(), text.line(*at))),
             (HunkLine::Drop(ours), Some(at)) => gone.push((ours.as_str(), text.line(*at))),
@@ -208,28 +208,28 @@ impl<'a> StyleTransfer<'a> {
             // If no old line is indented, another hunk provides the evidence.
             let flat = hunk.old_lines().all(|line| indentation(line).is_empty());
             let shift =
-                manner.signs.clone().or(manner.shift.clone().filter(|_| flat)).unwrap_or(IndentShift::None);
+                manner.sign_shift.clone().or(manner.tab_shift.clone().filter(|_| flat)).unwrap_or(IndentShift::None);
             let (gone, levels) = (Vec::new(), Vec::new());
-            return Ok(Self { manner, shift, exact: true, sure: false, gone, levels, step: 0 });
+            return Ok(Self { style: manner, shift, exact: true, exact_place: false, removed_pairs: gone, patch_indents: levels, step: 0 });
         }
-        let shift = match signs(text, hunk, fit) {
+        let shift = match find_sign_shift(text, hunk, fit) {
             Some(shift) => Some(shift),
-            None => IndentShift::from_pairs(pairs(text, hunk, fit)),
+            None => IndentShift::from_pairs(matched_lines(text, hunk, fit)),
         };
         let shift =
             shift.ok_or("the patch is indented in another way than the file, and not the same all over")?;
-        let telling = pairs(text, hunk, fit).filter(|(ours, _)| !is_blank(ours));
+        let telling = matched_lines(text, hunk, fit).filter(|(ours, _)| !is_blank(ours));
         let levels: Vec<&str> = telling.map(|(ours, _)| indentation(ours)).collect();
         let mut gone = Vec::new();
         if fit.pass == MatchPass::Indent {
-            let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.at);
+            let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.positions);
             gone.extend(olds.filter_map(|(line, at)| match line {
                 HunkLine::Drop(ours) if !is_blank(ours) => Some((ours.as_str(), text.line((*at)?))),
                 _ => None,
             }));
         }
-        let sure = fit.pass < MatchPass::Near;
-        Ok(Self { manner, shift, exact: false, sure, gone, levels, step: manner.step(text) })
+        let sure = fit.pass < MatchPass::Fuzzy;
+        Ok(Self { style: manner, shift, exact: false, exact_place: sure, removed_pairs: gone, patch_indents: levels, step: manner.step(text) })
     }
 
     /// Adapts an added line. `paired` is the old line that it replaces, in the patch and in the file.
@@ -242,22 +242,22 @@ impl<'a> StyleTransfer<'a> {
         // file.
         let says = |ours: &str| !is_blank(ours) && !is_blank(line);
         let level =
-            paired.filter(|(ours, _)| self.sure && indentation(ours) == indentation(line) && says(ours));
+            paired.filter(|(ours, _)| self.exact_place && indentation(ours) == indentation(line) && says(ours));
         let levelled = level.map(|(_, theirs)| indentation(theirs).to_owned() + line.trim_start());
-        let unclear = !is_blank(line) && !self.is_level(line);
-        let indented = match (self.moved(line).or(levelled), self.shift.apply(line)) {
+        let unclear = !is_blank(line) && !self.has_clear_depth(line);
+        let indented = match (self.reindent_moved_line(line).or(levelled), self.shift.apply(line)) {
             (Some(line), _) => line,
             (None, Some(line)) if !unclear => line,
             (None, _) => {
                 return Err(format!("nobody can tell how deep `{}` is to be indented", line.trim()));
             }
         };
-        let indented = match (self.manner.misfit(&indented, self.exact), &self.manner.shift) {
+        let indented = match (self.style.describe_misfit(&indented, self.exact), &self.style.tab_shift) {
             (None, _) => indented,
             (Some(misfit), None) => return Err(misfit),
             (Some(misfit), Some(shift)) => shift.apply(line).ok_or(misfit)?,
         };
-        if self.manner.chars.is_empty() {
+        if self.style.char_replacements.is_empty() {
             return Ok(indented);
         }
         let text = indented.trim_start();
@@ -267,44 +267,44 @@ impl<'a> StyleTransfer<'a> {
             && ours.trim().chars().count() == theirs.trim().chars().count()
             && fold_line(ours) == fold_line(theirs)
         {
-            return Ok(blanks.to_owned() + &self.transfer(ours.trim(), theirs.trim(), text));
+            return Ok(blanks.to_owned() + &self.transfer_spelling(ours.trim(), theirs.trim(), text));
         }
-        Ok(blanks.to_owned() + &self.respell(text))
+        Ok(blanks.to_owned() + &self.respell_chars(text))
     }
 
     /// Returns true if the depth of an added line is clear. It is as deep as an old line; or deeper, if the patch is
     /// off by whole steps; or less deep, if old lines have several depths.
-    fn is_level(&self, line: &str) -> bool {
+    fn has_clear_depth(&self, line: &str) -> bool {
         let by = match &self.shift {
             IndentShift::Deeper(by) | IndentShift::Shallower(by) => by,
             // Removed lines are indented otherwise than context lines, so the depth of added lines is unclear.
-            IndentShift::Known(known, _) if known.contains_key(indentation(line)) => return true,
-            IndentShift::None | IndentShift::Known(..) => {
+            IndentShift::Mapped(known, _) if known.contains_key(indentation(line)) => return true,
+            IndentShift::None | IndentShift::Mapped(..) => {
                 let other = |(ours, theirs): &(&str, &str)| indentation(ours) != indentation(theirs);
-                let off = self.gone.iter().filter(|pair| other(pair)).map(|(ours, _)| indentation(ours));
+                let off = self.removed_pairs.iter().filter(|pair| other(pair)).map(|(ours, _)| indentation(ours));
                 return !off.into_iter().any(|off| indentation(line).starts_with(off));
             }
             _ => return true,
         };
-        if self.levels.contains(&indentation(line)) {
+        if self.patch_indents.contains(&indentation(line)) {
             return true;
         }
         let whole = self.step == 0 || by.contains('\t') || by.len().is_multiple_of(self.step);
-        let only = self.levels.first().filter(|level| self.levels.iter().all(|other| other == *level));
-        whole && only.is_none_or(|level| self.levels.len() > 1 && indentation(line).len() > level.len())
+        let only = self.patch_indents.first().filter(|level| self.patch_indents.iter().all(|other| other == *level));
+        whole && only.is_none_or(|level| self.patch_indents.len() > 1 && indentation(line).len() > level.len())
     }
 
     /// Returns a moved line, which is removed in one place and added in another, with its original indentation.
-    fn moved(&self, line: &str) -> Option<String> {
-        let mut same = self.gone.iter().filter(|(ours, theirs)| *ours == line && *ours != theirs.trim_end());
+    fn reindent_moved_line(&self, line: &str) -> Option<String> {
+        let mut same = self.removed_pairs.iter().filter(|(ours, theirs)| *ours == line && *ours != theirs.trim_end());
         let (_, theirs) = same.next()?;
         same.next().is_none().then(|| indentation(theirs).to_owned() + line.trim_start())
     }
 
-    fn respell(&self, text: &str) -> String {
+    fn respell_chars(&self, text: &str) -> String {
         // A writer who uses one typographic character uses them throughout.
-        let printed = self.manner.is_printed() && !text.contains(['\'', '"']);
-        let char = |char: char| match self.manner.chars.get(&char) {
+        let printed = self.style.is_typographic() && !text.contains(['\'', '"']);
+        let char = |char: char| match self.style.char_replacements.get(&char) {
             Some(theirs) => theirs.unwrap_or(char),
             None if printed && matches!(ascii_equivalent(char), '\'' | '"' | '-') => ascii_equivalent(char),
             None => char,
@@ -313,7 +313,7 @@ impl<'a> StyleTransfer<'a> {
     }
 
     /// Returns `new` with the prefix and suffix that it shares with `ours` taken from `theirs`.
-    fn transfer(&self, ours: &str, theirs: &str, new: &str) -> String {
+    fn transfer_spelling(&self, ours: &str, theirs: &str, new: &str) -> String {
         let (ours, theirs): (Vec<char>, Vec<char>) = (ours.chars().collect(), theirs.chars().collect());
         let new: Vec<char> = new.chars().collect();
         let room = ours.len().min(new.len());
@@ -322,7 +322,7 @@ impl<'a> StyleTransfer<'a> {
         let tail = backwards.take_while(|(a, b)| a == b).count();
         let middle: String = new[head..new.len() - tail].iter().collect();
         let mut out: String = theirs[..head].iter().collect();
-        out.push_str(&self.respell(&middle));
+        out.push_str(&self.respell_chars(&middle));
         out.extend(&theirs[theirs.len() - tail..]);
         out
     }

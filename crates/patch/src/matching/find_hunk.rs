@@ -3,7 +3,7 @@
 use super::candidate::{HunkCandidate, MatchPass, find_contiguous};
 use super::fuzzy::find_fuzzy;
 use super::header::{block_end, find_headers, header_spans};
-use super::header_choice::AROUND;
+use super::header_choice::FULL_CONTEXT_LINES;
 use super::header_scope::{is_placed_by_block, keep_below_headers};
 use super::insertion::find_insertion;
 use super::line_compare::{LineLikeness, is_blank};
@@ -17,7 +17,7 @@ use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
 
 /// This many alphanumeric lines on each side of a change do not stand side by side by chance.
-const JOINED: usize = 2;
+const MIN_JOINED_LINES: usize = 2;
 
 /// The reason why a hunk has no place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,9 +37,9 @@ pub(crate) enum PlacementMiss {
     /// This line of it has blanks before its sign.
     IndentedSign(String),
     /// It only adds lines, and its header, which gives the place, is not in the file.
-    NoHeader(String),
+    HeaderNotFound(String),
     /// It only adds lines, and nothing gives the place.
-    Nowhere,
+    NoPlaceGiven,
     /// It changes a line that another hunk changes.
     OverlapsHunk(usize),
     /// It belongs before the previous hunk, and its lines do not match exactly.
@@ -49,7 +49,7 @@ pub(crate) enum PlacementMiss {
     /// It only adds lines, and it names both the header at this line and the end of the file, which are two places.
     HeaderNotAtEnd(usize),
     /// It fits here, but the patch says that it is at the end of the file.
-    NotLast(usize),
+    NotAtEnd(usize),
     /// Its header is at the first of these lines, and it fits only at the second, which is not below the header.
     OutsideHeader(usize, usize),
     /// The search budget is exhausted.
@@ -58,10 +58,10 @@ pub(crate) enum PlacementMiss {
 
 /// The result of searching for one hunk.
 pub(super) enum HunkSearchResult {
-    Fits(Vec<HunkCandidate>),
-    Already(usize),
+    Candidates(Vec<HunkCandidate>),
+    AlreadyApplied(usize),
     /// It only adds lines, before this line.
-    Adds(usize),
+    Insertion(usize),
 }
 
 /// Searches for the place of `hunk`. `alone`: it is the only hunk of its file.
@@ -79,32 +79,32 @@ pub(super) fn find_hunk(
     let headers = find_headers(text, &hunk.headers);
     let spans = header_spans(text, &headers, block_end);
     let heads = |at: usize| spans.iter().any(|(header, end)| *header <= at && at < *end);
-    let (done, sure) = applied(text, hunk);
+    let (done, sure) = find_new_lines(text, hunk);
     if !done.is_empty()
         && let Some(said) = judge_applied(text, hunk, (&done, sure), &heads)
     {
         return match said? {
-            HunkSearchResult::Fits(fits) => {
-                Ok(HunkSearchResult::Fits(keep_below_headers(text, hunk, &headers, fits)?))
+            HunkSearchResult::Candidates(fits) => {
+                Ok(HunkSearchResult::Candidates(keep_below_headers(text, hunk, &headers, fits)?))
             }
             said => Ok(said),
         };
     }
-    let fits = search(text, hunk);
+    let fits = search_passes(text, hunk);
     if !text.budget().spend(fits.len().saturating_mul(spans.len())) {
         return Err(PlacementMiss::BudgetExhausted);
     }
     if fits.is_empty() {
         return Err(PlacementMiss::Absent);
     }
-    if fits[0].pass == MatchPass::Near && is_lost(hunk, &headers, &fits[0]) {
+    if fits[0].pass == MatchPass::Fuzzy && lacks_header_and_first_line(hunk, &headers, &fits[0]) {
         return Err(PlacementMiss::Absent);
     }
     let fits = keep_below_headers(text, hunk, &headers, fits)?;
     if hunk.at_end && !fits.iter().any(|fit| is_at_end(text, fit)) {
-        return Err(PlacementMiss::NotLast(fits[0].first_line()));
+        return Err(PlacementMiss::NotAtEnd(fits[0].first_line()));
     }
-    doubts(text, hunk, chosen(text, hunk, fits, &heads), &heads)
+    check_only_candidate(text, hunk, narrow_candidates(text, hunk, fits, &heads), &heads)
 }
 
 /// Returns true if only empty lines follow the place.
@@ -123,26 +123,26 @@ fn judge_applied(
     let overlaps = |from: usize, to: usize| done.iter().any(|at| *at < to && from < at + length);
     let on_it = |fit: &HunkCandidate| overlaps(fit.first_line(), fit.end_line());
     if sure {
-        let mut fits = search(text, hunk);
+        let mut fits = search_passes(text, hunk);
         if !text.budget().spend(fits.len().saturating_mul(done.len())) {
             return Some(Err(PlacementMiss::BudgetExhausted));
         }
         // All lines to remove are present.
-        let gone = is_joined(hunk)
+        let gone = has_context_around_removal(hunk)
             || done.iter().any(|at| heads(*at)) && !fits.iter().any(|fit| heads(fit.first_line()));
-        if only_goes(hunk) && !gone && fits.first().is_some_and(|fit| fit.pass < MatchPass::Near) {
+        if only_removes(hunk) && !gone && fits.first().is_some_and(|fit| fit.pass < MatchPass::Fuzzy) {
             return None;
         }
-        if repeats(hunk) && fits.first().is_some_and(|fit| fit.pass == MatchPass::Exact && on_it(fit)) {
+        if repeats_context(hunk) && fits.first().is_some_and(|fit| fit.pass == MatchPass::Exact && on_it(fit)) {
             return Some(Err(PlacementMiss::RepeatsNeighbour(done[0])));
         }
-        if fits.first().is_none_or(|fit| fit.pass == MatchPass::Near) {
+        if fits.first().is_none_or(|fit| fit.pass == MatchPass::Fuzzy) {
             if is_still_present(text, hunk) || place_at_number(text, hunk, done).is_some() {
                 return Some(Err(PlacementMiss::Absent));
             }
             fits = find_unapplied_rival(text, hunk, done).into_iter().collect();
         }
-        return Some(already(hunk, fits, done, heads));
+        return Some(decide_applied(hunk, fits, done, heads));
     }
     // A hunk that still fits at the place of its new lines has been applied.
     let fits = find_contiguous(text, hunk, LineLikeness::Exact, MatchPass::Exact);
@@ -156,21 +156,21 @@ fn judge_applied(
     };
     if !fits.is_empty() && fits.iter().all(|fit| on_it(fit) && !to_go(fit)) {
         // Another copy beside an existing one may be meant.
-        return Some(match repeats(hunk) {
+        return Some(match repeats_context(hunk) {
             true => Err(PlacementMiss::RepeatsNeighbour(done[0])),
-            false => Ok(HunkSearchResult::Already(fits[0].first_line())),
+            false => Ok(HunkSearchResult::AlreadyApplied(fits[0].first_line())),
         });
     }
     let headed = done.iter().find(|at| heads(**at));
     if let Some(at) = headed.filter(|_| !fits.iter().any(|fit| heads(fit.first_line()))) {
-        return Some(Ok(HunkSearchResult::Already(*at)));
+        return Some(Ok(HunkSearchResult::AlreadyApplied(*at)));
     }
     // Text that merely resembles the old lines may be another place, where the hunk was never to be applied.
     fits.is_empty().then_some(Err(PlacementMiss::Absent))
 }
 
 /// Looks for evidence against the only remaining place.
-fn doubts(
+fn check_only_candidate(
     text: &DecodedText<'_>,
     hunk: &Hunk,
     mut fits: Vec<HunkCandidate>,
@@ -189,7 +189,7 @@ fn doubts(
     }
     if let [fit] = fits.as_slice()
         && fit.pass > MatchPass::Trailing
-        && fit.pass < MatchPass::Near
+        && fit.pass < MatchPass::Fuzzy
         && !heads(fit.first_line())
     {
         // A match that is not exact may have a twin with lines inserted into it.
@@ -208,31 +208,31 @@ fn doubts(
         return Err(PlacementMiss::SeemsApplied(done, fit.first_line()));
     }
     // A hunk that adds empty lines must know the ones that exist.
-    if fits.len() == 1 && fits[0].pass > MatchPass::Trailing && repeats(hunk) {
+    if fits.len() == 1 && fits[0].pass > MatchPass::Trailing && repeats_context(hunk) {
         return Err(PlacementMiss::Absent);
     }
     if let [fit] = fits.as_slice()
         && fit.pass > MatchPass::Trailing
-        && let Some(done) = left(text, hunk, fit)
+        && let Some(done) = find_remaining_lines(text, hunk, fit)
     {
         return Err(PlacementMiss::SeemsApplied(done, fit.first_line()));
     }
-    Ok(HunkSearchResult::Fits(fits))
+    Ok(HunkSearchResult::Candidates(fits))
 }
 
 /// Returns where the remaining lines of a hunk that only removes lines stand, apart from the context at `fit`. It may
 /// already have removed its lines there.
-fn left(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<usize> {
-    if !only_goes(hunk) {
+fn find_remaining_lines(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<usize> {
+    if !only_removes(hunk) {
         return None;
     }
     let lines = hunk.new_lines().map(|line| HunkLine::Keep(line.to_owned())).collect();
     let left = Hunk { lines, ..Hunk::default() };
-    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.at);
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.positions);
     let kept: Vec<Option<usize>> =
         olds.filter(|(line, _)| matches!(line, HunkLine::Keep(_))).map(|(_, at)| *at).collect();
     let places = find_contiguous(text, &left, LineLikeness::Trimmed, MatchPass::Indent);
-    places.iter().find(|left| left.at != kept).map(HunkCandidate::first_line)
+    places.iter().find(|left| left.positions != kept).map(HunkCandidate::first_line)
 }
 
 /// Returns a line that should begin with its sign and has blanks before it.
@@ -247,13 +247,13 @@ fn misplaced_sign<'a>(text: &DecodedText<'_>, hunk: &'a Hunk) -> Option<&'a str>
 }
 
 /// Returns true if the hunk removes non-empty lines and adds at most empty ones.
-fn only_goes(hunk: &Hunk) -> bool {
+fn only_removes(hunk: &Hunk) -> bool {
     let comes = hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if !is_blank(text)));
     !comes && hunk.lines.iter().any(|line| matches!(line, HunkLine::Drop(text) if !is_blank(text)))
 }
 
 /// Returns true if both sides of the removed lines have enough context: standing side by side, it proves the removal.
-fn is_joined(hunk: &Hunk) -> bool {
+fn has_context_around_removal(hunk: &Hunk) -> bool {
     let telling =
         |line: &&HunkLine| matches!(line, HunkLine::Keep(text) if text.chars().any(char::is_alphanumeric));
     let goes = |line: &HunkLine| matches!(line, HunkLine::Drop(_));
@@ -261,11 +261,11 @@ fn is_joined(hunk: &Hunk) -> bool {
     let last = hunk.lines.iter().rposition(goes).unwrap_or(0);
     [&hunk.lines[..first], &hunk.lines[last..]]
         .iter()
-        .all(|side| side.iter().filter(telling).count() >= JOINED)
+        .all(|side| side.iter().filter(telling).count() >= MIN_JOINED_LINES)
 }
 
 /// Returns true if nothing is removed, and every added line is empty or equals a context line of the hunk.
-fn repeats(hunk: &Hunk) -> bool {
+fn repeats_context(hunk: &Hunk) -> bool {
     hunk.lines.iter().all(|line| match line {
         HunkLine::Add(text) => is_blank(text) || hunk.lines.contains(&HunkLine::Keep(text.clone())),
         HunkLine::Keep(_) => true,
@@ -274,37 +274,37 @@ fn repeats(hunk: &Hunk) -> bool {
 }
 
 /// Returns true if neither the header of `hunk` nor its first specific line is in the file.
-fn is_lost(hunk: &Hunk, headers: &[usize], fit: &HunkCandidate) -> bool {
+fn lacks_header_and_first_line(hunk: &Hunk, headers: &[usize], fit: &HunkCandidate) -> bool {
     let named = hunk.headers.iter().any(|header| !is_blank(header));
     let telling = |line: &str| line.chars().filter(|char| char.is_alphanumeric()).count() > 1;
-    let first = hunk.old_lines().zip(&fit.at).find(|(line, _)| telling(line));
+    let first = hunk.old_lines().zip(&fit.positions).find(|(line, _)| telling(line));
     named && headers.is_empty() && first.is_some_and(|(_, at)| at.is_none())
 }
 
 /// Returns the places of the old lines, from the first pass that finds any.
-fn search(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
+fn search_passes(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
     let passes = [
         MatchPass::Exact,
         MatchPass::Trailing,
         MatchPass::Indent,
-        MatchPass::Fold,
-        MatchPass::Blanks,
-        MatchPass::Near,
+        MatchPass::Folded,
+        MatchPass::EmptyLines,
+        MatchPass::Fuzzy,
     ];
     let fits = passes.into_iter().map(|pass| match pass {
         MatchPass::Exact => find_contiguous(text, hunk, LineLikeness::Exact, pass),
         MatchPass::Trailing => find_contiguous(text, hunk, LineLikeness::Trailing, pass),
         MatchPass::Indent => find_contiguous(text, hunk, LineLikeness::Trimmed, pass),
-        MatchPass::Fold => find_contiguous(text, hunk, LineLikeness::Folded, pass),
-        MatchPass::Blanks => find_ignoring_empty(text, hunk),
-        MatchPass::Near => find_fuzzy(text, hunk),
-        MatchPass::Done | MatchPass::Header | MatchPass::Nearest | MatchPass::Read(_) => Vec::new(),
+        MatchPass::Folded => find_contiguous(text, hunk, LineLikeness::Folded, pass),
+        MatchPass::EmptyLines => find_ignoring_empty(text, hunk),
+        MatchPass::Fuzzy => find_fuzzy(text, hunk),
+        MatchPass::AlreadyApplied | MatchPass::OutsideHeader | MatchPass::Nearest | MatchPass::Repaired(_) => Vec::new(),
     });
     fits.into_iter().find(|fits| !fits.is_empty()).unwrap_or_default()
 }
 
 /// Decides whether a hunk whose new lines stand at `done` is applied, or still has a place.
-fn already(
+fn decide_applied(
     hunk: &Hunk,
     fits: Vec<HunkCandidate>,
     done: &[usize],
@@ -315,16 +315,16 @@ fn already(
         |fit: &HunkCandidate| done.iter().any(|at| *at < fit.end_line() && fit.first_line() < at + length);
     let elsewhere: Vec<HunkCandidate> = fits.into_iter().filter(|fit| !there(fit)).collect();
     if elsewhere.is_empty() {
-        return Ok(HunkSearchResult::Already(done[0]));
+        return Ok(HunkSearchResult::AlreadyApplied(done[0]));
     }
     let numbered =
-        |fit: &HunkCandidate| fit.pass == MatchPass::Exact && hunk.at == Some(fit.first_line() + 1);
+        |fit: &HunkCandidate| fit.pass == MatchPass::Exact && hunk.old_start == Some(fit.first_line() + 1);
     let meant: Vec<HunkCandidate> =
         elsewhere.iter().filter(|fit| heads(fit.first_line()) || numbered(fit)).cloned().collect();
-    let told = |at: &&usize| heads(**at) || hunk.at == Some(**at + 1);
+    let told = |at: &&usize| heads(**at) || hunk.old_start == Some(**at + 1);
     match (meant.is_empty(), done.iter().find(told)) {
-        (false, None) => Ok(HunkSearchResult::Fits(meant)),
-        (true, Some(at)) => Ok(HunkSearchResult::Already(*at)),
+        (false, None) => Ok(HunkSearchResult::Candidates(meant)),
+        (true, Some(at)) => Ok(HunkSearchResult::AlreadyApplied(*at)),
         // It was applied in one place and could be applied in another.
         _ => Err(PlacementMiss::Ambiguous(
             done.iter().copied().chain(elsewhere.iter().map(HunkCandidate::first_line)).collect(),
@@ -333,7 +333,7 @@ fn already(
 }
 
 /// Narrows `fits` by the hunk's header, end-of-file mark and line number, if any fit satisfies them.
-fn chosen(
+fn narrow_candidates(
     text: &DecodedText<'_>,
     hunk: &Hunk,
     mut fits: Vec<HunkCandidate>,
@@ -348,7 +348,7 @@ fn chosen(
     if hunk.at_end || ends_with_the_file(hunk) {
         keep(&|fit| fit.pass == MatchPass::Exact && is_at_end(text, fit));
     }
-    keep(&|fit| fit.pass < MatchPass::Near && hunk.at == Some(fit.first_line() + 1));
+    keep(&|fit| fit.pass < MatchPass::Fuzzy && hunk.old_start == Some(fit.first_line() + 1));
     fits
 }
 
@@ -357,7 +357,7 @@ fn chosen(
 fn ends_with_the_file(hunk: &Hunk) -> bool {
     let headed = hunk.headers.iter().any(|header| !is_blank(header));
     let before = hunk.lines.iter().take_while(|line| matches!(line, HunkLine::Keep(_))).count();
-    !headed && before >= AROUND && !matches!(hunk.lines.last(), Some(HunkLine::Keep(_)))
+    !headed && before >= FULL_CONTEXT_LINES && !matches!(hunk.lines.last(), Some(HunkLine::Keep(_)))
 }
 
 /// Returns true if the old lines of `hunk` stand in `text` exactly.
@@ -366,7 +366,7 @@ pub(crate) fn is_exactly_present(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
 }
 
 /// Returns where the new lines of `hunk` stand, and whether they are specific enough to prove that it is applied.
-fn applied(text: &DecodedText<'_>, hunk: &Hunk) -> (Vec<usize>, bool) {
+fn find_new_lines(text: &DecodedText<'_>, hunk: &Hunk) -> (Vec<usize>, bool) {
     let telling = |line: &&str| line.chars().any(char::is_alphanumeric);
     let stays = hunk.lines.iter().any(|line| matches!(line, HunkLine::Keep(text) if telling(&text.as_str())));
     let (old, new): (Vec<&str>, Vec<&str>) = (hunk.old_lines().collect(), hunk.new_lines().collect());
@@ -385,7 +385,7 @@ fn applied(text: &DecodedText<'_>, hunk: &Hunk) -> (Vec<usize>, bool) {
     let fits = find_contiguous(text, &done, LineLikeness::Exact, MatchPass::Exact);
     let places: Vec<usize> = fits.iter().map(HunkCandidate::first_line).collect();
     // A single line may occur anywhere, unless it is the whole file or stands exactly at the line number.
-    let there = places.iter().any(|at| new.len() == text.len() || hunk.at == Some(at + 1));
+    let there = places.iter().any(|at| new.len() == text.len() || hunk.old_start == Some(at + 1));
     let sure = there || stays && new.iter().filter(|line| telling(line)).count() > 1;
     (places, sure)
 }

@@ -7,26 +7,26 @@ use crate::decoded_text::DecodedText;
 use crate::edit::Hunk;
 
 /// The minimum share of a hunk that must be present.
-pub(super) const ENOUGH: f64 = 0.55;
+pub(super) const MIN_SHARE: f64 = 0.55;
 /// The minimum lead over any other place, for hunks that remove lines and for those that do not.
-const CLEARLY: f64 = 0.2;
-const MORE_CLEARLY: f64 = 0.5;
+const MIN_LEAD_WITH_REMOVALS: f64 = 0.2;
+const MIN_LEAD_WITHOUT_REMOVALS: f64 = 0.5;
 /// The maximum number of places to tell apart.
-const NAMED: usize = 6;
+const MAX_PLACES: usize = 6;
 
 /// Returns the places where most of `hunk` is: one if it is clear, more if it is not.
 pub(crate) fn find_fuzzy(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
     let sought = HunkAligner::new(text, hunk);
-    let clearly = if sought.olds.iter().any(|old| old.goes) { CLEARLY } else { MORE_CLEARLY };
+    let clearly = if sought.olds.iter().any(|old| old.is_removed) { MIN_LEAD_WITH_REMOVALS } else { MIN_LEAD_WITHOUT_REMOVALS };
     let mut fits: Vec<HunkCandidate> = Vec::new();
     let mut most = None;
     // ends: so many places are enough
-    while fits.len() < NAMED
+    while fits.len() < MAX_PLACES
         && let Some((share, fit)) = sought.best_alignment(true, &fits)
     {
         let most = *most.get_or_insert(share);
         let enough = if fits.is_empty() {
-            share >= ENOUGH && is_safe_fuzzy_match(&sought, hunk, &fit)
+            share >= MIN_SHARE && is_safe_fuzzy_match(&sought, hunk, &fit)
         } else {
             share > most - clearly
         };
@@ -46,7 +46,7 @@ pub(crate) fn find_fuzzy(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandida
 pub(crate) fn closest_lines(text: &DecodedText<'_>, hunk: &Hunk) -> Option<(usize, usize)> {
     let (share, fit) = HunkAligner::new(text, hunk).best_alignment(false, &[])?;
     let missing = |at: &Option<usize>| at.is_none();
-    let before = fit.at.iter().take_while(|at| missing(at)).count();
-    let after = fit.at.iter().rev().take_while(|at| missing(at)).count();
+    let before = fit.positions.iter().take_while(|at| missing(at)).count();
+    let after = fit.positions.iter().rev().take_while(|at| missing(at)).count();
     (share > 0.2).then(|| (fit.first_line().saturating_sub(before), (fit.end_line() + after).min(text.len())))
 }

@@ -4,25 +4,25 @@ use super::line_compare::{fold_line, indentation, is_blank};
 use crate::decoded_text::DecodedText;
 
 /// The cost in search steps of searching one line for a header.
-const SOUGHT: usize = 16;
+const HEADER_SEARCH_COST: usize = 16;
 
 /// A shorter header matches only a whole line.
-const TELLING: usize = 4;
+const MIN_PARTIAL_HEADER_BYTES: usize = 4;
 
 /// Words that continue or end a block, wherever they stand.
-const CONTINUES: &[&str] = &[
+const CONTINUATION_WORDS: &[&str] = &[
     "else", "elsif", "elif", "where", "catch", "finally", "except", "end", "fi", "done", "esac", "#if",
     "#ifdef", "#ifndef", "#else", "#elif", "#endif",
 ];
 
 /// Words that end a block if they stand alone in a line.
-const CLOSES: &[&str] = &["end", "fi", "done", "esac"];
+const BLOCK_END_WORDS: &[&str] = &["end", "fi", "done", "esac"];
 
 /// Returns the lines of the innermost of `headers`, each header below the one before it.
 pub(crate) fn find_headers(text: &DecodedText<'_>, headers: &[String]) -> Vec<usize> {
     let mut last: Option<Vec<usize>> = None;
     for header in headers.iter().filter(|header| !is_blank(header)) {
-        last = Some(below(text, last.as_deref(), header));
+        last = Some(find_header_below(text, last.as_deref(), header));
     }
     last.unwrap_or_default()
 }
@@ -31,15 +31,15 @@ pub(crate) fn find_headers(text: &DecodedText<'_>, headers: &[String]) -> Vec<us
 pub(super) fn find_known_headers(text: &DecodedText<'_>, headers: &[String]) -> Vec<usize> {
     let mut last: Option<Vec<usize>> = None;
     for header in headers.iter().filter(|header| !is_blank(header)) {
-        let here = below(text, last.as_deref(), header);
+        let here = find_header_below(text, last.as_deref(), header);
         last = if here.is_empty() { last } else { Some(here) };
     }
     last.unwrap_or_default()
 }
 
 /// Returns the lines of `header` within the blocks of `above`, or else after the first of them.
-fn below(text: &DecodedText<'_>, above: Option<&[usize]>, header: &str) -> Vec<usize> {
-    let here = stands(text, header);
+fn find_header_below(text: &DecodedText<'_>, above: Option<&[usize]>, header: &str) -> Vec<usize> {
+    let here = find_header_lines(text, header);
     let Some(above) = above else { return here };
     let first = above.first().copied().unwrap_or(usize::MAX);
     let scopes: Vec<(usize, usize)> = header_spans(text, above, block_end);
@@ -68,17 +68,17 @@ pub(super) fn header_spans(
 }
 
 /// Returns the lines that equal `header`, or else begin with it, or else contain it.
-fn stands(text: &DecodedText<'_>, header: &str) -> Vec<usize> {
+fn find_header_lines(text: &DecodedText<'_>, header: &str) -> Vec<usize> {
     let header = fold_line(header);
     let search = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
-        let all = if text.budget().spend(SOUGHT * text.len()) { text.len() } else { 0 };
+        let all = if text.budget().spend(HEADER_SEARCH_COST * text.len()) { text.len() } else { 0 };
         (0..all).filter(|at| is(&fold_line(text.line(*at)))).collect()
     };
     let mut found = text.index().lines_with_fold(&header).to_vec();
-    if found.is_empty() && header.len() >= TELLING {
+    if found.is_empty() && header.len() >= MIN_PARTIAL_HEADER_BYTES {
         found = search(&|line| line.starts_with(&*header));
     }
-    if found.is_empty() && header.len() >= TELLING {
+    if found.is_empty() && header.len() >= MIN_PARTIAL_HEADER_BYTES {
         found = search(&|line| line.contains(&*header));
     }
     found
@@ -98,7 +98,7 @@ pub(crate) fn block_end(text: &DecodedText<'_>, header: usize) -> usize {
 pub(super) fn continues_block(line: &str) -> bool {
     let line = line.trim_start();
     let word = line.split(|char: char| !char.is_alphanumeric() && char != '#').next().unwrap_or_default();
-    line.starts_with(['}', ')', ']', '{']) || CONTINUES.contains(&word)
+    line.starts_with(['}', ')', ']', '{']) || CONTINUATION_WORDS.contains(&word)
 }
 
 /// Returns the line after the last one that may belong below `header`. A header that opens no block reaches to the next
@@ -115,11 +115,11 @@ pub(super) fn header_reach(text: &DecodedText<'_>, header: usize) -> usize {
     if (head + 1..end).any(deeper) {
         return label_end(text, head, end);
     }
-    let section = section(text, head);
+    let section = section_marker(text, head);
     let outside = |at: &usize| {
         let line = text.line(*at);
         !is_blank(line)
-            && (depth(line) < own || section.is_some_and(|mark| self::section(text, *at) == Some(mark)))
+            && (depth(line) < own || section.is_some_and(|mark| self::section_marker(text, *at) == Some(mark)))
     };
     (head + 1..text.len()).find(outside).unwrap_or(text.len())
 }
@@ -143,7 +143,7 @@ pub(super) fn is_attribute(line: &str) -> bool {
 }
 
 /// Returns the section marker of the line at `at`, as in INI files and Markdown.
-fn section<'a>(text: &'a DecodedText<'_>, at: usize) -> Option<&'a str> {
+fn section_marker<'a>(text: &'a DecodedText<'_>, at: usize) -> Option<&'a str> {
     let line = text.line(at);
     let apart = at == 0 || is_blank(text.line(at - 1));
     if line.starts_with('[') && line.trim_end().ends_with(']') {
@@ -157,11 +157,11 @@ fn section<'a>(text: &'a DecodedText<'_>, at: usize) -> Option<&'a str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HeaderSection {
     /// The last line of the block that the header opens; the header itself if it opens none.
-    pub(super) block: usize,
+    pub(super) block_last_line: usize,
     /// The next line that is indented no deeper than the header and begins with a word.
-    pub(super) near: usize,
+    pub(super) next_sibling: usize,
     /// The later of that line and the next line that begins with the header's first word.
-    pub(super) far: usize,
+    pub(super) next_similar: usize,
 }
 
 impl HeaderSection {
@@ -178,18 +178,18 @@ impl HeaderSection {
         let near = below().find(|at| begins(text.line(*at))).unwrap_or(text.len());
         let same = below().find(|at| first_word(text.line(*at)) == word).unwrap_or(text.len());
         let end = block_end(text, header);
-        let closes = |at: &usize| depth(text.line(*at)) == own && closes(text.line(*at));
+        let closes = |at: &usize| depth(text.line(*at)) == own && closes_block(text.line(*at));
         let block = below().take_while(|at| *at < end).find(closes).unwrap_or(end.saturating_sub(1));
-        Self { block, near, far: near.max(same) }
+        Self { block_last_line: block, next_sibling: near, next_similar: near.max(same) }
     }
 }
 
 /// Returns true if a line only closes a block.
-fn closes(line: &str) -> bool {
+fn closes_block(line: &str) -> bool {
     let line = line.trim();
     let rest = line.trim_start_matches(['}', ')', ']', ';', ',']);
     let bracket = rest.len() < line.len() && !line.starts_with([';', ',']);
-    bracket && (rest.is_empty() || rest.trim_start().starts_with(['/', '#'])) || CLOSES.contains(&line)
+    bracket && (rest.is_empty() || rest.trim_start().starts_with(['/', '#'])) || BLOCK_END_WORDS.contains(&line)
 }
 
 /// Returns the first word of a line, or else its first character.
@@ -203,7 +203,7 @@ fn first_word(line: &str) -> &str {
 
 /// Returns true if the line at `at` begins another block or section after the one of `header`.
 pub(super) fn starts_next_block(text: &DecodedText<'_>, header: usize, at: usize) -> bool {
-    let sections = section(text, header).is_some() && section(text, at).is_some();
+    let sections = section_marker(text, header).is_some() && section_marker(text, at).is_some();
     sections || depth(text.line(at)) <= depth(text.line(header)) && opens_block(text, at)
 }
 
@@ -259,9 +259,9 @@ mod tests {
             ("  a:\n    x\n  b:\n    a: 1\n", (1, 2, 3)),
             ("if a; then\n  x\nelse\n  y\nfi\n", (4, 5, 5)),
         ];
-        for (file, (block, near, far)) in rows {
+        for (file, (block_last_line, next_sibling, next_similar)) in rows {
             let text = DecodedText::from_bytes(file.as_bytes()).unwrap();
-            assert_eq!(HeaderSection::from_header(&text, 0), HeaderSection { block, near, far }, "{file}");
+            assert_eq!(HeaderSection::from_header(&text, 0), HeaderSection { block_last_line, next_sibling, next_similar }, "{file}");
         }
     }
 

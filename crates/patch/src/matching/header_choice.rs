@@ -2,7 +2,7 @@
 
 use super::align::line_weight;
 use super::candidate::{HunkCandidate, MatchPass};
-use super::fuzzy_accept::TELLING;
+use super::fuzzy_accept::MIN_SPECIFIC_WEIGHT;
 use super::header::{HeaderSection, find_headers};
 use super::line_compare::{fold_line, is_blank};
 use crate::decoded_text::DecodedText;
@@ -10,11 +10,11 @@ use crate::edit::{Hunk, HunkLine};
 
 /// The context lines on each side of a change that the patch format asks for. A hunk with fewer may match several
 /// places because too little was written.
-pub(super) const AROUND: usize = 3;
+pub(super) const FULL_CONTEXT_LINES: usize = 3;
 /// This many lines on each side of a change tell its place from others in the same block.
-const TOLD_APART: usize = 2;
+const MIN_DISTINGUISHING_LINES: usize = 2;
 /// Old lines of less total weight may occur anywhere, for example an empty line and an attribute.
-const ENOUGH: f64 = 5.0;
+const MIN_TOTAL_WEIGHT: f64 = 5.0;
 
 /// Chooses the place of `hunk` among `fits` by its header. Header and hunk must match exactly, and the header once.
 ///
@@ -28,20 +28,20 @@ pub(super) fn choose_nearest(
     fits: &[HunkCandidate],
     from: usize,
 ) -> Option<HunkCandidate> {
-    if hunk.at.is_some() || fits.iter().any(|fit| fit.pass != MatchPass::Exact) {
+    if hunk.old_start.is_some() || fits.iter().any(|fit| fit.pass != MatchPass::Exact) {
         return None;
     }
     let headers = find_headers(text, &hunk.headers);
-    let section = section(text, hunk, &headers, fits)?;
+    let section = header_section(text, hunk, &headers, fits)?;
     let below = || fits.iter().filter(|fit| headers[0] < fit.end_line() && from <= fit.changed_range(hunk).0);
-    if let Some(fit) = only(below(), section.far) {
+    if let Some(fit) = sole_candidate_until(below(), section.next_similar) {
         return Some(fit.clone());
     }
     let (first, next) = (below().next()?, below().nth(1)?);
     let apart = first.end_line() <= next.first_line();
-    let told_apart = has_context_lines(text, hunk, first, TOLD_APART)
-        || section.block < next.first_line() && only(below(), section.near).is_some();
-    let says_enough = hunk.old_lines().map(line_weight).sum::<f64>() >= ENOUGH;
+    let told_apart = has_context_lines(text, hunk, first, MIN_DISTINGUISHING_LINES)
+        || section.block_last_line < next.first_line() && sole_candidate_until(below(), section.next_sibling).is_some();
+    let says_enough = hunk.old_lines().map(line_weight).sum::<f64>() >= MIN_TOTAL_WEIGHT;
     (apart && told_apart && says_enough && has_context_lines(text, hunk, first, 1))
         .then(|| HunkCandidate { pass: MatchPass::Nearest, ..first.clone() })
 }
@@ -51,7 +51,7 @@ pub(super) fn choose_nearest(
 pub(super) fn choose_file_start(hunk: &Hunk, fits: &[HunkCandidate]) -> Option<HunkCandidate> {
     let keeps = |line: Option<&HunkLine>| matches!(line, Some(HunkLine::Keep(_)));
     let headed = hunk.headers.iter().any(|header| !is_blank(header));
-    let open = fits.len() > 1 && hunk.at.is_none() && !headed;
+    let open = fits.len() > 1 && hunk.old_start.is_none() && !headed;
     let top = |fit: &&HunkCandidate| fit.first_line() == 0 && fit.pass == MatchPass::Exact;
     let told = open && !keeps(hunk.lines.first()) && keeps(hunk.lines.last());
     fits.iter().find(top).filter(|_| told).cloned()
@@ -64,16 +64,16 @@ pub(super) fn choose_in_section(
     headers: &[usize],
     fits: &[HunkCandidate],
 ) -> Option<HunkCandidate> {
-    let numbered = |fit: &HunkCandidate| hunk.at == Some(fit.first_line() + 1);
+    let numbered = |fit: &HunkCandidate| hunk.old_start == Some(fit.first_line() + 1);
     if fits.iter().any(|fit| fit.pass > MatchPass::Trailing || numbered(fit)) {
         return None;
     }
-    let section = section(text, hunk, headers, fits)?;
-    only(fits.iter().filter(|fit| headers[0] < fit.end_line()), section.far).cloned()
+    let section = header_section(text, hunk, headers, fits)?;
+    sole_candidate_until(fits.iter().filter(|fit| headers[0] < fit.end_line()), section.next_similar).cloned()
 }
 
 /// Returns the section of the hunk's header, if the hunk has several places and its header matches one line exactly.
-fn section(
+fn header_section(
     text: &DecodedText<'_>,
     hunk: &Hunk,
     headers: &[usize],
@@ -86,7 +86,7 @@ fn section(
 }
 
 /// Returns the only one of `fits` that begins at or before the line `end`.
-fn only<'a>(fits: impl Iterator<Item = &'a HunkCandidate>, end: usize) -> Option<&'a HunkCandidate> {
+fn sole_candidate_until<'a>(fits: impl Iterator<Item = &'a HunkCandidate>, end: usize) -> Option<&'a HunkCandidate> {
     let mut inside = fits.filter(|fit| fit.first_line() <= end);
     inside.next().filter(|_| inside.next().is_none())
 }
@@ -107,13 +107,13 @@ pub(super) fn has_context_lines(
 
 /// Returns true if `hunk` has full context at `fit` on each side of its change, except at an end of the file.
 pub(super) fn has_full_context(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
-    has_context_lines(text, hunk, fit, AROUND) && context(hunk) >= AROUND
+    has_context_lines(text, hunk, fit, FULL_CONTEXT_LINES) && count_specific_context(hunk) >= FULL_CONTEXT_LINES
 }
 
 /// Counts the context lines of `hunk` that are specific.
-fn context(hunk: &Hunk) -> usize {
+fn count_specific_context(hunk: &Hunk) -> usize {
     hunk.lines
         .iter()
-        .filter(|line| matches!(line, HunkLine::Keep(text) if line_weight(text) >= TELLING))
+        .filter(|line| matches!(line, HunkLine::Keep(text) if line_weight(text) >= MIN_SPECIFIC_WEIGHT))
         .count()
 }

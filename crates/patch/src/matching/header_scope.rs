@@ -14,11 +14,11 @@ use crate::decoded_text::DecodedText;
 use crate::edit::Hunk;
 
 /// Old lines of this total weight say more than a header: two or three lines of code.
-const ENOUGH: f64 = 6.0;
+const DECISIVE_WEIGHT: f64 = 6.0;
 /// A line of this weight is more than the end of a block.
-const SPEAKING: f64 = 1.6;
+const MIN_DISTINCT_WEIGHT: f64 = 1.6;
 /// The share of a hunk below its header that overrules a lightweight match elsewhere.
-const RESEMBLING: f64 = 0.3;
+const MIN_RESEMBLING_SHARE: f64 = 0.3;
 
 /// Keeps those of `fits` that lie below a header of `hunk`; `innermost` are the lines of the innermost header. A single
 /// place is accepted wherever its header stands, unless the hunk is lightweight and text below the header resembles it.
@@ -28,7 +28,7 @@ pub(super) fn keep_below_headers(
     innermost: &[usize],
     mut fits: Vec<HunkCandidate>,
 ) -> Result<Vec<HunkCandidate>, PlacementMiss> {
-    let headers = named(text, hunk, innermost);
+    let headers = innermost_header_lines(text, hunk, innermost);
     let (Some(header), Some(first)) = (headers.first(), fits.first()) else { return Ok(fits) };
     if let Some(fit) = choose_in_section(text, hunk, &headers, &fits) {
         return Ok(vec![fit]);
@@ -41,13 +41,13 @@ pub(super) fn keep_below_headers(
         return Ok(fits);
     }
     // Brackets, `end` and empty lines occur anywhere. A definition that has ended does not tell them apart.
-    let says_nothing = fits.len() > 1 && !hunk.old_lines().any(|line| line_weight(line) >= SPEAKING);
+    let says_nothing = fits.len() > 1 && !hunk.old_lines().any(|line| line_weight(line) >= MIN_DISTINCT_WEIGHT);
     let ends = |fit: &HunkCandidate| {
         let within = spans.iter().any(|(header, end)| *header < fit.end_line() && fit.first_line() < *end);
         within && is_placed_by_block(text, hunk, fit)
     };
     let below =
-        |fit: &HunkCandidate| if says_nothing { ends(fit) } else { is_below(text, hunk, &spans, fit) };
+        |fit: &HunkCandidate| if says_nothing { ends(fit) } else { is_below_header(text, hunk, &spans, fit) };
     if fits.iter().any(below) {
         fits.retain(below);
         // There may have been many places, for each of many hunks.
@@ -55,8 +55,8 @@ pub(super) fn keep_below_headers(
         return Ok(fits);
     }
     match fits.as_slice() {
-        _ if first.pass == MatchPass::Near => Err(PlacementMiss::Absent),
-        [fit] if resembles(text, hunk, &spans, &fits) => {
+        _ if first.pass == MatchPass::Fuzzy => Err(PlacementMiss::Absent),
+        [fit] if resembles_below_header(text, hunk, &spans, &fits) => {
             Err(PlacementMiss::OutsideHeader(*header, fit.first_line()))
         }
         [_] => Ok(fits),
@@ -91,33 +91,33 @@ pub(super) fn is_outside_header(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkC
     if hunk.headers.iter().all(|header| is_blank(header)) {
         return false;
     }
-    let headers = named(text, hunk, &find_headers(text, &hunk.headers));
-    !is_below(text, hunk, &header_spans(text, &headers, header_reach), fit)
+    let headers = innermost_header_lines(text, hunk, &find_headers(text, &hunk.headers));
+    !is_below_header(text, hunk, &header_spans(text, &headers, header_reach), fit)
 }
 
 /// Returns the lines of the innermost header of `hunk`: `innermost`, or else those of the last header that the file
 /// contains.
-fn named(text: &DecodedText<'_>, hunk: &Hunk, innermost: &[usize]) -> Vec<usize> {
+fn innermost_header_lines(text: &DecodedText<'_>, hunk: &Hunk, innermost: &[usize]) -> Vec<usize> {
     let outer = innermost.is_empty() && hunk.headers.len() > 1;
     if outer { find_known_headers(text, &hunk.headers) } else { innermost.to_vec() }
 }
 
 /// Returns true if `fit` lies in the section of a header at `spans`, or covers the header's line. Also true if that
 /// header is the nearest definition above: git and models name it even after its block has ended.
-fn is_below(text: &DecodedText<'_>, hunk: &Hunk, spans: &[(usize, usize)], fit: &HunkCandidate) -> bool {
+fn is_below_header(text: &DecodedText<'_>, hunk: &Hunk, spans: &[(usize, usize)], fit: &HunkCandidate) -> bool {
     let above = || spans.iter().filter(|(header, _)| *header < fit.end_line());
     if above().any(|(_, end)| fit.first_line() < *end) {
         return true;
     }
     let Some((header, _)) = above().next_back() else { return false };
     text.budget().spend(4 * fit.first_line().saturating_sub(*header));
-    fit.pass <= MatchPass::Trailing && hunk.at == Some(fit.first_line() + 1)
+    fit.pass <= MatchPass::Trailing && hunk.old_start == Some(fit.first_line() + 1)
         || !(block_end(text, *header)..fit.first_line()).any(|at| starts_next_block(text, *header, at))
 }
 
 /// Returns true if enough of `hunk` stands below a header at `spans`, though not exactly, or nearly all of it after
 /// one.
-fn resembles(text: &DecodedText<'_>, hunk: &Hunk, spans: &[(usize, usize)], fits: &[HunkCandidate]) -> bool {
+fn resembles_below_header(text: &DecodedText<'_>, hunk: &Hunk, spans: &[(usize, usize)], fits: &[HunkCandidate]) -> bool {
     let below = |fit: &HunkCandidate| {
         spans.iter().any(|(header, end)| *header < fit.end_line() && fit.first_line() < *end)
     };
@@ -126,7 +126,7 @@ fn resembles(text: &DecodedText<'_>, hunk: &Hunk, spans: &[(usize, usize)], fits
     let above = spans.iter().all(|(header, _)| fits.iter().all(|fit| fit.first_line() < *header));
     let after = |fit: &HunkCandidate| above && spans.iter().any(|(header, _)| *header < fit.first_line());
     let sought = HunkAligner::new(text, hunk);
-    hunk.old_lines().map(line_weight).sum::<f64>() < ENOUGH
-        && (sought.alignments(false, fits).any(|(share, fit)| share >= RESEMBLING && below(&fit))
+    hunk.old_lines().map(line_weight).sum::<f64>() < DECISIVE_WEIGHT
+        && (sought.alignments(false, fits).any(|(share, fit)| share >= MIN_RESEMBLING_SHARE && below(&fit))
             || likely_places(&sought, fits).any(|fit| after(&fit)))
 }

@@ -14,11 +14,11 @@ pub(crate) enum IndentShift {
     /// Removes these blanks.
     Shallower(String),
     /// Converts this many spaces to one tab.
-    Tabs(usize),
+    SpacesToTabs(usize),
     /// Converts one tab to this many spaces.
-    Spaces(usize),
+    TabsToSpaces(usize),
     /// Maps the indentations that were seen. The flag says whether others stay as they are, since most lines agree.
-    Known(BTreeMap<String, String>, bool),
+    Mapped(BTreeMap<String, String>, bool),
 }
 
 impl IndentShift {
@@ -44,11 +44,11 @@ impl IndentShift {
         {
             return Some(Self::Shallower(less.to_owned()));
         }
-        if let Some(width) = width(pairs.iter().copied()) {
-            return Some(Self::Tabs(width));
+        if let Some(width) = tab_width(pairs.iter().copied()) {
+            return Some(Self::SpacesToTabs(width));
         }
-        if let Some(width) = width(pairs.iter().map(|(ours, theirs)| (*theirs, *ours))) {
-            return Some(Self::Spaces(width));
+        if let Some(width) = tab_width(pairs.iter().map(|(ours, theirs)| (*theirs, *ours))) {
+            return Some(Self::TabsToSpaces(width));
         }
         // Lines at the margin prove nothing about the indentation of the rest, if all the rest differs.
         let indented = || pairs.iter().filter(|(ours, theirs)| !ours.is_empty() || !theirs.is_empty());
@@ -66,7 +66,7 @@ impl IndentShift {
         let often = |ours: &str| pairs.iter().filter(|pair| pair.0 == ours).count() > 1;
         let tabs = |ours: &str, theirs: &str| ours.contains('\t') != theirs.contains('\t');
         known.retain(|ours, theirs| !mostly || ours == theirs || often(ours) || tabs(ours, theirs));
-        Some(Self::Known(known, mostly))
+        Some(Self::Mapped(known, mostly))
     }
 
     /// Indents an added line as the file is. `None`: the depth is unclear.
@@ -75,32 +75,32 @@ impl IndentShift {
         match self {
             Self::None => Some(line.to_owned()),
             // A whitespace-only line proves nothing about its depth; but tabs stay tabs.
-            Self::Tabs(_) | Self::Spaces(_) if rest.is_empty() => {
-                Some(self.respell(blanks).unwrap_or_else(|| line.to_owned()))
+            Self::SpacesToTabs(_) | Self::TabsToSpaces(_) if rest.is_empty() => {
+                Some(self.convert_blanks(blanks).unwrap_or_else(|| line.to_owned()))
             }
             _ if rest.is_empty() => Some(line.to_owned()),
-            _ => Some(self.respell(blanks)? + rest),
+            _ => Some(self.convert_blanks(blanks)? + rest),
         }
     }
 
     /// Converts leading whitespace to the file's.
-    fn respell(&self, blanks: &str) -> Option<String> {
+    fn convert_blanks(&self, blanks: &str) -> Option<String> {
         Some(match self {
             Self::None => blanks.to_owned(),
             Self::Deeper(more) => format!("{more}{blanks}"),
             Self::Shallower(less) => blanks.strip_suffix(less.as_str())?.to_owned(),
-            Self::Tabs(width) => {
+            Self::SpacesToTabs(width) => {
                 let (tabs, rest) = (blanks.len() / width, blanks.len() % width);
                 // One extra space aligns the star of a comment.
                 let told = blanks.bytes().all(|byte| byte == b' ') && rest <= 1;
                 told.then(|| "\t".repeat(tabs) + &" ".repeat(rest))?
             }
-            Self::Spaces(width) => {
+            Self::TabsToSpaces(width) => {
                 let tabs = blanks.bytes().take_while(|byte| *byte == b'\t').count();
                 let rest = &blanks[tabs..];
                 rest.bytes().all(|byte| byte == b' ').then(|| " ".repeat(tabs * width) + rest)?
             }
-            Self::Known(known, rest) => match known.get(blanks) {
+            Self::Mapped(known, rest) => match known.get(blanks) {
                 Some(theirs) => theirs.clone(),
                 None => rest.then(|| blanks.to_owned())?,
             },
@@ -109,7 +109,7 @@ impl IndentShift {
 }
 
 /// Returns how many spaces of one side make a tab of the other, if that is the only difference.
-fn width<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Option<usize> {
+fn tab_width<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Option<usize> {
     let mut width = None;
     for (spaces, tabs) in pairs {
         let pure = spaces.bytes().all(|byte| byte == b' ') && tabs.bytes().all(|byte| byte == b'\t');

@@ -39,7 +39,7 @@ pub(crate) fn ascii_equivalent(char: char) -> char {
 }
 
 /// Returns true for zero-width characters and soft hyphens.
-fn is_void(char: char) -> bool {
+fn is_zero_width(char: char) -> bool {
     matches!(char, '\u{200b}' | '\u{200c}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn fold_line(line: &str) -> Cow<'_, str> {
         return Cow::Borrowed(trimmed);
     }
     let mut folded = String::with_capacity(trimmed.len());
-    for char in trimmed.chars().filter(|char| !is_void(*char)) {
+    for char in trimmed.chars().filter(|char| !is_zero_width(*char)) {
         match char {
             '…' => folded.push_str("..."),
             char => match ascii_equivalent(char) {

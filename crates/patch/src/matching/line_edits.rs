@@ -10,7 +10,7 @@ use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
 
 /// Lines of at least this similarity are two versions of one line.
-const REWORDED: f64 = 0.5;
+const MIN_VERSION_SIMILARITY: f64 = 0.5;
 
 /// The changes of a hunk to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,7 +20,7 @@ pub(crate) struct LineEdits {
     /// The lines to add, each before the line of that number.
     pub(crate) adds: Vec<(usize, String)>,
     /// True if the place is not below the hunk's header.
-    pub(crate) unheaded: bool,
+    pub(crate) outside_header: bool,
 }
 
 /// The reason why a place is not certain enough.
@@ -37,12 +37,12 @@ impl LineEdits {
         if let Some(doubt) = fit.doubt {
             return Err(doubt.to_owned());
         }
-        if fit.pass == MatchPass::Blanks && hunk.line == 0 && !is_even(hunk, fit) {
+        if fit.pass == MatchPass::EmptyLines && hunk.line == 0 && !has_matching_empty_lines(hunk, fit) {
             return Err("the empty lines among what changes are not those of the file".to_owned());
         }
         let old: Vec<&str> = hunk.old_lines().collect();
         let spelling = StyleTransfer::new(text, hunk, fit, manner)?;
-        let mut landing = Self { unheaded: is_outside_header(text, hunk, fit), ..Self::default() };
+        let mut landing = Self { outside_header: is_outside_header(text, hunk, fit), ..Self::default() };
         let mut seen = 0;
         let mut index = 0;
         // ends: each round takes lines
@@ -50,8 +50,8 @@ impl LineEdits {
             match &hunk.lines[index] {
                 HunkLine::Keep(_) => (seen, index) = (seen + 1, index + 1),
                 HunkLine::Drop(line) => {
-                    match fit.at[seen] {
-                        Some(at) => landing.drop(text, hunk, fit, (seen, at), index)?,
+                    match fit.positions[seen] {
+                        Some(at) => landing.remove_line(text, hunk, fit, (seen, at), index)?,
                         None if is_blank(line) => {}
                         None => return Err(format!("line `{}`, which is to go, is not there", line.trim())),
                     }
@@ -64,20 +64,20 @@ impl LineEdits {
                             |line| if let HunkLine::Add(text) = line { Some(text.as_str()) } else { None },
                         )
                         .collect();
-                    let at = insertion(text, hunk, fit, seen, index, &run)?;
-                    let paired = paired(hunk, index, seen);
+                    let at = insertion_line(text, hunk, fit, seen, index, &run)?;
+                    let paired = replaced_lines(hunk, index, seen);
                     for (nth, line) in run.iter().enumerate() {
-                        let paired = paired.get(nth).and_then(|of| Some((old[*of], text.line(fit.at[*of]?))));
+                        let paired = paired.get(nth).and_then(|of| Some((old[*of], text.line(fit.positions[*of]?))));
                         landing.adds.push((at, spelling.restyle_line(line, paired)?));
                     }
                     index += run.len();
                 }
             }
         }
-        if fit.pass == MatchPass::Blanks && landing.leaves_a_gap(text) {
+        if fit.pass == MatchPass::EmptyLines && landing.leaves_a_gap(text) {
             return Err("two empty lines would be left where one was, and the patch names neither".to_owned());
         }
-        match landing.misled(text, hunk, fit) {
+        match landing.find_doubtful_indent(text, hunk, fit) {
             Some(line) => Err(format!("nobody can tell how deep `{}` is to be indented", line.trim())),
             None => Ok(landing),
         }
@@ -85,7 +85,7 @@ impl LineEdits {
 
     /// Returns an added line whose indentation changes by one blank without proof. As given it has an indentation that
     /// the file uses, and the new one does not. Or only removed lines prove the change, and the file uses both.
-    fn misled<'a>(&self, text: &DecodedText<'_>, hunk: &'a Hunk, fit: &HunkCandidate) -> Option<&'a str> {
+    fn find_doubtful_indent<'a>(&self, text: &DecodedText<'_>, hunk: &'a Hunk, fit: &HunkCandidate) -> Option<&'a str> {
         let given = hunk.lines.iter().filter_map(|line| match line {
             HunkLine::Add(text) => Some(text.as_str()),
             HunkLine::Keep(_) | HunkLine::Drop(_) => None,
@@ -93,7 +93,7 @@ impl LineEdits {
         let moved: Vec<(&str, &str)> = given
             .zip(&self.adds)
             .map(|(given, (_, made))| (given, made.as_str()))
-            .filter(|(given, made)| !is_blank(given) && is_one_blank(indentation(given), indentation(made)))
+            .filter(|(given, made)| !is_blank(given) && differ_by_one_space(indentation(given), indentation(made)))
             .collect();
         let (first, _) = moved.first()?;
         let depths: HashSet<&str> = text.iter().filter(|line| !is_blank(line)).map(indentation).collect();
@@ -102,7 +102,7 @@ impl LineEdits {
         let proven = moved.iter().any(|(given, made)| !known(given) && known(made));
         match refuted {
             Some((line, _)) => Some(line),
-            None if is_contrary(text, hunk, fit) || is_level(text, hunk, fit) && !proven => Some(first),
+            None if keeps_removed_indent(text, hunk, fit) || keeps_context_indent(text, hunk, fit) && !proven => Some(first),
             None => None,
         }
     }
@@ -122,7 +122,7 @@ impl LineEdits {
     }
 
     /// Removes the line at `at`, which matches old line number `seen`.
-    fn drop(
+    fn remove_line(
         &mut self,
         text: &DecodedText<'_>,
         hunk: &Hunk,
@@ -135,7 +135,7 @@ impl LineEdits {
             matches!(before, Some(HunkLine::Drop(_)))
         };
         if follows_drop
-            && let Some(before) = fit.at[..seen].iter().rev().flatten().next()
+            && let Some(before) = fit.positions[..seen].iter().rev().flatten().next()
             && at > before + 1
         {
             let what = text.line(before + 1);
@@ -155,31 +155,31 @@ impl LineEdits {
 }
 
 /// Returns true if two indentations differ by one space.
-fn is_one_blank(one: &str, other: &str) -> bool {
+fn differ_by_one_space(one: &str, other: &str) -> bool {
     one.strip_suffix(' ') == Some(other) || other.strip_suffix(' ') == Some(one)
 }
 
 /// Returns true if a non-empty removed line has the same indentation in the patch and in the file. Then added lines
 /// would too.
-fn is_contrary(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+fn keeps_removed_indent(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
     let goes = |line: &HunkLine| matches!(line, HunkLine::Drop(_));
-    depths(text, hunk, fit).any(|(line, ours, theirs)| goes(line) && ours == theirs)
+    line_indents(text, hunk, fit).any(|(line, ours, theirs)| goes(line) && ours == theirs)
 }
 
 /// Returns true if all non-empty context lines have the same indentation in the file and in the patch.
-fn is_level(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
-    let mut kept = depths(text, hunk, fit).filter(|(line, ..)| matches!(line, HunkLine::Keep(_)));
+fn keeps_context_indent(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+    let mut kept = line_indents(text, hunk, fit).filter(|(line, ..)| matches!(line, HunkLine::Keep(_)));
     kept.all(|(_, ours, theirs)| ours == theirs)
 }
 
 /// Returns the non-empty old lines of a hunk, with their indentation in the patch and in the file.
-fn depths<'a>(
+fn line_indents<'a>(
     text: &'a DecodedText<'_>,
     hunk: &'a Hunk,
     fit: &'a HunkCandidate,
 ) -> impl Iterator<Item = (&'a HunkLine, &'a str, &'a str)> {
     let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_)));
-    olds.zip(&fit.at).filter_map(|(line, at)| match line {
+    olds.zip(&fit.positions).filter_map(|(line, at)| match line {
         HunkLine::Keep(ours) | HunkLine::Drop(ours) if !is_blank(ours) => {
             Some((line, indentation(ours), indentation(text.line((*at)?))))
         }
@@ -190,7 +190,7 @@ fn depths<'a>(
 /// Returns true if no empty line that only the file or only the patch has stands among the changes. For two texts the
 /// removed lines are our own guess, so the fate of such an empty line is unclear. The exception are lines that are only
 /// reworded, each at its place.
-fn is_even(hunk: &Hunk, fit: &HunkCandidate) -> bool {
+fn has_matching_empty_lines(hunk: &Hunk, fit: &HunkCandidate) -> bool {
     let changes = |line: &HunkLine| !matches!(line, HunkLine::Keep(_));
     let olds = |lines: &[HunkLine]| lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).count();
     let (Some(first), Some(last)) =
@@ -199,14 +199,14 @@ fn is_even(hunk: &Hunk, fit: &HunkCandidate) -> bool {
         return true;
     };
     let from = olds(&hunk.lines[..first]).saturating_sub(1);
-    let until = (olds(&hunk.lines[..=last]) + 1).min(fit.at.len());
+    let until = (olds(&hunk.lines[..=last]) + 1).min(fit.positions.len());
     let beside = |pair: &[Option<usize>]| pair[0].is_some() && pair[1] == pair[0].map(|at| at + 1);
-    fit.at[from..until].windows(2).all(beside) || is_reworded(hunk, fit, beside)
+    fit.positions[from..until].windows(2).all(beside) || only_rewords_lines(hunk, fit, beside)
 }
 
 /// Returns true if each change removes as many lines as it adds, each similar to its replacement. Adjacent removed
 /// lines must be adjacent in the file too, as `beside` decides.
-fn is_reworded(hunk: &Hunk, fit: &HunkCandidate, beside: impl Fn(&[Option<usize>]) -> bool) -> bool {
+fn only_rewords_lines(hunk: &Hunk, fit: &HunkCandidate, beside: impl Fn(&[Option<usize>]) -> bool) -> bool {
     let mut seen = 0;
     hunk.lines
         .chunk_by(|one, next| matches!(one, HunkLine::Keep(_)) == matches!(next, HunkLine::Keep(_)))
@@ -214,9 +214,9 @@ fn is_reworded(hunk: &Hunk, fit: &HunkCandidate, beside: impl Fn(&[Option<usize>
             let goes: Vec<&str> = texts(run, |line| matches!(line, HunkLine::Drop(_)));
             let comes: Vec<&str> = texts(run, |line| matches!(line, HunkLine::Add(_)));
             let old = run.len() - comes.len();
-            let at = &fit.at[seen..seen + old];
+            let at = &fit.positions[seen..seen + old];
             seen += old;
-            let alike = goes.iter().zip(&comes).all(|(goes, comes)| line_similarity(goes, comes) >= REWORDED);
+            let alike = goes.iter().zip(&comes).all(|(goes, comes)| line_similarity(goes, comes) >= MIN_VERSION_SIMILARITY);
             goes.is_empty() && comes.is_empty()
                 || goes.len() == comes.len() && alike && at.windows(2).all(&beside)
         })
@@ -229,7 +229,7 @@ fn texts(lines: &[HunkLine], is: impl Fn(&HunkLine) -> bool) -> Vec<&str> {
 }
 
 /// Returns for each line of the run of added lines at `index` the old line that it replaces.
-fn paired(hunk: &Hunk, index: usize, seen: usize) -> Vec<usize> {
+fn replaced_lines(hunk: &Hunk, index: usize, seen: usize) -> Vec<usize> {
     let dropped =
         hunk.lines[..index].iter().rev().take_while(|line| matches!(line, HunkLine::Drop(_))).count();
     if dropped > 0 {
@@ -241,7 +241,7 @@ fn paired(hunk: &Hunk, index: usize, seen: usize) -> Vec<usize> {
 }
 
 /// Returns the line of the file before which the run of added lines goes that follows `seen` old lines.
-fn insertion(
+fn insertion_line(
     text: &DecodedText<'_>,
     hunk: &Hunk,
     fit: &HunkCandidate,
@@ -251,44 +251,44 @@ fn insertion(
 ) -> Result<usize, DoubtReason> {
     let before_drops = index > 0 && matches!(hunk.lines[index - 1], HunkLine::Drop(_));
     let after_drops = matches!(hunk.lines.get(index + run.len()), Some(HunkLine::Drop(_)));
-    let before = fit.at[..seen].last().copied().flatten();
-    let after = fit.at.get(seen).copied().flatten();
+    let before = fit.positions[..seen].last().copied().flatten();
+    let after = fit.positions.get(seen).copied().flatten();
     if before_drops && let Some(before) = before {
         return Ok(before + 1);
     }
     if after_drops && let Some(after) = after {
         return match before {
-            Some(before) if before + 1 < after => between(text, before, after, run),
+            Some(before) if before + 1 < after => insertion_between(text, before, after, run),
             _ => Ok(after),
         };
     }
     match (before, after) {
         (Some(before), Some(after)) if after == before + 1 => Ok(after),
-        (Some(before), Some(after)) => between(text, before, after, run),
-        (Some(before), None) if seen == fit.at.len() => Ok(before + 1),
+        (Some(before), Some(after)) => insertion_between(text, before, after, run),
+        (Some(before), None) if seen == fit.positions.len() => Ok(before + 1),
         (None, Some(after)) if seen == 0 => Ok(after),
-        (Some(before), None) => match fit.at[seen..].iter().flatten().next() {
+        (Some(before), None) => match fit.positions[seen..].iter().flatten().next() {
             Some(after) if *after == before + 1 => Ok(*after),
             // Missing empty lines do not count, if nothing else is in between.
-            _ if fit.pass == MatchPass::Blanks && before + 1 == text.len() => Ok(before + 1),
-            Some(after) if fit.pass == MatchPass::Blanks => between(text, before, *after, run),
+            _ if fit.pass == MatchPass::EmptyLines && before + 1 == text.len() => Ok(before + 1),
+            Some(after) if fit.pass == MatchPass::EmptyLines => insertion_between(text, before, *after, run),
             _ => Err(format!("the line that should follow line {} is not there", before + 1)),
         },
-        (None, Some(after)) => match fit.at[..seen].iter().flatten().next_back() {
+        (None, Some(after)) => match fit.positions[..seen].iter().flatten().next_back() {
             Some(before) if before + 1 == after => Ok(after),
-            None if fit.pass == MatchPass::Blanks => Ok(after),
-            Some(before) if fit.pass == MatchPass::Blanks => between(text, *before, after, run),
+            None if fit.pass == MatchPass::EmptyLines => Ok(after),
+            Some(before) if fit.pass == MatchPass::EmptyLines => insertion_between(text, *before, after, run),
             _ => Err(format!("the line that should stand before line {} is not there", after + 1)),
         },
         // An extra empty line at the end does not count.
-        (None, None) if fit.pass == MatchPass::Blanks && seen == fit.at.len() => Ok(fit.end_line()),
+        (None, None) if fit.pass == MatchPass::EmptyLines && seen == fit.positions.len() => Ok(fit.end_line()),
         (None, None) => Err("no line next to what is to be added is there".to_owned()),
     }
 }
 
 /// Returns the insertion line between `before` and `after`, if only empty lines are there. The spacing between blocks
 /// stays as it was.
-fn between(text: &DecodedText<'_>, before: usize, after: usize, run: &[&str]) -> Result<usize, DoubtReason> {
+fn insertion_between(text: &DecodedText<'_>, before: usize, after: usize, run: &[&str]) -> Result<usize, DoubtReason> {
     let stranger = (before + 1..after).find(|at| !is_blank(text.line(*at)));
     if let Some(at) = stranger {
         let line = text.line(at).trim();

@@ -2,27 +2,27 @@
 
 use std::ops::Range;
 
-use super::align::{ALIKE, HunkAligner, OldLine, line_weight};
+use super::align::{MIN_SIMILARITY, HunkAligner, OldLine, line_weight};
 use super::candidate::{HunkCandidate, MatchPass};
-use super::fuzzy::ENOUGH;
-use super::fuzzy_accept::TELLING;
+use super::fuzzy::MIN_SHARE;
+use super::fuzzy_accept::MIN_SPECIFIC_WEIGHT;
 use super::line_compare::{LineLikeness, fold_line, indentation, is_blank, line_similarity};
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
 
 /// The share of a hunk that makes another place equally likely.
-const RIVAL: f64 = 0.97;
+const MIN_RIVAL_SHARE: f64 = 0.97;
 /// The share of a hunk that must be present to apply it again, although it seems applied.
-const AGAIN: f64 = 0.85;
+const MIN_REAPPLY_SHARE: f64 = 0.85;
 /// The share of a hunk at which its line number or header outweighs a complete match elsewhere.
-const NEARER: f64 = 0.8;
+const MIN_NEARER_SHARE: f64 = 0.8;
 /// If the complete match is exact, the rival must be this many times nearer to the line number.
-const TIMES: usize = 4;
+const NEARER_FACTOR: usize = 4;
 
 /// Returns true if a place outside `done`, the hunk's new lines, resembles `hunk` enough that it may have to be applied
 /// there.
 pub(crate) fn has_rival_outside(text: &DecodedText<'_>, hunk: &Hunk, done: Range<usize>) -> bool {
-    best_outside(text, hunk, &[taken(done)]).is_some()
+    best_outside(text, hunk, &[reserve_lines(done)]).is_some()
 }
 
 /// Returns a place that resembles `hunk` enough to apply it there, although its new lines already stand at `done`.
@@ -32,29 +32,29 @@ pub(crate) fn find_unapplied_rival(
     done: &[usize],
 ) -> Option<HunkCandidate> {
     let length = hunk.new_lines().count();
-    best_outside(text, hunk, &done.iter().map(|at| taken(*at..at + length)).collect::<Vec<_>>())
+    best_outside(text, hunk, &done.iter().map(|at| reserve_lines(*at..at + length)).collect::<Vec<_>>())
 }
 
 /// Creates a placeholder match that reserves these lines.
-fn taken(lines: Range<usize>) -> HunkCandidate {
-    HunkCandidate { pass: MatchPass::Exact, at: lines.map(Some).collect(), doubt: None }
+fn reserve_lines(lines: Range<usize>) -> HunkCandidate {
+    HunkCandidate { pass: MatchPass::Exact, positions: lines.map(Some).collect(), doubt: None }
 }
 
 fn best_outside(text: &DecodedText<'_>, hunk: &Hunk, taken: &[HunkCandidate]) -> Option<HunkCandidate> {
     let sought = HunkAligner::new(text, hunk);
     let (share, fit) = sought.best_alignment(false, taken)?;
     let mut goes =
-        sought.olds.iter().zip(&fit.at).filter(|(old, _)| old.goes && old.weight >= TELLING).peekable();
+        sought.olds.iter().zip(&fit.positions).filter(|(old, _)| old.is_removed && old.weight >= MIN_SPECIFIC_WEIGHT).peekable();
     let all_there = goes.peek().is_some()
         && goes.all(|(old, at)| at.is_some_and(|at| old.folded == fold_line(text.line(at))));
     let doubt = Some("lines of it differ there, and what it makes stands elsewhere");
-    (share >= AGAIN || share >= ENOUGH && all_there).then_some(HunkCandidate { doubt, ..fit })
+    (share >= MIN_REAPPLY_SHARE || share >= MIN_SHARE && all_there).then_some(HunkCandidate { doubt, ..fit })
 }
 
 /// Returns the place at the line number of `hunk`, if it does not overlap `taken` and most of the hunk matches there
 /// line by line.
 pub(crate) fn place_at_number(text: &DecodedText<'_>, hunk: &Hunk, taken: &[usize]) -> Option<usize> {
-    let number = hunk.at?.checked_sub(1)?;
+    let number = hunk.old_start?.checked_sub(1)?;
     let end = number.saturating_add(hunk.old_lines().count());
     if end > text.len() || taken.iter().any(|at| number <= *at && *at < end) {
         return None;
@@ -64,24 +64,24 @@ pub(crate) fn place_at_number(text: &DecodedText<'_>, hunk: &Hunk, taken: &[usiz
             .zip(number..)
             .map(|(ours, at)| (line_weight(ours), line_similarity(ours, text.line(at))))
     };
-    let there: f64 = lines().map(|(weight, alike)| if alike >= ALIKE { weight * alike } else { 0.0 }).sum();
+    let there: f64 = lines().map(|(weight, alike)| if alike >= MIN_SIMILARITY { weight * alike } else { 0.0 }).sum();
     let all: f64 = lines().map(|(weight, _)| weight).sum();
-    (there >= ENOUGH * all).then_some(number)
+    (there >= MIN_SHARE * all).then_some(number)
 }
 
 /// Returns a place much nearer to the line number of `hunk` than `fit`, where all removed lines match too, with similar
 /// context.
 pub(crate) fn place_nearer_number(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<usize> {
     // A model that does not know the line number writes 1.
-    let number = hunk.at?.checked_sub(1).filter(|number| *number > 0 && *number != fit.first_line())?;
+    let number = hunk.old_start?.checked_sub(1).filter(|number| *number > 0 && *number != fit.first_line())?;
     let sought = HunkAligner::new(text, hunk);
     // A removed line that occurs only once cannot be at another place.
-    let once = |old: &OldLine<'_>| old.goes && old.weight >= TELLING && old.there == 1;
+    let once = |old: &OldLine<'_>| old.is_removed && old.weight >= MIN_SPECIFIC_WEIGHT && old.occurrences == 1;
     if sought.olds.iter().any(once) {
         return None;
     }
     let far = |at: usize| at.abs_diff(number);
-    let times = if fit.pass > MatchPass::Trailing { 1 } else { TIMES };
+    let times = if fit.pass > MatchPass::Trailing { 1 } else { NEARER_FACTOR };
     let mut near = likely_places(&sought, std::slice::from_ref(fit));
     // Overlapping lines are the same place with another alignment.
     let apart =
@@ -97,12 +97,12 @@ pub(crate) fn likely_places<'a>(
     taken: &'a [HunkCandidate],
 ) -> impl Iterator<Item = HunkCandidate> + use<'a> {
     let same = |(old, at): (&OldLine<'_>, &Option<usize>)| {
-        !old.goes
-            || old.weight < TELLING
+        !old.is_removed
+            || old.weight < MIN_SPECIFIC_WEIGHT
             || at.is_some_and(|at| old.folded == fold_line(sought.text.line(at)))
     };
-    let places = sought.alignments(false, taken).filter(|(share, _)| *share >= NEARER);
-    places.map(|(_, fit)| fit).filter(move |fit| sought.olds.iter().zip(&fit.at).all(same))
+    let places = sought.alignments(false, taken).filter(|(share, _)| *share >= MIN_NEARER_SHARE);
+    places.map(|(_, fit)| fit).filter(move |fit| sought.olds.iter().zip(&fit.positions).all(same))
 }
 
 /// Returns another place than `fit` with the indentation of `hunk` and almost its text.
@@ -114,39 +114,39 @@ pub(crate) fn rival_at_same_indent(
     let sought = HunkAligner::new(text, hunk);
     let taken = std::slice::from_ref(fit);
     let level = |fit: &HunkCandidate| {
-        let mut rows = sought.olds.iter().zip(&fit.at).filter(|(old, _)| old.weight >= TELLING);
+        let mut rows = sought.olds.iter().zip(&fit.positions).filter(|(old, _)| old.weight >= MIN_SPECIFIC_WEIGHT);
         rows.all(|(old, at)| at.is_some_and(|at| indentation(old.text) == indentation(text.line(at))))
     };
     sought
         .alignments(false, taken)
-        .filter(|(share, fit)| *share >= AGAIN && level(fit))
+        .filter(|(share, fit)| *share >= MIN_REAPPLY_SHARE && level(fit))
         .map(|(_, fit)| fit)
         .next()
 }
 
 /// Returns true if a hunk that only removes lines is still present, more or less. Its new lines may occur anywhere.
 pub(crate) fn is_still_present(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
-    if hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if line_weight(text) >= TELLING)) {
+    if hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if line_weight(text) >= MIN_SPECIFIC_WEIGHT)) {
         return false;
     }
     let sought = HunkAligner::new(text, hunk);
     let goes = |fit: Option<&HunkCandidate>| -> f64 {
-        let there = |row: usize| fit.is_none_or(|fit| fit.at[row].is_some());
+        let there = |row: usize| fit.is_none_or(|fit| fit.positions[row].is_some());
         sought
             .olds
             .iter()
             .enumerate()
-            .filter(|(row, old)| old.goes && there(*row))
+            .filter(|(row, old)| old.is_removed && there(*row))
             .map(|(_, old)| old.weight)
             .sum()
     };
-    sought.alignments(false, &[]).any(|(share, fit)| share >= ENOUGH && goes(Some(&fit)) > 0.5 * goes(None))
+    sought.alignments(false, &[]).any(|(share, fit)| share >= MIN_SHARE && goes(Some(&fit)) > 0.5 * goes(None))
 }
 
 /// Returns where the new lines of `hunk` stand, if they match at least as well as its old lines at `fit`. The hunk may
 /// be applied there.
 pub(crate) fn find_applied(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<usize> {
-    if !hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if line_weight(text) >= TELLING)) {
+    if !hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if line_weight(text) >= MIN_SPECIFIC_WEIGHT)) {
         return None;
     }
     // Added lines must match as strictly as removed lines.
@@ -161,41 +161,41 @@ pub(crate) fn find_applied(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandid
         let olds = &sought.olds;
         let there = olds
             .iter()
-            .zip(&fit.at)
+            .zip(&fit.positions)
             .filter(|(old, at)| at.is_some_and(|at| old.folded == fold_line(text.line(at))));
         there.map(|(old, _)| old.weight).sum::<f64>() / olds.iter().map(|old| old.weight).sum::<f64>()
     };
     let (_, place) = after.best_alignment(true, &[])?;
-    let rows: Vec<usize> = (0..after.olds.len()).filter(|row| place.at[*row].is_some()).collect();
+    let rows: Vec<usize> = (0..after.olds.len()).filter(|row| place.positions[*row].is_some()).collect();
     let beside = |pair: &[usize]| {
-        let changes = pair.iter().any(|row| after.olds[*row].goes);
+        let changes = pair.iter().any(|row| after.olds[*row].is_removed);
         let blank = |(this, next): (usize, usize)| (this + 1..next).all(|at| is_blank(text.line(at)));
-        !changes || place.at[pair[0]].zip(place.at[pair[1]]).is_some_and(blank)
+        !changes || place.positions[pair[0]].zip(place.positions[pair[1]]).is_some_and(blank)
     };
     let together = rows.len() > 1 && rows.windows(2).all(beside);
     let here = place.first_line() < fit.end_line() && fit.first_line() < place.end_line();
     let made = together && weigh(&after, &place) >= weigh(&before, fit);
-    let undone = || is_undone(text, hunk, fit) || is_still_spaced(text, hunk, fit);
+    let undone = || is_not_applied(text, hunk, fit) || has_old_whitespace(text, hunk, fit);
     (made && !(here && undone())).then(|| place.first_line())
 }
 
 /// Returns true if all removed lines match at `fit`, ignoring trailing whitespace, and not all added lines stand around
 /// it. A hunk that only changes whitespace is not applied merely because its result looks the same.
-fn is_undone(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
-    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.at);
+fn is_not_applied(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.positions);
     let mut goes = olds.filter(|(line, _)| matches!(line, HunkLine::Drop(_))).peekable();
     let same = |line: &str, at: usize| LineLikeness::Trailing.accepts(line, text.line(at));
     let stands = goes.peek().is_some()
         && goes.all(|(line, at)| matches!((line, at), (HunkLine::Drop(line), Some(at)) if same(line, *at)));
     let there = |line: &str| (fit.first_line()..fit.end_line()).any(|at| same(line, at));
     let comes = |line: &HunkLine| matches!(line, HunkLine::Add(line) if !there(line));
-    stands && text.budget().spend(hunk.lines.len() * fit.at.len()) && hunk.lines.iter().any(comes)
+    stands && text.budget().spend(hunk.lines.len() * fit.positions.len()) && hunk.lines.iter().any(comes)
 }
 
 /// Returns true if `hunk` changes only leading and trailing whitespace, and the whitespace at `fit` is as before the
 /// hunk.
-fn is_still_spaced(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
-    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.at);
+fn has_old_whitespace(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.positions);
     let goes: Vec<(&str, Option<usize>)> = olds
         .filter_map(
             |(line, at)| if let HunkLine::Drop(line) = line { Some((line.as_str(), *at)) } else { None },
@@ -227,5 +227,5 @@ pub(crate) fn near_exact_rival(
 ) -> Option<HunkCandidate> {
     let sought = HunkAligner::new(text, hunk);
     let found = sought.best_alignment(true, std::slice::from_ref(fit))?;
-    (found.0 >= RIVAL).then_some(found.1)
+    (found.0 >= MIN_RIVAL_SHARE).then_some(found.1)
 }

@@ -31,17 +31,17 @@ pub(crate) fn find_ignoring_empty(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<Hu
             break;
         }
         if count == wanted.len() && charge_candidate(text, pattern.len()) {
-            let at = with_blanks(text, &pattern, &wanted, window);
-            let doubt = uneven(text, hunk, &at)
+            let at = positions_with_empty_lines(text, &pattern, &wanted, window);
+            let doubt = differs_in_empty_lines(text, hunk, &at)
                 .then_some("the empty lines that are to go are not as many in the file");
-            fits.push(HunkCandidate { pass: MatchPass::Blanks, at, doubt });
+            fits.push(HunkCandidate { pass: MatchPass::EmptyLines, positions: at, doubt });
         }
     }
     fits
 }
 
 /// Returns true if the hunk removes empty lines and the file has more or fewer of them there.
-fn uneven(text: &DecodedText<'_>, hunk: &Hunk, at: &[Option<usize>]) -> bool {
+fn differs_in_empty_lines(text: &DecodedText<'_>, hunk: &Hunk, at: &[Option<usize>]) -> bool {
     let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_)));
     let goes: Vec<bool> = olds.map(|line| matches!(line, HunkLine::Drop(text) if is_blank(text))).collect();
     let there: HashSet<usize> = at.iter().flatten().copied().collect();
@@ -53,7 +53,7 @@ fn uneven(text: &DecodedText<'_>, hunk: &Hunk, at: &[Option<usize>]) -> bool {
 
 /// Returns the position of each line of `pattern`, given that those at `wanted` are at `there`. Empty lines match empty
 /// lines between the same neighbours.
-fn with_blanks(
+fn positions_with_empty_lines(
     text: &DecodedText<'_>,
     pattern: &[&str],
     wanted: &[usize],

@@ -16,7 +16,7 @@ pub(super) fn parse(source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntax
     if marker::parse_marker(begin.trim()) != Some(EnvelopeMarker::Begin) {
         let what = format!("the patch begins with `{}`", clip(begin.trim()));
         let hint = "put `*** Begin Patch` on the first line and say nothing before it";
-        return Err(PatchSyntaxError::new(source.first, what, hint));
+        return Err(PatchSyntaxError::new(source.first_line_number, what, hint));
     }
     let cut_off =
         || PatchSyntaxError::cut_off(lines.number(lines.last()), "send all of it, up to `*** End Patch`");
@@ -32,7 +32,7 @@ pub(super) fn parse(source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntax
             // The last line ends the envelope, with any indentation.
             let closes = Some(at) == last && marker::is_end_marker(line);
             let line = if closes { line.trim() } else { line.strip_prefix(pad).unwrap_or_default() };
-            let ended = reader.take(line, lines.number(at))?;
+            let ended = reader.read_line(line, lines.number(at))?;
             Ok::<_, PatchSyntaxError>(ended.then_some(at))
         }
     })?;
@@ -44,7 +44,7 @@ pub(super) fn parse(source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntax
     }
     if reader.edits.is_empty() {
         let hint = "write `*** Add File: path`, `*** Update File: path` or `*** Delete File: path`";
-        return Err(PatchSyntaxError::new(source.first, "the patch names no file", hint));
+        return Err(PatchSyntaxError::new(source.first_line_number, "the patch names no file", hint));
     }
     Ok(ParsedPatch { edits: reader.edits })
 }
@@ -77,7 +77,7 @@ enum EnvelopeSection {
 
 impl EnvelopeReader {
     /// Parses a line. Returns `true` if it was the last.
-    fn take(&mut self, text: &str, number: usize) -> Result<bool, PatchSyntaxError> {
+    fn read_line(&mut self, text: &str, number: usize) -> Result<bool, PatchSyntaxError> {
         // In an update, a line that begins with a space is a context line, whatever it contains.
         let marked = match &self.section {
             EnvelopeSection::Update(update) if !update.ended => text,
@@ -87,12 +87,12 @@ impl EnvelopeReader {
             | EnvelopeSection::Update(_) => text.trim(),
         };
         if marked.starts_with("***") {
-            return self.mark(marked, number);
+            return self.read_marker(marked, number);
         }
         let blank = text.trim().is_empty();
         match &mut self.section {
-            EnvelopeSection::Add(add) => add.take(text, number)?,
-            EnvelopeSection::Update(update) => update.take(text, number)?,
+            EnvelopeSection::Add(add) => add.read_line(text, number)?,
+            EnvelopeSection::Update(update) => update.read_line(text, number)?,
             EnvelopeSection::None | EnvelopeSection::Delete if blank => {}
             EnvelopeSection::None => {
                 let what = format!("`{}` stands before any file's name", clip(text));
@@ -107,10 +107,10 @@ impl EnvelopeReader {
         Ok(false)
     }
 
-    fn mark(&mut self, text: &str, number: usize) -> Result<bool, PatchSyntaxError> {
+    fn read_marker(&mut self, text: &str, number: usize) -> Result<bool, PatchSyntaxError> {
         let Some(marker) = marker::parse_marker(text) else {
             let what = format!("`{}` means nothing", clip(text));
-            return Err(PatchSyntaxError::new(number, what, marker::KNOWN));
+            return Err(PatchSyntaxError::new(number, what, marker::MARKERS_HINT));
         };
         match marker {
             EnvelopeMarker::Begin => {
@@ -125,21 +125,21 @@ impl EnvelopeReader {
                 self.close()?;
                 return Ok(true);
             }
-            EnvelopeMarker::EndOfFile => self.end_of_file(number)?,
-            EnvelopeMarker::Move(to) => self.move_to(to, number)?,
+            EnvelopeMarker::EndOfFile => self.mark_end_of_file(number)?,
+            EnvelopeMarker::Move(to) => self.set_move_target(to, number)?,
             EnvelopeMarker::Add(file) => {
-                let path = self.name(file, number)?;
+                let path = self.next_path(file, number)?;
                 self.section =
                     EnvelopeSection::Add(AddSection { path, line: number, ..AddSection::default() });
             }
             EnvelopeMarker::Delete(file) => {
-                let path = self.name(file, number)?;
+                let path = self.next_path(file, number)?;
                 let action = EditAction::Delete { hunks: Vec::new() };
-                self.edits.push(FileEdit { path, line: number, action, blobs: None });
+                self.edits.push(FileEdit { path, line: number, action, blob_ids: None });
                 self.section = EnvelopeSection::Delete;
             }
             EnvelopeMarker::Update(file) => {
-                let path = self.name(file, number)?;
+                let path = self.next_path(file, number)?;
                 self.section =
                     EnvelopeSection::Update(UpdateSection { path, line: number, ..UpdateSection::default() });
             }
@@ -148,7 +148,7 @@ impl EnvelopeReader {
     }
 
     /// Closes the current section and returns the next file's path.
-    fn name(&mut self, file: &str, number: usize) -> Result<String, PatchSyntaxError> {
+    fn next_path(&mut self, file: &str, number: usize) -> Result<String, PatchSyntaxError> {
         self.close()?;
         path_check::check_unquoted_path(file, number)
     }
@@ -156,17 +156,17 @@ impl EnvelopeReader {
     fn close(&mut self) -> Result<(), PatchSyntaxError> {
         match mem::take(&mut self.section) {
             EnvelopeSection::None | EnvelopeSection::Delete => {}
-            EnvelopeSection::Add(add) => self.edits.push(add.edit()),
-            EnvelopeSection::Update(update) => self.edits.push(update.edit()?),
+            EnvelopeSection::Add(add) => self.edits.push(add.into_edit()),
+            EnvelopeSection::Update(update) => self.edits.push(update.into_edit()?),
         }
         Ok(())
     }
 
-    fn end_of_file(&mut self, number: usize) -> Result<(), PatchSyntaxError> {
+    fn mark_end_of_file(&mut self, number: usize) -> Result<(), PatchSyntaxError> {
         let ended = match &mut self.section {
             EnvelopeSection::None | EnvelopeSection::Delete => false,
             EnvelopeSection::Add(add) => !mem::replace(&mut add.ended, true),
-            EnvelopeSection::Update(update) => update.end(),
+            EnvelopeSection::Update(update) => update.end_hunk_at_eof(),
         };
         if ended {
             return Ok(());
@@ -179,13 +179,13 @@ impl EnvelopeReader {
         ))
     }
 
-    fn move_to(&mut self, to: &str, number: usize) -> Result<(), PatchSyntaxError> {
+    fn set_move_target(&mut self, to: &str, number: usize) -> Result<(), PatchSyntaxError> {
         if let EnvelopeSection::Update(update) = &mut self.section
-            && update.to.is_none()
+            && update.target.is_none()
             && update.is_untouched()
         {
-            update.to = Some(path_check::check_unquoted_path(to, number)?);
-            update.blanks = 0;
+            update.target = Some(path_check::check_unquoted_path(to, number)?);
+            update.pending_blanks = 0;
             return Ok(());
         }
         let hint = "write it once, directly after the `*** Update File: path` that it belongs to";
@@ -200,18 +200,18 @@ struct AddSection {
     line: usize,
     content: String,
     /// The line number of a blank line without `+`. It is valid only before the next file.
-    blank: Option<usize>,
+    blank_line: Option<usize>,
     ended: bool,
 }
 
 impl AddSection {
-    fn take(&mut self, text: &str, number: usize) -> Result<(), PatchSyntaxError> {
+    fn read_line(&mut self, text: &str, number: usize) -> Result<(), PatchSyntaxError> {
         if text.trim().is_empty() {
-            self.blank.get_or_insert(number);
+            self.blank_line.get_or_insert(number);
             return Ok(());
         }
-        let bare = is_bare(text) && self.content.ends_with('\n');
-        let wrong = if let Some(blank) = self.blank {
+        let bare = is_no_newline_mark(text) && self.content.ends_with('\n');
+        let wrong = if let Some(blank) = self.blank_line {
             Some((blank, "a blank line of a new file lacks its `+`".to_owned()))
         } else if self.ended {
             Some((number, format!("`{}` follows the end of the file", clip(text))))
@@ -237,9 +237,9 @@ impl AddSection {
         Ok(())
     }
 
-    fn edit(self) -> FileEdit {
+    fn into_edit(self) -> FileEdit {
         let action = EditAction::Write { content: self.content, executable: None };
-        FileEdit { path: self.path, line: self.line, action, blobs: None }
+        FileEdit { path: self.path, line: self.line, action, blob_ids: None }
     }
 }
 
@@ -248,24 +248,24 @@ impl AddSection {
 struct UpdateSection {
     path: String,
     line: usize,
-    to: Option<String>,
+    target: Option<String>,
     hunks: Vec<Hunk>,
     /// The hunk that lines are added to.
-    open: Option<Hunk>,
+    open_hunk: Option<Hunk>,
     /// The number of pending empty lines. They are context if the hunk continues, and separators otherwise.
-    blanks: usize,
+    pending_blanks: usize,
     /// True directly after `*** End of File`.
     ended: bool,
 }
 
 impl UpdateSection {
-    fn take(&mut self, text: &str, number: usize) -> Result<(), PatchSyntaxError> {
+    fn read_line(&mut self, text: &str, number: usize) -> Result<(), PatchSyntaxError> {
         if text.is_empty() || (self.ended && text.trim().is_empty()) {
-            self.blanks += 1;
+            self.pending_blanks += 1;
             return Ok(());
         }
         if text.starts_with("@@") {
-            return self.head(text, number);
+            return self.begin_hunk(text, number);
         }
         if self.ended {
             let what = format!("`{}` follows `*** End of File`", clip(text));
@@ -275,14 +275,14 @@ impl UpdateSection {
                 "begin another place with `@@`, or another file",
             ));
         }
-        let blanks = mem::take(&mut self.blanks);
+        let blanks = mem::take(&mut self.pending_blanks);
         // Empty lines between the file's name and the first hunk are not context.
-        let blanks = if self.open.is_some() { blanks } else { 0 };
-        let hunk = self.open.get_or_insert_with(|| Hunk { line: number, ..Hunk::default() });
+        let blanks = if self.open_hunk.is_some() { blanks } else { 0 };
+        let hunk = self.open_hunk.get_or_insert_with(|| Hunk { line: number, ..Hunk::default() });
         for _ in 0..blanks {
             hunk_body::push_line(hunk, "", number)?;
         }
-        if text.starts_with([' ', '+', '-']) || is_bare(text) {
+        if text.starts_with([' ', '+', '-']) || is_no_newline_mark(text) {
             hunk_body::push_line(hunk, text, number)?;
         } else {
             hunk_body::push_unsigned_line(hunk, text);
@@ -291,34 +291,34 @@ impl UpdateSection {
     }
 
     /// Begins a hunk, or adds another header to a hunk without lines.
-    fn head(&mut self, text: &str, number: usize) -> Result<(), PatchSyntaxError> {
+    fn begin_hunk(&mut self, text: &str, number: usize) -> Result<(), PatchSyntaxError> {
         let Some(heading) = heading::parse_heading(text) else {
             let what = format!("`{}` is no `@@` line", clip(text));
             let hint = "write `@@` alone or `@@ ` and a line that stands before; a line that stays begins with a space";
             return Err(PatchSyntaxError::new(number, what, hint));
         };
-        (self.blanks, self.ended) = (0, false);
-        if let Some(hunk) = &mut self.open
+        (self.pending_blanks, self.ended) = (0, false);
+        if let Some(hunk) = &mut self.open_hunk
             && hunk.lines.is_empty()
         {
             hunk.headers.extend(heading.headers());
-            hunk.at = heading.old_start().or(hunk.at);
+            hunk.old_start = heading.old_start().or(hunk.old_start);
             return Ok(());
         }
-        self.hunks.extend(self.open.take());
+        self.hunks.extend(self.open_hunk.take());
         let (headers, at) = (heading.headers(), heading.old_start());
-        self.open = Some(Hunk { line: number, headers, at, ..Hunk::default() });
+        self.open_hunk = Some(Hunk { line: number, headers, old_start: at, ..Hunk::default() });
         Ok(())
     }
 
     /// Marks the open hunk as the end of the file. Returns `false` if there is none.
-    fn end(&mut self) -> bool {
-        self.blanks = 0;
-        match &mut self.open {
+    fn end_hunk_at_eof(&mut self) -> bool {
+        self.pending_blanks = 0;
+        match &mut self.open_hunk {
             Some(hunk) if !hunk.lines.is_empty() => {
                 hunk.at_end = true;
                 self.ended = true;
-                self.hunks.extend(self.open.take());
+                self.hunks.extend(self.open_hunk.take());
                 true
             }
             Some(_) | None => false,
@@ -326,11 +326,11 @@ impl UpdateSection {
     }
 
     fn is_untouched(&self) -> bool {
-        self.hunks.is_empty() && self.open.is_none()
+        self.hunks.is_empty() && self.open_hunk.is_none()
     }
 
-    fn edit(mut self) -> Result<FileEdit, PatchSyntaxError> {
-        if let Some(hunk) = self.open.take() {
+    fn into_edit(mut self) -> Result<FileEdit, PatchSyntaxError> {
+        if let Some(hunk) = self.open_hunk.take() {
             if hunk.lines.is_empty() {
                 let hint = "write the lines that change after it, or leave it out";
                 return Err(PatchSyntaxError::new(hunk.line, "no lines follow the `@@`", hint));
@@ -340,17 +340,17 @@ impl UpdateSection {
         for hunk in &self.hunks {
             hunk_body::check_unsigned(hunk)?;
         }
-        if self.hunks.is_empty() && self.to.is_none() {
+        if self.hunks.is_empty() && self.target.is_none() {
             let what = format!("`*** Update File: {}` changes nothing", clip(&self.path));
             let hint = "write the lines that change after it, or `*** Move to: path`";
             return Err(PatchSyntaxError::new(self.line, what, hint));
         }
-        let target = self.to.map_or(UpdateTarget::Same, UpdateTarget::Moved);
+        let target = self.target.map_or(UpdateTarget::Same, UpdateTarget::Moved);
         let action = EditAction::Update { hunks: self.hunks, target, executable: None };
-        Ok(FileEdit { path: self.path, line: self.line, action, blobs: None })
+        Ok(FileEdit { path: self.path, line: self.line, action, blob_ids: None })
     }
 }
 
-fn is_bare(text: &str) -> bool {
+fn is_no_newline_mark(text: &str) -> bool {
     text.starts_with("\\ No newline")
 }

@@ -8,14 +8,14 @@ use super::{json, marker, unified};
 pub(super) fn extract_fenced<'a>(source: &PatchSource<'a>) -> Option<PatchSource<'a>> {
     let lines = SourceLines::new(source);
     let line = |at: usize| lines.get(at).unwrap_or_default();
-    let open = (0..lines.len()).find(|at| fence(line(*at)).is_some())?;
-    let (sign, length) = fence(line(open))?;
+    let open = (0..lines.len()).find(|at| parse_fence(line(*at)).is_some())?;
+    let (sign, length) = parse_fence(line(open))?;
     // A patch line that looks like a fence has a sign before it, so it does not begin at the fence's column.
     let pad = line(open).len() - line(open).trim_start().len();
     let closes = |at: &usize| {
         let text = line(*at).trim_end();
         let inside = text.get(pad..).unwrap_or_default();
-        fence(text).is_some() && inside.len() >= length && inside.chars().all(|other| other == sign)
+        parse_fence(text).is_some() && inside.len() >= length && inside.chars().all(|other| other == sign)
     };
     let close = (open + 1..lines.len()).find(closes)?;
     let words = || (0..open).chain(close + 1..lines.len());
@@ -26,14 +26,14 @@ pub(super) fn extract_fenced<'a>(source: &PatchSource<'a>) -> Option<PatchSource
     };
     let text = lines.span(open + 1, close);
     let holds = json::looks_like_json(text) || (open..close).any(of_patch);
-    if words().any(|at| of_patch(at) || fence(line(at)).is_some()) || !holds {
+    if words().any(|at| of_patch(at) || parse_fence(line(at)).is_some()) || !holds {
         return None;
     }
-    Some(PatchSource { text, first: lines.number(open + 1), whole: true, closed: true })
+    Some(PatchSource { text, first_line_number: lines.number(open + 1), complete: true, wrapper_closed: true })
 }
 
 /// Returns the character of a fence and its length.
-fn fence(line: &str) -> Option<(char, usize)> {
+fn parse_fence(line: &str) -> Option<(char, usize)> {
     let line = line.trim_start();
     ['`', '~'].into_iter().find_map(|sign| {
         let length = line.len() - line.trim_start_matches(sign).len();

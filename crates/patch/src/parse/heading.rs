@@ -1,36 +1,36 @@
 //! Parses the `@@` line that begins a hunk.
 
 /// git and diff truncate the text after the numbers. A text of this length may be incomplete.
-const CUT: usize = 79;
+const TRUNCATED_HEADER_BYTES: usize = 79;
 
 /// A parsed `@@` line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct HunkHeading<'a> {
     /// The first line and the number of lines in the old file.
-    pub(super) old: Option<(usize, usize)>,
+    pub(super) old_range: Option<(usize, usize)>,
     /// The first line and the number of lines in the new file.
-    pub(super) new: Option<(usize, usize)>,
+    pub(super) new_range: Option<(usize, usize)>,
     /// The header: a line that stands above the hunk, or empty.
-    pub(super) name: &'a str,
+    pub(super) header: &'a str,
 }
 
 impl HunkHeading<'_> {
     /// Returns the hunk's first line in the old file. A range without lines gives the line before it.
     pub(super) fn old_start(&self) -> Option<usize> {
-        first(self.old?)
+        first_line_of_range(self.old_range?)
     }
 
     /// Returns the hunk's first line in the new file. A range without lines gives the line before it.
     pub(super) fn new_start(&self) -> Option<usize> {
-        first(self.new?)
+        first_line_of_range(self.new_range?)
     }
 
     pub(super) fn headers(&self) -> Vec<String> {
-        if self.name.is_empty() { Vec::new() } else { vec![self.name.to_owned()] }
+        if self.header.is_empty() { Vec::new() } else { vec![self.header.to_owned()] }
     }
 }
 
-fn first(range: (usize, usize)) -> Option<usize> {
+fn first_line_of_range(range: (usize, usize)) -> Option<usize> {
     match range {
         (line, 0) => line.checked_add(1),
         (0, _) => None,
@@ -41,7 +41,7 @@ fn first(range: (usize, usize)) -> Option<usize> {
 /// Parses `@@`, `@@ name`, `@@ name @@`, `@@ -1,2 +3,4 @@ name` and `@@ ... @@`, and nothing else.
 pub(super) fn parse_heading(line: &str) -> Option<HunkHeading<'_>> {
     let rest = line.strip_prefix("@@")?;
-    if let Some(heading) = numbered(rest.trim_start()) {
+    if let Some(heading) = parse_numbered(rest.trim_start()) {
         return Some(heading);
     }
     if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
@@ -51,46 +51,46 @@ pub(super) fn parse_heading(line: &str) -> Option<HunkHeading<'_>> {
     if let Some((numbers, name)) = rest.split_once("@@")
         && (numbers.trim().is_empty() || numbers.trim_start().starts_with(['-', '.', '…']))
     {
-        return Some(HunkHeading { name: bare(name), ..HunkHeading::default() });
+        return Some(HunkHeading { header: trim_header(name), ..HunkHeading::default() });
     }
-    Some(HunkHeading { name: bare(rest), ..HunkHeading::default() })
+    Some(HunkHeading { header: trim_header(rest), ..HunkHeading::default() })
 }
 
 /// Parses `-1,2 +3,4 @@ name`. The second range is optional.
-fn numbered(text: &str) -> Option<HunkHeading<'_>> {
-    let (old, rest) = range(text.strip_prefix('-')?)?;
+fn parse_numbered(text: &str) -> Option<HunkHeading<'_>> {
+    let (old, rest) = parse_range(text.strip_prefix('-')?)?;
     let rest = rest.trim_start();
-    let (new, rest) = match rest.strip_prefix('+').and_then(range) {
+    let (new, rest) = match rest.strip_prefix('+').and_then(parse_range) {
         Some((new, rest)) => (Some(new), rest),
         None => (None, rest),
     };
     let rest = rest.trim_start();
     let name = match rest.strip_prefix("@@") {
-        Some(name) => bare(name),
+        Some(name) => trim_header(name),
         None if rest.is_empty() => "",
         None => return None,
     };
-    let name = if name.len() < CUT { name } else { "" };
-    Some(HunkHeading { old: Some(old), new, name })
+    let name = if name.len() < TRUNCATED_HEADER_BYTES { name } else { "" };
+    Some(HunkHeading { old_range: Some(old), new_range: new, header: name })
 }
 
 /// Parses `1` or `1,2`, and returns the rest of the text.
-fn range(text: &str) -> Option<((usize, usize), &str)> {
-    let (line, rest) = number(text)?;
-    match rest.strip_prefix(',').and_then(number) {
+fn parse_range(text: &str) -> Option<((usize, usize), &str)> {
+    let (line, rest) = parse_number(text)?;
+    match rest.strip_prefix(',').and_then(parse_number) {
         Some((count, rest)) => Some(((line, count), rest)),
         None => Some(((line, 1), rest)),
     }
 }
 
-fn number(text: &str) -> Option<(usize, &str)> {
+fn parse_number(text: &str) -> Option<(usize, &str)> {
     let end = text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
     Some((digits.parse().ok()?, rest))
 }
 
 /// Strips spaces and `@@` around a header. Dots mean no header.
-fn bare(text: &str) -> &str {
+fn trim_header(text: &str) -> &str {
     let text = text.strip_prefix(' ').unwrap_or(text).trim_end();
     let text = text.strip_suffix("@@").unwrap_or(text).trim_end();
     if matches!(text.trim(), "..." | "…" | "") { "" } else { text }

@@ -20,7 +20,7 @@ pub(super) enum EnvelopeMarker<'a> {
 }
 
 /// The list of valid markers, for errors.
-pub(super) const KNOWN: &str = "the lines that begin with `***` are `*** Begin Patch`, `*** Add File: path`, \
+pub(super) const MARKERS_HINT: &str = "the lines that begin with `***` are `*** Begin Patch`, `*** Add File: path`, \
      `*** Delete File: path`, `*** Update File: path`, `*** Move to: path`, `*** End of File` and `*** End Patch`";
 
 /// Parses a line that begins with `***`, ignoring case and extra spaces.
@@ -28,22 +28,22 @@ pub(super) fn parse_marker(line: &str) -> Option<EnvelopeMarker<'_>> {
     let text = line.strip_prefix("***")?.trim();
     if let Some((words, path)) = text.split_once(':') {
         let path = path.trim();
-        if is(words, &["add", "file"]) {
+        if equals_words(words, &["add", "file"]) {
             return Some(EnvelopeMarker::Add(path));
-        } else if is(words, &["delete", "file"]) {
+        } else if equals_words(words, &["delete", "file"]) {
             return Some(EnvelopeMarker::Delete(path));
-        } else if is(words, &["update", "file"]) {
+        } else if equals_words(words, &["update", "file"]) {
             return Some(EnvelopeMarker::Update(path));
-        } else if is(words, &["move", "to"]) {
+        } else if equals_words(words, &["move", "to"]) {
             return Some(EnvelopeMarker::Move(path));
         }
         return None;
     }
-    if is(text, &["begin", "patch"]) {
+    if equals_words(text, &["begin", "patch"]) {
         Some(EnvelopeMarker::Begin)
-    } else if is(text, &["end", "patch"]) {
+    } else if equals_words(text, &["end", "patch"]) {
         Some(EnvelopeMarker::End)
-    } else if is(text, &["end", "of", "file"]) {
+    } else if equals_words(text, &["end", "of", "file"]) {
         Some(EnvelopeMarker::EndOfFile)
     } else {
         None
@@ -60,7 +60,7 @@ pub(super) fn is_end_marker(line: &str) -> bool {
     parse_marker(line.trim()) == Some(EnvelopeMarker::End)
 }
 
-fn is(text: &str, words: &[&str]) -> bool {
+fn equals_words(text: &str, words: &[&str]) -> bool {
     let mut found = text.split_whitespace();
     words.iter().all(|word| found.next().is_some_and(|found| found.eq_ignore_ascii_case(word)))
         && found.next().is_none()

@@ -19,10 +19,10 @@ use source_lines::SourceLines;
 use wrapper::PatchSource;
 
 /// The maximum length of a patch text, in bytes.
-pub(crate) const MAX_BYTES: usize = 64 << 20;
+pub(crate) const MAX_PATCH_BYTES: usize = 64 << 20;
 
 /// The number of characters of a line that an error shows.
-const MAX_SHOWN: usize = 60;
+const MAX_SHOWN_CHARS: usize = 60;
 
 /// Parses a patch and detects its format from its shape.
 ///
@@ -32,7 +32,7 @@ const MAX_SHOWN: usize = 60;
 /// # Ok::<(), toolgate_patch::PatchSyntaxError>(())
 /// ```
 pub fn parse(text: &str) -> Result<ParsedPatch, PatchSyntaxError> {
-    let parsed = read(None, text);
+    let parsed = parse_any(None, text);
     let edits = parsed.as_ref().map_or(0, |patch| patch.edits.len());
     tracing::debug!(edits, "parsed a patch");
     parsed
@@ -40,7 +40,7 @@ pub fn parse(text: &str) -> Result<ParsedPatch, PatchSyntaxError> {
 
 /// Parses a patch in the given format and in no other.
 pub fn parse_as(format: PatchTextFormat, text: &str) -> Result<ParsedPatch, PatchSyntaxError> {
-    read(Some(format), text)
+    parse_any(Some(format), text)
 }
 
 /// A patch format.
@@ -120,9 +120,9 @@ impl PatchSyntaxError {
     }
 }
 
-fn read(format: Option<PatchTextFormat>, text: &str) -> Result<ParsedPatch, PatchSyntaxError> {
-    if text.len() > MAX_BYTES {
-        let what = format!("the patch has {} bytes, and {MAX_BYTES} can be read", text.len());
+fn parse_any(format: Option<PatchTextFormat>, text: &str) -> Result<ParsedPatch, PatchSyntaxError> {
+    if text.len() > MAX_PATCH_BYTES {
+        let what = format!("the patch has {} bytes, and {MAX_PATCH_BYTES} can be read", text.len());
         return Err(PatchSyntaxError::new(1, what, "send it in several parts"));
     }
     let source = match wrapper::strip_wrappers(text) {
@@ -132,25 +132,25 @@ fn read(format: Option<PatchTextFormat>, text: &str) -> Result<ParsedPatch, Patc
         Err(fault) => fenced::extract_fenced(&PatchSource::from_text(text)).ok_or(fault)?,
     };
     if !json::looks_like_json(source.text) {
-        return read_plain(format, &source);
+        return parse_plain_text(format, &source);
     }
     match json::parse(&source)? {
-        json::JsonPatch::Edits(found, patch) => fitting(format, found).map(|()| patch),
+        json::JsonPatch::Edits(found, patch) => check_format(format, found).map(|()| patch),
         json::JsonPatch::Text(text) => {
-            let source = PatchSource { whole: true, closed: true, ..wrapper::strip_wrappers(&text)? };
-            read_plain(format, &fenced::extract_fenced(&source).unwrap_or(source))
+            let source = PatchSource { complete: true, wrapper_closed: true, ..wrapper::strip_wrappers(&text)? };
+            parse_plain_text(format, &fenced::extract_fenced(&source).unwrap_or(source))
         }
     }
 }
 
 /// Parses a text that is not JSON.
-fn read_plain(
+fn parse_plain_text(
     format: Option<PatchTextFormat>,
     source: &PatchSource<'_>,
 ) -> Result<ParsedPatch, PatchSyntaxError> {
-    let found = match (shape(source), fenced::dedent(source.text)) {
-        (Err(_), Some(text)) if shape(&PatchSource { text: &text, ..*source }).is_ok() => {
-            return read_plain(format, &PatchSource { text: &text, ..*source });
+    let found = match (detect_format(source), fenced::dedent(source.text)) {
+        (Err(_), Some(text)) if detect_format(&PatchSource { text: &text, ..*source }).is_ok() => {
+            return parse_plain_text(format, &PatchSource { text: &text, ..*source });
         }
         (found, _) => found?,
     };
@@ -158,13 +158,13 @@ fn read_plain(
         PatchTextFormat::Envelope => envelope::parse(source),
         PatchTextFormat::Unified => unified::parse(source),
         wanted @ (PatchTextFormat::Replace | PatchTextFormat::Files) => {
-            fitting(Some(wanted), found).map(|()| ParsedPatch::default())
+            check_format(Some(wanted), found).map(|()| ParsedPatch::default())
         }
     }
 }
 
 /// Detects the format of a text that is not JSON. The first line that only one format has decides.
-fn shape(source: &PatchSource<'_>) -> Result<PatchTextFormat, PatchSyntaxError> {
+fn detect_format(source: &PatchSource<'_>) -> Result<PatchTextFormat, PatchSyntaxError> {
     let lines = SourceLines::new(source);
     for at in 0..lines.len() {
         let line = lines.get(at).unwrap_or_default();
@@ -177,16 +177,16 @@ fn shape(source: &PatchSource<'_>) -> Result<PatchTextFormat, PatchSyntaxError> 
     }
     let hint = "begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines";
     if source.text.trim().is_empty() {
-        return Err(PatchSyntaxError::new(source.first, "the patch is empty", hint));
+        return Err(PatchSyntaxError::new(source.first_line_number, "the patch is empty", hint));
     }
     if !source.text.trim().contains('\n') && source.text.trim().contains('\r') {
         let what = "the lines end with carriage returns alone";
-        return Err(PatchSyntaxError::new(source.first, what, "end lines with a newline"));
+        return Err(PatchSyntaxError::new(source.first_line_number, what, "end lines with a newline"));
     }
-    Err(PatchSyntaxError::new(source.first, "this is no patch in a format that is known", hint))
+    Err(PatchSyntaxError::new(source.first_line_number, "this is no patch in a format that is known", hint))
 }
 
-fn fitting(wanted: Option<PatchTextFormat>, found: PatchTextFormat) -> Result<(), PatchSyntaxError> {
+fn check_format(wanted: Option<PatchTextFormat>, found: PatchTextFormat) -> Result<(), PatchSyntaxError> {
     match wanted {
         Some(wanted) if wanted != found => {
             let what = format!("the patch is to be `{wanted}` and looks like `{found}`");
@@ -198,7 +198,7 @@ fn fitting(wanted: Option<PatchTextFormat>, found: PatchTextFormat) -> Result<()
 
 /// Returns the beginning of `text`, for an error.
 fn clip(text: &str) -> String {
-    match text.char_indices().nth(MAX_SHOWN) {
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

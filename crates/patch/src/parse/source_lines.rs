@@ -7,8 +7,8 @@ pub(super) struct SourceLines<'a> {
     text: &'a str,
     /// The start offset of each line. Four bytes per line, so that a text of newlines does not take a gigabyte.
     starts: Vec<u32>,
-    first: usize,
-    last: usize,
+    first_line_number: usize,
+    last_nonblank: usize,
 }
 
 impl<'a> SourceLines<'a> {
@@ -18,8 +18,8 @@ impl<'a> SourceLines<'a> {
         let starts = std::iter::once(0).chain(after).filter(|at| *at < text.len());
         // A text has at most `MAX_BYTES`, so every offset fits.
         let starts: Vec<u32> = starts.filter_map(|at| u32::try_from(at).ok()).collect();
-        let mut lines = Self { text, starts, first: source.first, last: 0 };
-        lines.last = (0..lines.len()).rev().find(|at| !lines.is_blank(*at)).unwrap_or(0);
+        let mut lines = Self { text, starts, first_line_number: source.first_line_number, last_nonblank: 0 };
+        lines.last_nonblank = (0..lines.len()).rev().find(|at| !lines.is_blank(*at)).unwrap_or(0);
         lines
     }
 
@@ -29,7 +29,7 @@ impl<'a> SourceLines<'a> {
 
     /// Returns the line, without its newline and one carriage return before it.
     pub(super) fn get(&self, at: usize) -> Option<&'a str> {
-        self.raw(at).map(|line| line.strip_suffix('\r').unwrap_or(line))
+        self.line_with_cr(at).map(|line| line.strip_suffix('\r').unwrap_or(line))
     }
 
     /// Returns the text of a range of lines.
@@ -40,24 +40,24 @@ impl<'a> SourceLines<'a> {
 
     /// Returns true if the line ends with a carriage return.
     pub(super) fn ends_with_cr(&self, at: usize) -> bool {
-        self.raw(at).is_some_and(|line| line.ends_with('\r'))
+        self.line_with_cr(at).is_some_and(|line| line.ends_with('\r'))
     }
 
     /// Returns the line's number in the patch text, counted from 1.
     pub(super) fn number(&self, at: usize) -> usize {
-        self.first + at
+        self.first_line_number + at
     }
 
     /// Returns the last line that is not blank, or the first.
     pub(super) fn last(&self) -> usize {
-        self.last
+        self.last_nonblank
     }
 
     pub(super) fn is_blank(&self, at: usize) -> bool {
-        self.raw(at).is_none_or(|line| line.trim().is_empty())
+        self.line_with_cr(at).is_none_or(|line| line.trim().is_empty())
     }
 
-    fn raw(&self, at: usize) -> Option<&'a str> {
+    fn line_with_cr(&self, at: usize) -> Option<&'a str> {
         let start = *self.starts.get(at)? as usize;
         let end = self.starts.get(at + 1).map_or(self.text.len(), |next| *next as usize);
         let line = self.text.get(start..end)?;

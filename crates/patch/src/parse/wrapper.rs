@@ -12,18 +12,18 @@ const COMMANDS: &[&str] = &["apply_patch", "applypatch", "git apply", "patch -p1
 pub(super) struct PatchSource<'a> {
     pub(super) text: &'a str,
     /// The number of its first line.
-    pub(super) first: usize,
+    pub(super) first_line_number: usize,
     /// True if the end is certainly not missing: the last line ends, or a wrapper closes.
-    pub(super) whole: bool,
+    pub(super) complete: bool,
     /// True if a wrapper closes after the patch: then the patch was written completely.
-    pub(super) closed: bool,
+    pub(super) wrapper_closed: bool,
 }
 
 impl<'a> PatchSource<'a> {
     /// Creates the source from a text as received.
     pub(super) fn from_text(text: &'a str) -> Self {
         let whole = text.ends_with('\n');
-        Self { text: text.strip_prefix('\u{feff}').unwrap_or(text), first: 1, whole, closed: false }
+        Self { text: text.strip_prefix('\u{feff}').unwrap_or(text), first_line_number: 1, complete: whole, wrapper_closed: false }
     }
 }
 
@@ -32,8 +32,8 @@ pub(super) fn strip_wrappers(text: &str) -> Result<PatchSource<'_>, PatchSyntaxE
     let mut source = skip_blank(PatchSource::from_text(text));
     for _ in 0..MAX_WRAPPERS {
         let (line, inside) = source.text.split_once('\n').unwrap_or((source.text, ""));
-        let Some(close) = opened(line.trim()) else { break };
-        source = skip_blank(closed(PatchSource { text: inside, first: source.first + 1, ..source }, &close)?);
+        let Some(close) = opened_wrapper_end(line.trim()) else { break };
+        source = skip_blank(strip_wrapper(PatchSource { text: inside, first_line_number: source.first_line_number + 1, ..source }, &close)?);
     }
     Ok(source)
 }
@@ -47,7 +47,7 @@ enum WrapperEnd<'a> {
 }
 
 impl WrapperEnd<'_> {
-    fn is(&self, line: &str) -> bool {
+    fn matches_line(&self, line: &str) -> bool {
         match self {
             Self::Fence(sign, least) => line.len() >= *least && line.chars().all(|other| other == *sign),
             Self::Word(word) => line == *word,
@@ -56,7 +56,7 @@ impl WrapperEnd<'_> {
 }
 
 /// Returns the end of the wrapper that `line` opens, if it opens one.
-fn opened(line: &str) -> Option<WrapperEnd<'_>> {
+fn opened_wrapper_end(line: &str) -> Option<WrapperEnd<'_>> {
     for sign in ['`', '~'] {
         let length = line.len() - line.trim_start_matches(sign).len();
         if length >= 3 {
@@ -82,27 +82,27 @@ fn opened(line: &str) -> Option<WrapperEnd<'_>> {
 }
 
 /// Returns the content of a wrapper. If the wrapper does not close, the patch itself must have an end marker.
-fn closed<'a>(inside: PatchSource<'a>, close: &WrapperEnd<'_>) -> Result<PatchSource<'a>, PatchSyntaxError> {
+fn strip_wrapper<'a>(inside: PatchSource<'a>, close: &WrapperEnd<'_>) -> Result<PatchSource<'a>, PatchSyntaxError> {
     let text = inside.text.trim_end();
     let start = text.rfind('\n').map_or(0, |at| at + 1);
     let (before, last) = text.split_at(start);
     let last = last.trim();
     let envelope_ends =
         |text: &str| marker::is_end_marker(text.trim_end().rsplit('\n').next().unwrap_or_default());
-    if close.is(last) {
-        return Ok(PatchSource { text: before, whole: true, closed: true, ..inside });
+    if close.matches_line(last) {
+        return Ok(PatchSource { text: before, complete: true, wrapper_closed: true, ..inside });
     }
     // The word may be attached to other text, if the patch ended before it.
     if let WrapperEnd::Word(word) = close
         && last.ends_with(word)
         && envelope_ends(before)
     {
-        return Ok(PatchSource { text: before, whole: true, closed: true, ..inside });
+        return Ok(PatchSource { text: before, complete: true, wrapper_closed: true, ..inside });
     }
     if envelope_ends(text) {
         return Ok(inside);
     }
-    let line = inside.first + text.matches('\n').count();
+    let line = inside.first_line_number + text.matches('\n').count();
     let wanted = match close {
         WrapperEnd::Fence(sign, length) => sign.to_string().repeat(*length),
         WrapperEnd::Word(word) => super::clip(word),
@@ -118,7 +118,7 @@ fn skip_blank(mut source: PatchSource<'_>) -> PatchSource<'_> {
     while let Some((line, rest)) = source.text.split_once('\n')
         && line.trim().is_empty()
     {
-        source = PatchSource { text: rest, first: source.first + 1, ..source };
+        source = PatchSource { text: rest, first_line_number: source.first_line_number + 1, ..source };
     }
     source
 }

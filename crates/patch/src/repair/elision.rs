@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 
 /// The maximum length of an elision line.
-const LONGEST: usize = 80;
+const MAX_ELISION_CHARS: usize = 80;
 /// Prefixes of an elision line, unless it consists of dots.
-const SIGNS: &[&str] = &["{/*", "/*", "//", "#", "<!--", "--", ";", "%", "(", "["];
+const COMMENT_PREFIXES: &[&str] = &["{/*", "/*", "//", "#", "<!--", "--", ";", "%", "(", "["];
 /// Characters that may end it.
-const CLOSES: &[char] = &['*', '/', '}', '-', '>', ')', ']', '.', '…', ':', ' '];
+const CLOSING_CHARS: &[char] = &['*', '/', '}', '-', '>', ')', ']', '.', '…', ':', ' '];
 /// Words that mean an elision on their own.
-const ALONE: &[&str] = &["unchanged", "unmodified", "omitted", "snip", "snipped", "truncated"];
+const SOLE_ELISION_WORDS: &[&str] = &["unchanged", "unmodified", "omitted", "snip", "snipped", "truncated"];
 /// Words for the lines that are left out, and their nouns.
-const WHICH: &[&str] = &["rest", "remaining", "existing", "previous", "other", "same", "original"];
-const WHAT: &[&str] = &[
+const ELIDED_ADJECTIVES: &[&str] = &["rest", "remaining", "existing", "previous", "other", "same", "original"];
+const ELIDED_NOUNS: &[&str] = &[
     "code",
     "file",
     "files",
@@ -38,7 +38,7 @@ const WHAT: &[&str] = &[
     "omitted",
 ];
 /// Words that may stand between them.
-const BETWEEN: &[&str] = &[
+const FILLER_WORDS: &[&str] = &[
     "the",
     "of",
     "this",
@@ -73,7 +73,7 @@ const BETWEEN: &[&str] = &[
     "exactly",
 ];
 /// Phrases that mark a line with dots as an elision, whatever else it contains.
-const WITH_DOTS: &[&str] =
+const DOTTED_PHRASES: &[&str] =
     &["rest of", "remaining", "existing", "unchanged", "same as before", "other code", "previous"];
 
 /// Returns a line of `content` that only says that lines of the file `before` are left out.
@@ -87,11 +87,11 @@ pub(crate) fn find_elision<'a>(content: &'a str, before: &[u8]) -> Option<&'a st
     let found = (0..new.len()).find(|at| {
         let (above, line) = (at.checked_sub(1).map_or("", |above| new[above]), new[*at]);
         let is_body = above.ends_with(':') && line == "...";
-        let counts = match says(line) {
+        let counts = match elision_certainty(line) {
             None => false,
-            Some(ElisionCertainty::Surely) => true,
-            Some(ElisionCertainty::Perhaps) if is_body => lines * 2 < was,
-            Some(ElisionCertainty::Perhaps) => lines < was || are_gone(&new, *at, &before),
+            Some(ElisionCertainty::Certain) => true,
+            Some(ElisionCertainty::Possible) if is_body => lines * 2 < was,
+            Some(ElisionCertainty::Possible) => lines < was || loses_lines_at(&new, *at, &before),
         };
         counts && !before.contains(line)
     });
@@ -99,7 +99,7 @@ pub(crate) fn find_elision<'a>(content: &'a str, before: &[u8]) -> Option<&'a st
 }
 
 /// Returns true if `before` has lines between the neighbours of the line at `at` that `new` contains nowhere.
-fn are_gone(new: &[&str], at: usize, before: &str) -> bool {
+fn loses_lines_at(new: &[&str], at: usize, before: &str) -> bool {
     let old: Vec<&str> = before.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let place = |line: &str| {
         let mut places = (0..old.len()).filter(|place| old[*place] == line);
@@ -114,38 +114,38 @@ fn are_gone(new: &[&str], at: usize, before: &str) -> bool {
 /// The certainty that a line is an elision.
 #[derive(Debug, PartialEq, Eq)]
 enum ElisionCertainty {
-    Surely,
-    Perhaps,
+    Certain,
+    Possible,
 }
 
-fn says(line: &str) -> Option<ElisionCertainty> {
+fn elision_certainty(line: &str) -> Option<ElisionCertainty> {
     let dots = line.contains("...") || line.contains('…');
-    let signed = SIGNS.iter().any(|sign| line.starts_with(sign));
-    if line.chars().count() > LONGEST || !signed && !line.starts_with("...") && !line.starts_with('…') {
+    let signed = COMMENT_PREFIXES.iter().any(|sign| line.starts_with(sign));
+    if line.chars().count() > MAX_ELISION_CHARS || !signed && !line.starts_with("...") && !line.starts_with('…') {
         return None;
     }
     let told = line.trim_matches(|sign: char| !sign.is_alphanumeric()).to_lowercase();
-    if dots && WITH_DOTS.iter().any(|words| told.contains(words)) {
-        return Some(ElisionCertainty::Surely);
+    if dots && DOTTED_PHRASES.iter().any(|words| told.contains(words)) {
+        return Some(ElisionCertainty::Certain);
     }
     let mut bare = line;
     // ends: each round takes a sign off
-    while let Some(rest) = SIGNS.iter().find_map(|sign| bare.strip_prefix(sign)) {
+    while let Some(rest) = COMMENT_PREFIXES.iter().find_map(|sign| bare.strip_prefix(sign)) {
         bare = rest.trim_start();
     }
     // Only dots, more than a sentence has.
-    let all_dots = dots && bare.trim_matches(CLOSES).is_empty();
-    (all_dots || are_of_it(&told)).then_some(ElisionCertainty::Perhaps)
+    let all_dots = dots && bare.trim_matches(CLOSING_CHARS).is_empty();
+    (all_dots || says_only_unchanged(&told)).then_some(ElisionCertainty::Possible)
 }
 
 /// Returns true if the words say only that something is unchanged.
-fn are_of_it(told: &str) -> bool {
+fn says_only_unchanged(told: &str) -> bool {
     let words: Vec<&str> =
         told.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let any = |of: &[&str]| words.iter().any(|word| of.contains(word));
-    let known = |word: &&str| [ALONE, WHICH, WHAT, BETWEEN].iter().any(|of| of.contains(word));
-    let pairs = || words.iter().filter(|word| WHICH.contains(word) || WHAT.contains(word)).count() > 1;
-    words.iter().all(known) && (any(ALONE) || any(WHICH) && any(WHAT) && pairs())
+    let known = |word: &&str| [SOLE_ELISION_WORDS, ELIDED_ADJECTIVES, ELIDED_NOUNS, FILLER_WORDS].iter().any(|of| of.contains(word));
+    let pairs = || words.iter().filter(|word| ELIDED_ADJECTIVES.contains(word) || ELIDED_NOUNS.contains(word)).count() > 1;
+    words.iter().all(known) && (any(SOLE_ELISION_WORDS) || any(ELIDED_ADJECTIVES) && any(ELIDED_NOUNS) && pairs())
 }
 
 #[cfg(test)]

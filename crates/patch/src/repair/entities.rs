@@ -1,6 +1,6 @@
 //! Repairs HTML entities in a patch for a file that does not contain them.
 
-use super::{added, each, old};
+use super::{all_added_lines, map_lines, all_old_lines};
 use crate::decoded_text::DecodedText;
 use crate::edit::Hunk;
 
@@ -16,39 +16,39 @@ const ENTITIES: &[(&str, &str)] = &[
 ];
 
 /// A no-break space, and its possible meanings.
-const FIXED: &str = "&nbsp;";
-const BLANKS: [&str; 2] = [" ", "\u{a0}"];
+const NBSP_ENTITY: &str = "&nbsp;";
+const NBSP_MEANINGS: [&str; 2] = [" ", "\u{a0}"];
 
 /// Returns the hunks without entities, if no evidence contradicts it.
 pub(super) fn decode_hunks(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     let has = |line: &str| decode_line(line) != line;
-    if !old(hunks).any(has) {
+    if !all_old_lines(hunks).any(has) {
         return Vec::new();
     }
-    if added(hunks).any(has) {
+    if all_added_lines(hunks).any(has) {
         // A patch or file that also has these characters unencoded may mean the entities.
-        let raw = |line: &str| line.contains(['<', '>']) || is_loose(line);
-        if added(hunks).chain(old(hunks)).any(raw) || text.iter().any(has) {
+        let raw = |line: &str| line.contains(['<', '>']) || has_bare_ampersand(line);
+        if all_added_lines(hunks).chain(all_old_lines(hunks)).any(raw) || text.iter().any(has) {
             return Vec::new();
         }
     }
-    let read = |blank: &str| hunks.iter().map(|hunk| each(hunk, |line| Some(decode(line, blank)))).collect();
-    BLANKS.into_iter().filter_map(read).collect()
+    let read = |blank: &str| hunks.iter().map(|hunk| map_lines(hunk, |line| Some(decode_entities(line, blank)))).collect();
+    NBSP_MEANINGS.into_iter().filter_map(read).collect()
 }
 
 /// Decodes the entities of a line.
 pub(super) fn decode_line(line: &str) -> String {
-    decode(line, BLANKS[0])
+    decode_entities(line, NBSP_MEANINGS[0])
 }
 
-fn decode(line: &str, blank: &str) -> String {
+fn decode_entities(line: &str, blank: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     // ends: each round takes a character or more
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let all = ENTITIES.iter().copied().chain([(FIXED, blank)]);
+        let all = ENTITIES.iter().copied().chain([(NBSP_ENTITY, blank)]);
         let (name, plain) = all.into_iter().find(|(name, _)| rest.starts_with(name)).unwrap_or(("&", "&"));
         out.push_str(plain);
         rest = &rest[name.len()..];
@@ -57,8 +57,8 @@ fn decode(line: &str, blank: &str) -> String {
 }
 
 /// Returns true if a line has an ampersand that begins no entity.
-fn is_loose(line: &str) -> bool {
+fn has_bare_ampersand(line: &str) -> bool {
     let known =
-        |rest: &str| ENTITIES.iter().any(|(name, _)| rest.starts_with(name)) || rest.starts_with(FIXED);
+        |rest: &str| ENTITIES.iter().any(|(name, _)| rest.starts_with(name)) || rest.starts_with(NBSP_ENTITY);
     line.match_indices('&').any(|(at, _)| !known(&line[at..]))
 }

@@ -7,23 +7,23 @@ use crate::edit::{Hunk, HunkLine};
 use crate::matching::indentation;
 
 /// Separators between a number and its line. The first two do not occur in code.
-const BETWEEN: &[&str] = &["\t", "→", ": ", ":", " | ", "| ", "|"];
+const SEPARATORS: &[&str] = &["\t", "→", ": ", ":", " | ", "| ", "|"];
 /// The maximum number of digits of a line number.
-const DIGITS: usize = 7;
+const MAX_DIGITS: usize = 7;
 /// The number of lines around the numbered place that count as part of it.
-const AROUND: usize = 5;
+const NEARBY_LINES: usize = 5;
 
 /// Returns the hunks without line numbers, for each separator that fits.
 pub(super) fn strip_numbers(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
-    let one = |hunk: &Hunk, between: &str| match stripped(hunk, between)? {
-        (read, Some(start)) => (!strays(text, &read, start) && is_deep(text, &read)).then_some(read),
+    let one = |hunk: &Hunk, between: &str| match strip_hunk_numbers(hunk, between)? {
+        (read, Some(start)) => (!may_be_near_number(text, &read, start) && adds_known_indents(text, &read)).then_some(read),
         (read, None) => Some(read),
     };
     let with = |between: &&str| -> Option<Vec<Hunk>> {
         let read: Option<Vec<Hunk>> = hunks.iter().map(|hunk| one(hunk, between)).collect();
         read.filter(|read| read != hunks)
     };
-    BETWEEN.iter().filter_map(with).collect()
+    SEPARATORS.iter().filter_map(with).collect()
 }
 
 /// A line that begins with its number.
@@ -35,11 +35,11 @@ struct NumberedLine<'a> {
     rest: &'a str,
 }
 
-fn numbered<'a>(line: &'a str, between: &str) -> Option<NumberedLine<'a>> {
+fn parse_numbered_line<'a>(line: &'a str, between: &str) -> Option<NumberedLine<'a>> {
     let digits = line.trim_start_matches(' ');
     let blanks = line.len() - digits.len();
     let length = digits.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(digits.len());
-    let number = digits[..length].parse().ok().filter(|_| length <= DIGITS)?;
+    let number = digits[..length].parse().ok().filter(|_| length <= MAX_DIGITS)?;
     let after = &digits[length..];
     // An empty line may have lost its trailing blank.
     let rest =
@@ -49,14 +49,14 @@ fn numbered<'a>(line: &'a str, between: &str) -> Option<NumberedLine<'a>> {
 
 /// Returns true if all added lines have an indentation that the file uses. A line without a number may be indented
 /// otherwise than one with a number.
-fn is_deep(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
-    let known = super::depths(text);
-    let mut adds = super::added(std::slice::from_ref(hunk)).filter(|line| !line.trim().is_empty());
+fn adds_known_indents(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
+    let known = super::file_indents(text);
+    let mut adds = super::all_added_lines(std::slice::from_ref(hunk)).filter(|line| !line.trim().is_empty());
     adds.all(|line| known.contains(indentation(line)))
 }
 
 /// Returns true if the old lines are not at their numbers, but some of them stand near there: that may be the place.
-fn strays(text: &DecodedText<'_>, hunk: &Hunk, start: usize) -> bool {
+fn may_be_near_number(text: &DecodedText<'_>, hunk: &Hunk, start: usize) -> bool {
     let olds: Vec<&str> = hunk.old_lines().collect();
     let first = start.saturating_sub(1);
     let stands = |at: usize| {
@@ -72,37 +72,37 @@ fn strays(text: &DecodedText<'_>, hunk: &Hunk, start: usize) -> bool {
     let apart = |at: &usize| !(place..place + olds.len()).contains(at);
     let telling = |line: &str| line.chars().any(char::is_alphanumeric);
     let said: HashSet<&str> = olds.iter().map(|old| old.trim()).collect();
-    let mut around = (first.saturating_sub(AROUND)..first + olds.len() + AROUND).filter(apart);
+    let mut around = (first.saturating_sub(NEARBY_LINES)..first + olds.len() + NEARBY_LINES).filter(apart);
     around.any(|at| telling(text.line(at)) && said.contains(text.line(at).trim()))
 }
 
 /// Strips the line numbers of a hunk and returns the first. Returns the hunk unchanged if it has none, and `None` if it
 /// is unclear.
-fn stripped(hunk: &Hunk, between: &str) -> Option<(Hunk, Option<usize>)> {
+fn strip_hunk_numbers(hunk: &Hunk, between: &str) -> Option<(Hunk, Option<usize>)> {
     let olds: Vec<&str> = hunk.old_lines().collect();
     let is_blank = |line: &str| line.trim().is_empty();
     let found: Vec<(usize, NumberedLine<'_>)> =
-        olds.iter().enumerate().filter_map(|(at, line)| Some((at, numbered(line, between)?))).collect();
+        olds.iter().enumerate().filter_map(|(at, line)| Some((at, parse_numbered_line(line, between)?))).collect();
     let Some((at, first)) = found.first() else { return Some((hunk.clone(), None)) };
     let start = first.number.checked_sub(*at)?;
     let padded = found.iter().any(|(_, line)| line.padded);
     let styled = |line: &NumberedLine<'_>| !padded || line.width == first.width;
     let runs = found.iter().all(|(at, line)| line.number == start + at && styled(line));
     // The file's own lines may be numbered.
-    let twice = found.iter().any(|(_, line)| numbered(line.rest, between).is_some());
+    let twice = found.iter().any(|(_, line)| parse_numbered_line(line.rest, between).is_some());
     let rare = matches!(between, "\t" | "→");
     let enough = rare || found.iter().filter(|(_, line)| !is_blank(line.rest)).count() > 1;
     if !runs || twice || !enough || found.len() < olds.iter().filter(|line| !is_blank(line)).count() {
         return None;
     }
-    let adds: Vec<&str> = super::added(std::slice::from_ref(hunk)).filter(|line| !is_blank(line)).collect();
-    let marked: Vec<NumberedLine<'_>> = adds.iter().filter_map(|line| numbered(line, between)).collect();
+    let adds: Vec<&str> = super::all_added_lines(std::slice::from_ref(hunk)).filter(|line| !is_blank(line)).collect();
+    let marked: Vec<NumberedLine<'_>> = adds.iter().filter_map(|line| parse_numbered_line(line, between)).collect();
     let last = start + olds.len() + adds.len();
     let fits = marked.iter().all(|line| styled(line) && (start..=last).contains(&line.number));
     if !fits || !marked.is_empty() && marked.len() < adds.len() && !rare {
         return None;
     }
-    let bare = |line: &str| numbered(line, between).map_or(line, |line| line.rest).to_owned();
+    let bare = |line: &str| parse_numbered_line(line, between).map_or(line, |line| line.rest).to_owned();
     let line = |line: &HunkLine| match line {
         HunkLine::Keep(text) => HunkLine::Keep(bare(text)),
         HunkLine::Drop(text) => HunkLine::Drop(bare(text)),

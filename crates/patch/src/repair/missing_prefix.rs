@@ -7,22 +7,22 @@ use crate::edit::{Hunk, HunkLine};
 use crate::matching::{indentation, is_exactly_present};
 
 /// Lines of at least this similarity may be the old and new version of one line.
-const ALIKE: f64 = 0.5;
+const MIN_VERSION_SIMILARITY: f64 = 0.5;
 
 /// Returns the hunks with the file's context lines, if each context line stands in the file as it is or with one more
 /// space.
 pub(super) fn restore_prefixes(text: &DecodedText<'_>, hunks: &[Hunk]) -> Option<Vec<Hunk>> {
-    let read: Option<Vec<Hunk>> = hunks.iter().map(|hunk| resolved(text, hunk)).collect();
+    let read: Option<Vec<Hunk>> = hunks.iter().map(|hunk| restore_hunk(text, hunk)).collect();
     read.filter(|read| read != hunks)
 }
 
-fn resolved(text: &DecodedText<'_>, hunk: &Hunk) -> Option<Hunk> {
-    if hunk.old_lines().next().is_none() || hunk.unsigned.is_empty() && is_exactly_present(text, hunk) {
+fn restore_hunk(text: &DecodedText<'_>, hunk: &Hunk) -> Option<Hunk> {
+    if hunk.old_lines().next().is_none() || hunk.unsigned_lines.is_empty() && is_exactly_present(text, hunk) {
         return Some(hunk.clone());
     }
-    let olds: Vec<PrefixedOldLine<'_>> = olds(hunk);
+    let olds: Vec<PrefixedOldLine<'_>> = prefixed_old_lines(hunk);
     let stands = |start: &usize| {
-        let same = olds.iter().zip(*start..).take_while(|(old, at)| old.stands(text.line(*at))).count();
+        let same = olds.iter().zip(*start..).take_while(|(old, at)| old.may_match(text.line(*at))).count();
         text.budget().spend(4 * (same + 1)) && same == olds.len()
     };
     let room = (text.len() + 1).saturating_sub(olds.len());
@@ -45,33 +45,33 @@ struct PrefixedOldLine<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LinePrefix {
     /// It has its sign: a removed line.
-    Goes,
+    Removed,
     /// It has no sign.
     Unsigned,
     /// It begins with a space, which is its sign or its own.
-    Open,
+    LeadingSpace,
 }
 
 impl PrefixedOldLine<'_> {
-    fn is_signed(&self, there: &str) -> bool {
+    fn matches_as_written(&self, there: &str) -> bool {
         self.text.trim_end() == there.trim_end()
     }
 
-    fn stands(&self, there: &str) -> bool {
+    fn may_match(&self, there: &str) -> bool {
         let given =
-            self.kind == LinePrefix::Open && there.strip_prefix(' ').is_some_and(|rest| self.is_signed(rest));
-        self.is_signed(there) || given
+            self.kind == LinePrefix::LeadingSpace && there.strip_prefix(' ').is_some_and(|rest| self.matches_as_written(rest));
+        self.matches_as_written(there) || given
     }
 }
 
-fn olds(hunk: &Hunk) -> Vec<PrefixedOldLine<'_>> {
-    let unsigned: HashSet<usize> = hunk.unsigned.iter().copied().collect();
+fn prefixed_old_lines(hunk: &Hunk) -> Vec<PrefixedOldLine<'_>> {
+    let unsigned: HashSet<usize> = hunk.unsigned_lines.iter().copied().collect();
     let lines = hunk.lines.iter().enumerate().filter_map(|(at, line)| match line {
         HunkLine::Keep(text) if unsigned.contains(&at) => {
             Some(PrefixedOldLine { text, kind: LinePrefix::Unsigned })
         }
-        HunkLine::Keep(text) => Some(PrefixedOldLine { text, kind: LinePrefix::Open }),
-        HunkLine::Drop(text) => Some(PrefixedOldLine { text, kind: LinePrefix::Goes }),
+        HunkLine::Keep(text) => Some(PrefixedOldLine { text, kind: LinePrefix::LeadingSpace }),
+        HunkLine::Drop(text) => Some(PrefixedOldLine { text, kind: LinePrefix::Removed }),
         HunkLine::Add(_) => None,
     });
     lines.collect()
@@ -84,7 +84,7 @@ fn restore_at(
     olds: &[PrefixedOldLine<'_>],
     start: usize,
 ) -> Option<Hunk> {
-    let adds: Vec<&str> = super::added(std::slice::from_ref(hunk)).collect();
+    let adds: Vec<&str> = super::all_added_lines(std::slice::from_ref(hunk)).collect();
     // A line of the file that begins with `+` would be taken for an added line.
     let comes: HashSet<&str> = adds.iter().copied().collect();
     if text.iter().any(|there| there.strip_prefix('+').is_some_and(|there| comes.contains(there))) {
@@ -95,16 +95,16 @@ fn restore_at(
         let mut of_kind = olds.iter().zip(start..).filter(|(old, _)| old.kind == kind && telling(old));
         // A line without indentation proves nothing about the others.
         let says = |line: &str| kind == LinePrefix::Unsigned || line.starts_with([' ', '\t']);
-        of_kind.any(|(old, at)| says(text.line(at)) && old.is_signed(text.line(at)))
+        of_kind.any(|(old, at)| says(text.line(at)) && old.matches_as_written(text.line(at)))
     };
     let open = |(old, at): (&PrefixedOldLine<'_>, usize)| {
-        old.kind == LinePrefix::Open && telling(old) && old.is_signed(text.line(at))
+        old.kind == LinePrefix::LeadingSpace && telling(old) && old.matches_as_written(text.line(at))
     };
-    if !hunk.unsigned.is_empty() && olds.iter().zip(start..).any(open) && is_torn(hunk) {
+    if !hunk.unsigned_lines.is_empty() && olds.iter().zip(start..).any(open) && may_lack_minus(hunk) {
         return None;
     }
-    let sure = signed(LinePrefix::Unsigned) || signed(LinePrefix::Goes) || signed(LinePrefix::Open);
-    if !sure && !is_deep(text, &adds) {
+    let sure = signed(LinePrefix::Unsigned) || signed(LinePrefix::Removed) || signed(LinePrefix::LeadingSpace);
+    if !sure && !added_indents_are_exact(text, &adds) {
         return None;
     }
     let mut there = start..;
@@ -117,13 +117,13 @@ fn restore_at(
         HunkLine::Add(_) => line.clone(),
     };
     let lines = hunk.lines.iter().map(line).collect();
-    Some(Hunk { lines, unsigned: Vec::new(), ..hunk.clone() })
+    Some(Hunk { lines, unsigned_lines: Vec::new(), ..hunk.clone() })
 }
 
 /// Returns true if all added lines have an indentation that the file uses, and one would not with another space. Then
 /// only context lines lack theirs.
-fn is_deep(text: &DecodedText<'_>, adds: &[&str]) -> bool {
-    let known = super::depths(text);
+fn added_indents_are_exact(text: &DecodedText<'_>, adds: &[&str]) -> bool {
+    let known = super::file_indents(text);
     let mut adds =
         adds.iter().filter(|line| !line.trim().is_empty()).map(|line| indentation(line)).peekable();
     let some = adds.peek().is_some();
@@ -136,7 +136,7 @@ fn is_deep(text: &DecodedText<'_>, adds: &[&str]) -> bool {
 }
 
 /// Returns true if a line without a sign resembles an added line beside it, and nothing is removed: it may lack a `-`.
-fn is_torn(hunk: &Hunk) -> bool {
+fn may_lack_minus(hunk: &Hunk) -> bool {
     let goes = hunk.lines.iter().any(|line| matches!(line, HunkLine::Drop(_)));
     let beside = |at: usize| {
         let before = hunk.lines[..at].iter().rev().take_while(|line| matches!(line, HunkLine::Add(_)));
@@ -144,8 +144,8 @@ fn is_torn(hunk: &Hunk) -> bool {
         before.chain(after).filter_map(|line| if let HunkLine::Add(text) = line { Some(text) } else { None })
     };
     let resembles = |at: &usize| match &hunk.lines[*at] {
-        HunkLine::Keep(text) => beside(*at).any(|add| strsim::sorensen_dice(text.trim(), add.trim()) > ALIKE),
+        HunkLine::Keep(text) => beside(*at).any(|add| strsim::sorensen_dice(text.trim(), add.trim()) > MIN_VERSION_SIMILARITY),
         HunkLine::Drop(_) | HunkLine::Add(_) => false,
     };
-    !goes && hunk.unsigned.iter().any(resembles)
+    !goes && hunk.unsigned_lines.iter().any(resembles)
 }

@@ -21,9 +21,9 @@ use crate::search_replace::{self, ReplaceOutcome};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RepairKind {
     /// Context lines lack the space before them.
-    Signs,
+    MissingPrefix,
     /// Lines begin with their numbers, as some programs show them.
-    Numbers,
+    LineNumbers,
     /// Quotes, backslashes or newlines are escaped once too often.
     Escapes,
     /// Characters are written as HTML entities.
@@ -34,8 +34,8 @@ impl RepairKind {
     /// Describes the ignored mistake.
     pub fn ignored_difference(self) -> &'static str {
         match self {
-            Self::Signs => "blanks that are missing before lines that stay",
-            Self::Numbers => "line numbers",
+            Self::MissingPrefix => "blanks that are missing before lines that stay",
+            Self::LineNumbers => "line numbers",
             Self::Escapes => "escapes",
             Self::Entities => "entities",
         }
@@ -52,8 +52,8 @@ pub(crate) fn repair_hunks(
     hunks: &[Hunk],
     placed: &Result<Vec<HunkPlacement>, Vec<(usize, PlacementMiss)>>,
 ) -> Result<Option<RepairedHunks>, Vec<(usize, PlacementMiss)>> {
-    let unsigned = |hunk: &Hunk| !hunk.unsigned.is_empty();
-    if placed.as_ref().is_err_and(|misses| misses.iter().any(|(_, miss)| is_open(miss)))
+    let unsigned = |hunk: &Hunk| !hunk.unsigned_lines.is_empty();
+    if placed.as_ref().is_err_and(|misses| misses.iter().any(|(_, miss)| is_unrepairable(miss)))
         && !hunks.iter().any(unsigned)
     {
         return Ok(None);
@@ -61,13 +61,13 @@ pub(crate) fn repair_hunks(
     if text.budget().is_exhausted() {
         return Err(vec![(0, PlacementMiss::BudgetExhausted)]);
     }
-    let signs = missing_prefix::restore_prefixes(text, hunks).map(|read| (RepairKind::Signs, read));
+    let signs = missing_prefix::restore_prefixes(text, hunks).map(|read| (RepairKind::MissingPrefix, read));
     let reads: Vec<RepairedHunks> = signs.into_iter().chain(line_repairs(text, hunks)).collect();
-    let says = |read: &[Hunk]| hunks.iter().zip(read).all(|(was, hunk)| was == hunk || changes(hunk));
-    if let Some(read) = only(reads.into_iter().filter(|(_, read)| says(read) && fits(text, read))) {
+    let says = |read: &[Hunk]| hunks.iter().zip(read).all(|(was, hunk)| was == hunk || changes_nonempty_lines(hunk));
+    if let Some(read) = sole_repair(reads.into_iter().filter(|(_, read)| says(read) && all_match_exactly(text, read))) {
         return read.map(Some).map_err(|doubt| vec![(0, PlacementMiss::Doubtful(0, doubt))]);
     }
-    let misses = hunks.iter().enumerate().filter_map(|(index, hunk)| match encoded(text, hunk) {
+    let misses = hunks.iter().enumerate().filter_map(|(index, hunk)| match find_encoded_line(text, hunk) {
         _ if unsigned(hunk) => Some((index, PlacementMiss::Absent)),
         Some((at, doubt)) if placed.is_ok() => Some((index, PlacementMiss::Doubtful(at, doubt))),
         Some(_) | None => None,
@@ -85,8 +85,8 @@ pub(crate) fn replace_repaired(
 ) -> Result<ReplaceOutcome, PlacementMiss> {
     let done = search_replace::replace_text(text, old, new, all);
     let sure = match &done {
-        Ok(done) => is_sure(done),
-        Err(miss) => is_open(miss),
+        Ok(done) => is_exact_outcome(done),
+        Err(miss) => is_unrepairable(miss),
     };
     if sure || all {
         return done;
@@ -94,63 +94,63 @@ pub(crate) fn replace_repaired(
     let hunk = search_replace::hunk_from_texts(old, new);
     let by_lines = line_repairs(text, std::slice::from_ref(&hunk)).into_iter().filter_map(|(how, read)| {
         // A number stands only at the beginning of a line.
-        let read = read.first().filter(|_| how != RepairKind::Numbers || fits(text, &read))?;
+        let read = read.first().filter(|_| how != RepairKind::LineNumbers || all_match_exactly(text, &read))?;
         let joined =
             |lines: Vec<&str>, of: &str| lines.join("\n") + if of.ends_with('\n') { "\n" } else { "" };
         Some((how, (joined(read.old_lines().collect(), old), joined(read.new_lines().collect(), new))))
     });
     let as_text = escapes::unescape_texts(old, new).into_iter().map(|read| (RepairKind::Escapes, read));
     let lands = |(_, (old, new)): &(RepairKind, (String, String))| {
-        changes(&search_replace::hunk_from_texts(old, new))
-            && search_replace::replace_text(text, old, new, false).is_ok_and(|done| is_sure(&done))
+        changes_nonempty_lines(&search_replace::hunk_from_texts(old, new))
+            && search_replace::replace_text(text, old, new, false).is_ok_and(|done| is_exact_outcome(&done))
     };
-    let Some(read) = only(by_lines.chain(as_text).filter(lands)) else {
-        return match encoded(text, &hunk) {
+    let Some(read) = sole_repair(by_lines.chain(as_text).filter(lands)) else {
+        return match find_encoded_line(text, &hunk) {
             Some((at, doubt)) if done.is_ok() => Err(PlacementMiss::Doubtful(at, doubt)),
             Some(_) | None => done,
         };
     };
     let (how, (old, new)) = read.map_err(|doubt| PlacementMiss::Doubtful(0, doubt))?;
     Ok(match search_replace::replace_text(text, &old, &new, false)? {
-        ReplaceOutcome::Already => ReplaceOutcome::Already,
-        ReplaceOutcome::New(whole, landed) => {
-            ReplaceOutcome::New(whole, landed.into_iter().map(|(at, _)| (at, MatchPass::Read(how))).collect())
+        ReplaceOutcome::AlreadyApplied => ReplaceOutcome::AlreadyApplied,
+        ReplaceOutcome::Replaced(whole, landed) => {
+            ReplaceOutcome::Replaced(whole, landed.into_iter().map(|(at, _)| (at, MatchPass::Repaired(how))).collect())
         }
     })
 }
 
 /// Returns true if a miss is not about the text itself, such as several possible places: no repair can decide that.
-fn is_open(miss: &PlacementMiss) -> bool {
+fn is_unrepairable(miss: &PlacementMiss) -> bool {
     !matches!(miss, PlacementMiss::Absent | PlacementMiss::Doubtful(..))
 }
 
-fn is_sure(done: &ReplaceOutcome) -> bool {
+fn is_exact_outcome(done: &ReplaceOutcome) -> bool {
     match done {
-        ReplaceOutcome::Already => true,
-        ReplaceOutcome::New(_, landed) => landed.iter().all(|(_, pass)| *pass <= MatchPass::Trailing),
+        ReplaceOutcome::AlreadyApplied => true,
+        ReplaceOutcome::Replaced(_, landed) => landed.iter().all(|(_, pass)| *pass <= MatchPass::Trailing),
     }
 }
 
 /// Returns the repairs that treat each line by itself.
 fn line_repairs(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<RepairedHunks> {
     let numbers =
-        line_numbers::strip_numbers(text, hunks).into_iter().map(|read| (RepairKind::Numbers, read));
+        line_numbers::strip_numbers(text, hunks).into_iter().map(|read| (RepairKind::LineNumbers, read));
     let escapes = escapes::unescape_hunks(hunks).into_iter().map(|read| (RepairKind::Escapes, read));
     let entities = entities::decode_hunks(text, hunks).into_iter().map(|read| (RepairKind::Entities, read));
     numbers.chain(escapes).chain(entities).collect()
 }
 
 /// Returns true if every hunk matches exactly or is already applied.
-fn fits(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
+fn all_match_exactly(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
     let sure = |placed: &HunkPlacement| match placed {
-        HunkPlacement::Here(pass, _) => *pass <= MatchPass::Trailing,
-        HunkPlacement::Already(_) => true,
+        HunkPlacement::Placed(pass, _) => *pass <= MatchPass::Trailing,
+        HunkPlacement::AlreadyApplied(_) => true,
     };
     place_hunks(text, hunks).is_ok_and(|placed| placed.iter().all(sure))
 }
 
 /// Returns true if more than empty lines change. For empty lines alone, place and completion are unclear.
-fn changes(hunk: &Hunk) -> bool {
+fn changes_nonempty_lines(hunk: &Hunk) -> bool {
     hunk.lines.iter().any(|line| match line {
         HunkLine::Keep(_) => false,
         HunkLine::Drop(text) | HunkLine::Add(text) => !text.trim().is_empty(),
@@ -158,7 +158,7 @@ fn changes(hunk: &Hunk) -> bool {
 }
 
 /// Returns the only repair. An error if two repairs differ.
-fn only<T: PartialEq>(
+fn sole_repair<T: PartialEq>(
     mut reads: impl Iterator<Item = (RepairKind, T)>,
 ) -> Option<Result<(RepairKind, T), String>> {
     let first = reads.next()?;
@@ -170,7 +170,7 @@ fn only<T: PartialEq>(
 }
 
 /// Returns the position of a line that the hunk writes with escapes or entities, if its added lines have them too.
-fn encoded(text: &DecodedText<'_>, hunk: &Hunk) -> Option<(usize, String)> {
+fn find_encoded_line(text: &DecodedText<'_>, hunk: &Hunk) -> Option<(usize, String)> {
     let decoders: [fn(&str) -> String; 2] = [entities::decode_line, escapes::unescape_quotes];
     decoders.into_iter().find_map(|decode| {
         let is_encoded = |line: &str| decode(line) != line;
@@ -189,7 +189,7 @@ fn encoded(text: &DecodedText<'_>, hunk: &Hunk) -> Option<(usize, String)> {
 }
 
 /// Applies `read` to each line of the hunk; `None` if it fails for one of them.
-fn each(hunk: &Hunk, read: impl Fn(&str) -> Option<String>) -> Option<Hunk> {
+fn map_lines(hunk: &Hunk, read: impl Fn(&str) -> Option<String>) -> Option<Hunk> {
     let line = |line: &HunkLine| {
         Some(match line {
             HunkLine::Keep(text) => HunkLine::Keep(read(text)?),
@@ -201,7 +201,7 @@ fn each(hunk: &Hunk, read: impl Fn(&str) -> Option<String>) -> Option<Hunk> {
 }
 
 /// Returns the added lines.
-fn added(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
+fn all_added_lines(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
     hunks.iter().flat_map(|hunk| &hunk.lines).filter_map(|line| match line {
         HunkLine::Add(text) => Some(text.as_str()),
         HunkLine::Keep(_) | HunkLine::Drop(_) => None,
@@ -209,11 +209,11 @@ fn added(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the old lines.
-fn old(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
+fn all_old_lines(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
     hunks.iter().flat_map(Hunk::old_lines)
 }
 
 /// Returns the indentations that the file uses.
-fn depths<'a>(text: &'a DecodedText<'_>) -> HashSet<&'a str> {
+fn file_indents<'a>(text: &'a DecodedText<'_>) -> HashSet<&'a str> {
     text.iter().filter(|line| !line.trim().is_empty()).map(indentation).collect()
 }

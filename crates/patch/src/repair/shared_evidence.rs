@@ -9,9 +9,9 @@ use crate::matching::MatchPass;
 use crate::search_replace;
 
 /// The number of characters of a line that an error shows.
-const SHOWN: usize = 60;
+const MAX_SHOWN_CHARS: usize = 60;
 /// The mistakes that one edit can prove for others. Line numbers and missing prefixes concern each file alone.
-const CARRIED: [RepairKind; 2] = [RepairKind::Escapes, RepairKind::Entities];
+const SHARED_REPAIRS: [RepairKind; 2] = [RepairKind::Escapes, RepairKind::Entities];
 
 /// The edits of a patch that matched only after a repair, with its kind.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(crate) struct RepairEvidence(HashSet<(usize, RepairKind)>);
 impl RepairEvidence {
     /// Records the repairs of the edit with this index, from its match passes.
     pub(crate) fn record_edit(&mut self, edit: usize, passes: impl Iterator<Item = MatchPass>) {
-        let read = passes.filter_map(|pass| CARRIED.into_iter().find(|how| pass == MatchPass::Read(*how)));
+        let read = passes.filter_map(|pass| SHARED_REPAIRS.into_iter().find(|how| pass == MatchPass::Repaired(*how)));
         self.0.extend(read.map(|how| (edit, how)));
     }
 
@@ -29,10 +29,10 @@ impl RepairEvidence {
         let proven: HashSet<RepairKind> = self.0.iter().map(|(_, how)| *how).collect();
         let fault = |(index, edit): (usize, &FileEdit)| {
             let read = |how: &RepairKind| self.0.contains(&(index, *how));
-            let mut ways = CARRIED.into_iter().filter(|how| proven.contains(how) && !read(how));
-            let (how, line) = ways.find_map(|how| Some((how, raw(edit, how)?)))?;
+            let mut ways = SHARED_REPAIRS.into_iter().filter(|how| proven.contains(how) && !read(how));
+            let (how, line) = ways.find_map(|how| Some((how, find_unrepaired_line(edit, how)?)))?;
             let (line, what): (String, _) =
-                (line.trim().chars().take(SHOWN).collect(), how.ignored_difference());
+                (line.trim().chars().take(MAX_SHOWN_CHARS).collect(), how.ignored_difference());
             let what = format!(
                 "would get `{line}` as the patch has it, and another edit of the patch proves that it is written with {what}; write all of it without"
             );
@@ -43,7 +43,7 @@ impl RepairEvidence {
 }
 
 /// Returns a line that `edit` adds and that contains the mistake, unless its old lines contain it too.
-fn raw(edit: &FileEdit, how: RepairKind) -> Option<String> {
+fn find_unrepaired_line(edit: &FileEdit, how: RepairKind) -> Option<String> {
     let whole = |content: &str| {
         let lines = content.lines().map(|line| HunkLine::Add(line.to_owned())).collect();
         vec![Hunk { lines, ..Hunk::default() }]
@@ -57,12 +57,12 @@ fn raw(edit: &FileEdit, how: RepairKind) -> Option<String> {
     let is_raw = |line: &&str| match how {
         RepairKind::Entities => entities::decode_line(line) != **line,
         RepairKind::Escapes => escapes::unescape_quotes(line) != **line,
-        RepairKind::Signs | RepairKind::Numbers => false,
+        RepairKind::MissingPrefix | RepairKind::LineNumbers => false,
     };
-    if super::old(&hunks).any(|line| is_raw(&line)) {
+    if super::all_old_lines(&hunks).any(|line| is_raw(&line)) {
         return None;
     }
-    super::added(&hunks).find(is_raw).map(str::to_owned)
+    super::all_added_lines(&hunks).find(is_raw).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -73,11 +73,11 @@ mod tests {
     fn faults_for(how: RepairKind, edits: &[(&str, &str)]) -> Vec<String> {
         let edit = |(old, new): &(&str, &str)| {
             let action = EditAction::Replace { old: (*old).to_owned(), new: (*new).to_owned(), all: false };
-            FileEdit { path: "f".to_owned(), line: 1, action, blobs: None }
+            FileEdit { path: "f".to_owned(), line: 1, action, blob_ids: None }
         };
         let edits: Vec<FileEdit> = edits.iter().map(edit).collect();
         let landed: Vec<(usize, MatchPass)> = (0..edits.len())
-            .map(|at| (at, if at == 0 { MatchPass::Read(how) } else { MatchPass::Exact }))
+            .map(|at| (at, if at == 0 { MatchPass::Repaired(how) } else { MatchPass::Exact }))
             .collect();
         let mut proofs = RepairEvidence::default();
         landed.iter().for_each(|(at, pass)| proofs.record_edit(*at, [*pass].into_iter()));
@@ -100,6 +100,6 @@ mod tests {
         assert_eq!(faults_for(RepairKind::Entities, &[entities, ("one();", "two();")]), [""; 0]);
         assert_eq!(faults_for(RepairKind::Entities, &[entities, ("<p>&lt;</p>", "<p>&gt;</p>")]), [""; 0]);
         assert_eq!(faults_for(RepairKind::Entities, &[entities, ("x", "f(\\\"b\\\")")]), [""; 0]);
-        assert_eq!(faults_for(RepairKind::Numbers, &[("1: a", "1: b"), ("c", "2: d")]), [""; 0]);
+        assert_eq!(faults_for(RepairKind::LineNumbers, &[("1: a", "1: b"), ("c", "2: d")]), [""; 0]);
     }
 }

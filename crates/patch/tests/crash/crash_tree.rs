@@ -93,17 +93,17 @@ impl CrashTree {
 const MANY: usize = 8;
 
 fn put_step(tree: &DiskTree, path: &str, like: Option<&str>) -> CommitStep {
-    let found = tree.look_up(path).unwrap().file.map(|file| file.stamp);
+    let found = tree.look_up(path).unwrap().file.map(|file| file.version);
     let put = NewFile {
         bytes: format!("new {path}\n").into_bytes().into(),
         executable: None,
-        like: like.map(str::to_owned),
+        attributes_from: like.map(str::to_owned),
     };
-    CommitStep { path: path.to_owned(), found, put: Some(put) }
+    CommitStep { path: path.to_owned(), found_version: found, new_file: Some(put) }
 }
 
 fn delete(tree: &DiskTree, path: &str) -> CommitStep {
-    CommitStep { put: None, ..put_step(tree, path, None) }
+    CommitStep { new_file: None, ..put_step(tree, path, None) }
 }
 
 fn steps(tree: &DiskTree, job: ChildJob) -> Vec<CommitStep> {

@@ -88,7 +88,7 @@ impl TreeStates {
 #[track_caller]
 fn recover(ground: &CrashTree, when: &str) {
     let recovered = toolgate_patch::recover(&ground.records()).unwrap();
-    let left = recovered.iter().filter(|one| matches!(one.outcome, toolgate_patch::RecoveryOutcome::Left(_)));
+    let left = recovered.iter().filter(|one| matches!(one.outcome, toolgate_patch::RecoveryOutcome::RecordKept(_)));
     assert_eq!(left.count(), 0, "{when}: {recovered:?}");
 }
 

@@ -43,7 +43,7 @@ fn leave(ground: &DiskFixture, record: &serde_json::Value) {
 fn left(ground: &DiskFixture, why: &str) {
     let recovered = recover(&ground.records()).unwrap();
     let [one] = &recovered[..] else { panic!("{recovered:?}") };
-    let RecoveryOutcome::Left(said) = &one.outcome else { panic!("{one:?}") };
+    let RecoveryOutcome::RecordKept(said) = &one.outcome else { panic!("{one:?}") };
     assert!(said.contains(why), "{said}");
     assert!(ground.records().join(format!("{ID}.json")).exists());
 }
@@ -56,7 +56,7 @@ fn outcome(ground: &DiskFixture) -> RecoveryOutcome {
 fn what_was_committed_is_finished() {
     let ground = DiskFixture::new();
     leave(&ground, &crashed(&ground));
-    assert_eq!(outcome(&ground), RecoveryOutcome::Forward);
+    assert_eq!(outcome(&ground), RecoveryOutcome::RolledForward);
     assert_eq!(ground.read("dir/file"), "new");
     assert_eq!(ground.names(), ["in", "in/dir", "in/dir/file", "out", "out/secret"]);
 }
@@ -86,7 +86,7 @@ fn what_somebody_changed_since_is_taken_back() {
     let ground = DiskFixture::new();
     leave(&ground, &crashed(&ground));
     ground.write("dir/file", "theirs");
-    assert_eq!(outcome(&ground), RecoveryOutcome::Back);
+    assert_eq!(outcome(&ground), RecoveryOutcome::RolledBack);
     assert_eq!(ground.read("dir/file"), "theirs");
     ground.names();
 }
@@ -120,7 +120,7 @@ fn another_file_under_the_temporary_name_is_not_touched() {
     fs::write(ground.out("bait"), "bait").unwrap();
     fs::rename(ground.out("bait"), &path).unwrap();
     // It may be a foreign file that an exchange moved away, so its record is kept.
-    assert!(matches!(outcome(&ground), RecoveryOutcome::Left(_)));
+    assert!(matches!(outcome(&ground), RecoveryOutcome::RecordKept(_)));
     assert_eq!((ground.read("dir/file"), fs::read_to_string(path).unwrap()), ("old".into(), "bait".into()));
 }
 
@@ -129,7 +129,7 @@ fn a_directory_that_is_gone_takes_its_record_along() {
     let ground = DiskFixture::new();
     leave(&ground, &crashed(&ground));
     fs::remove_dir_all(ground.path("dir")).unwrap();
-    assert_eq!(outcome(&ground), RecoveryOutcome::Back);
+    assert_eq!(outcome(&ground), RecoveryOutcome::RolledBack);
     assert_eq!(recover(&ground.records()).unwrap(), []);
 }
 

@@ -76,7 +76,7 @@ impl DiskFixture {
     }
 
     fn stamp(&self, below: &str) -> Option<FileVersion> {
-        self.disk().look_up(below).unwrap().file.map(|file| file.stamp)
+        self.disk().look_up(below).unwrap().file.map(|file| file.version)
     }
 
     fn commit(&self, steps: &[CommitStep]) -> Result<(), FileRefusal> {
@@ -108,12 +108,12 @@ impl DiskFixture {
 }
 
 fn put_step(path: &str, found: Option<FileVersion>, text: &str) -> CommitStep {
-    let put = NewFile { bytes: Vec::from(text).into(), executable: None, like: None };
-    CommitStep { path: path.to_owned(), found, put: Some(put) }
+    let put = NewFile { bytes: Vec::from(text).into(), executable: None, attributes_from: None };
+    CommitStep { path: path.to_owned(), found_version: found, new_file: Some(put) }
 }
 
 fn delete(path: &str, found: Option<FileVersion>) -> CommitStep {
-    CommitStep { path: path.to_owned(), found, put: None }
+    CommitStep { path: path.to_owned(), found_version: found, new_file: None }
 }
 
 fn is_root() -> bool {

@@ -48,10 +48,10 @@ fn found(ground: &DiskFixture) -> MemoryTree {
 fn steps(ground: &DiskFixture, deeds: &BTreeMap<usize, ModelEdit>) -> Vec<CommitStep> {
     let step = |(at, deed): (&usize, &ModelEdit)| CommitStep {
         path: NAMES[*at].to_owned(),
-        found: ground.stamp(NAMES[*at]),
-        put: deed.clone().map(|(bytes, executable, like)| {
+        found_version: ground.stamp(NAMES[*at]),
+        new_file: deed.clone().map(|(bytes, executable, like)| {
             let like = like.map(|like| NAMES[like].to_owned());
-            NewFile { bytes: bytes.into(), executable, like }
+            NewFile { bytes: bytes.into(), executable, attributes_from: like }
         }),
     };
     deeds.iter().map(step).collect()
@@ -78,7 +78,7 @@ proptest! {
         lay(&ground, &memory);
         let mut steps = steps(&ground, &deeds);
         let stale = stale.index(steps.len());
-        steps[stale].found = match steps[stale].found {
+        steps[stale].found_version = match steps[stale].found_version {
             Some(stamp) => Some(FileVersion { ctime: stamp.ctime + 1, ..stamp }),
             None => Some(FileVersion::default()),
         };

@@ -66,7 +66,7 @@ fn a_foreign_file_does_not_open_up() {
     const HERE: &str = "TOOLGATE_DISK_FOREIGN";
     if let Some(base) = std::env::var_os(HERE) {
         let disk = toolgate_patch::DiskTree::open_at(&Path::new(&base).join("in")).unwrap();
-        let found = disk.look_up("file").unwrap().file.map(|file| file.stamp);
+        let found = disk.look_up("file").unwrap().file.map(|file| file.version);
         let done = disk.commit(&[put_step("file", found, "new")], &Path::new(&base).join("in/records"));
         let mode = fs::metadata(Path::new(&base).join("in/file")).unwrap().mode();
         match done {

@@ -88,8 +88,8 @@ fn a_link_inside_is_followed_and_stays() {
     ground.write("dir/file", "old");
     symlink("dir/file", ground.path("link")).unwrap();
     symlink(ground.path("dir"), ground.path("parent")).unwrap();
-    assert_eq!(ground.disk().look_up("link").unwrap().real, ground.path("dir/file"));
-    assert_eq!(ground.disk().look_up("parent/file").unwrap().real, ground.path("dir/file"));
+    assert_eq!(ground.disk().look_up("link").unwrap().real_path, ground.path("dir/file"));
+    assert_eq!(ground.disk().look_up("parent/file").unwrap().real_path, ground.path("dir/file"));
     ground.commit(&[put_step("link", ground.stamp("link"), "new")]).unwrap();
     assert_eq!(ground.read("dir/file"), "new");
     ground.commit(&[put_step("parent/other", None, "other")]).unwrap();
@@ -127,9 +127,9 @@ fn dots_after_a_link_or_nothing_are_refused() {
     for path in ["l/../f", "missing/../f", "f/../a/b/x", "a/missing/../b/x"] {
         refused(&ground, path, "has `..` after");
     }
-    assert_eq!(ground.disk().look_up("a/b/../../f").unwrap().real, ground.path("f"));
+    assert_eq!(ground.disk().look_up("a/b/../../f").unwrap().real_path, ground.path("f"));
     let absolute = ground.path("a/../f");
-    assert_eq!(ground.disk().look_up(absolute.to_str().unwrap()).unwrap().real, ground.path("f"));
+    assert_eq!(ground.disk().look_up(absolute.to_str().unwrap()).unwrap().real_path, ground.path("f"));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn an_absolute_path_inside_is_a_path() {
     assert_eq!(ground.read("dir/file"), "new");
     let alias = DiskTree::open_at(&ground.base().join("alias")).unwrap();
     let spelled = ground.base().join("alias/dir/file");
-    assert_eq!(alias.look_up(spelled.to_str().unwrap()).unwrap().real, ground.path("dir/file"));
+    assert_eq!(alias.look_up(spelled.to_str().unwrap()).unwrap().real_path, ground.path("dir/file"));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_judge_sees_real_paths_and_replaces_the_root() {
     assert_eq!(fs::read_to_string(allowed).unwrap(), "new");
     let secret = ground.out("secret");
     let secret = secret.to_str().unwrap();
-    let found = disk.look_up(secret).unwrap().file.map(|file| file.stamp);
+    let found = disk.look_up(secret).unwrap().file.map(|file| file.version);
     assert!(disk.commit(&[put_step(secret, found, "new")], &ground.records()).is_err());
     let records = ground.records().join("0000000000000000.json");
     let forged = put_step(records.to_str().unwrap(), None, "{}");

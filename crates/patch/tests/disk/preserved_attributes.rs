@@ -61,8 +61,8 @@ fn what_nobody_may_write_is_moved_and_deleted_but_not_changed() {
     assert_eq!(ground.disk().check_steps(&steps).unwrap_err().what, what);
     assert_eq!(ground.commit(&steps).unwrap_err().what, what);
     assert_eq!(ground.names(), ["in", "in/file", "in/moved", "out", "out/secret"]);
-    let moved = NewFile { bytes: b"old".to_vec().into(), executable: None, like: Some("moved".to_owned()) };
-    let moved = CommitStep { path: "to".to_owned(), found: None, put: Some(moved) };
+    let moved = NewFile { bytes: b"old".to_vec().into(), executable: None, attributes_from: Some("moved".to_owned()) };
+    let moved = CommitStep { path: "to".to_owned(), found_version: None, new_file: Some(moved) };
     ground
         .commit(&[delete("file", ground.stamp("file")), delete("moved", ground.stamp("moved")), moved])
         .unwrap();
@@ -92,13 +92,13 @@ fn a_patch_can_say_what_can_be_run() {
     set_mode(&path, 0o640);
     for (executable, after) in [(Some(true), 0o750), (None, 0o750), (Some(false), 0o640)] {
         let mut step = put_step("file", ground.stamp("file"), "new");
-        step.put.as_mut().unwrap().executable = executable;
+        step.new_file.as_mut().unwrap().executable = executable;
         ground.commit(&[step]).unwrap();
         assert_eq!(mode(&path), after);
         assert_eq!(ground.disk().look_up("file").unwrap().file.unwrap().executable, after & 0o100 != 0);
     }
     let mut step = put_step("script", None, "new");
-    step.put.as_mut().unwrap().executable = Some(true);
+    step.new_file.as_mut().unwrap().executable = Some(true);
     ground.commit(&[step, put_step("plain", None, "new")]).unwrap();
     assert_eq!(mode(&ground.path("script")) & 0o100, 0o100);
     let plain = ground.write("reference", "");
@@ -155,10 +155,10 @@ fn owners_are_kept_if_the_user_may() {
 fn a_move_takes_its_attributes_along() {
     let ground = DiskFixture::new();
     set_mode(&ground.write("from", "old"), 0o711);
-    let moved = NewFile { bytes: b"new".to_vec().into(), executable: None, like: Some("from".to_owned()) };
+    let moved = NewFile { bytes: b"new".to_vec().into(), executable: None, attributes_from: Some("from".to_owned()) };
     let steps = [
         delete("from", ground.stamp("from")),
-        CommitStep { path: "deep/to".to_owned(), found: None, put: Some(moved) },
+        CommitStep { path: "deep/to".to_owned(), found_version: None, new_file: Some(moved) },
     ];
     ground.commit(&steps).unwrap();
     assert_eq!(mode(&ground.path("deep/to")), 0o711);
@@ -216,7 +216,7 @@ fn a_file_changed_meanwhile_stops_all() {
 }
 
 fn refreshed(ground: &DiskFixture, step: CommitStep) -> CommitStep {
-    CommitStep { found: ground.stamp(&step.path), ..step }
+    CommitStep { found_version: ground.stamp(&step.path), ..step }
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn a_parent_swapped_for_a_link_lets_nothing_out() {
         let _end = StopOnDrop(&done);
         for round in 0..ROUNDS {
             let Ok(spot) = disk.look_up("dir/file") else { continue };
-            let found = spot.file.map(|file| file.stamp);
+            let found = spot.file.map(|file| file.version);
             let steps = match round % 3 {
                 0 => vec![put_step("dir/file", found, &format!("{round}"))],
                 1 => {
@@ -86,7 +86,7 @@ fn a_file_swapped_for_a_link_lets_nothing_out() {
             let Some(file) = spot.file else { continue };
             assert_ne!(*file.bytes, b"secret");
             let _ =
-                disk.commit(&[put_step("file", Some(file.stamp), &format!("{round}"))], &ground.records());
+                disk.commit(&[put_step("file", Some(file.version), &format!("{round}"))], &ground.records());
         }
     });
     assert_eq!(fs::read_to_string(ground.out("secret")).unwrap(), "secret");
@@ -114,10 +114,10 @@ fn worker() {
         for name in ["one", "two"] {
             let file = disk.look_up(name).unwrap().file.unwrap();
             let number: usize = str::from_utf8(&file.bytes).unwrap().parse().unwrap();
-            steps.push(put_step(name, Some(file.stamp), &(number + 1).to_string()));
+            steps.push(put_step(name, Some(file.version), &(number + 1).to_string()));
         }
-        let mark = steps[0].put.as_ref().map(|put| put.bytes.clone());
-        if mark != steps[1].put.as_ref().map(|put| put.bytes.clone()) {
+        let mark = steps[0].new_file.as_ref().map(|put| put.bytes.clone());
+        if mark != steps[1].new_file.as_ref().map(|put| put.bytes.clone()) {
             continue;
         }
         added += usize::from(disk.commit(&steps, &base.join("records")).is_ok());

@@ -72,7 +72,7 @@ fn action() -> impl Strategy<Value = EditAction> {
 fn patch(tree: &MemoryTree) -> impl Strategy<Value = ParsedPatch> + use<> {
     let there: Vec<String> = tree.files.keys().cloned().collect();
     let path = prop_oneof![4 => select(there), 1 => select(NAMES).prop_map(str::to_owned)];
-    let edit = (path, action()).prop_map(|(path, action)| FileEdit { path, line: 1, action, blobs: None });
+    let edit = (path, action()).prop_map(|(path, action)| FileEdit { path, line: 1, action, blob_ids: None });
     vec(edit, 1..5).prop_map(|edits| ParsedPatch { edits })
 }
 
@@ -198,7 +198,7 @@ proptest! {
         let after = committed(&tree(&old), &plan);
         prop_assert_eq!(&after, &tree(&new), "{}", diff);
         let again = PatchPlan::build(&patch, &after).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
-        prop_assert!(again.changes.is_empty() && again.already == ["f"], "{}", diff);
+        prop_assert!(again.changes.is_empty() && again.already_applied == ["f"], "{}", diff);
     }
 }
 

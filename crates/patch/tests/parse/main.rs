@@ -75,12 +75,12 @@ fn all(hunks: &[Hunk]) -> String {
     for hunk in hunks {
         write!(out, "  {}:", hunk.line).unwrap();
         hunk.headers.iter().for_each(|header| write!(out, " <{header}>").unwrap());
-        hunk.at.iter().for_each(|at| write!(out, " at {at}").unwrap());
-        let flags = [(hunk.at_end, " at end"), (hunk.old_bare, " old bare"), (hunk.new_bare, " new bare")];
+        hunk.old_start.iter().for_each(|at| write!(out, " at {at}").unwrap());
+        let flags = [(hunk.at_end, " at end"), (hunk.old_without_newline, " old bare"), (hunk.new_without_newline, " new bare")];
         flags.iter().filter(|(on, _)| *on).for_each(|(_, name)| out.push_str(name));
         for (at, line) in hunk.lines.iter().enumerate() {
             let (sign, text) = match line {
-                HunkLine::Keep(text) if hunk.unsigned.contains(&at) => ('?', text),
+                HunkLine::Keep(text) if hunk.unsigned_lines.contains(&at) => ('?', text),
                 HunkLine::Keep(text) => (' ', text),
                 HunkLine::Drop(text) => ('-', text),
                 HunkLine::Add(text) => ('+', text),

@@ -111,7 +111,7 @@ fn action() -> impl Strategy<Value = EditAction> {
 }
 
 fn patch() -> impl Strategy<Value = ParsedPatch> {
-    let edit = (path(), action()).prop_map(|(path, action)| FileEdit { path, line: 0, action, blobs: None });
+    let edit = (path(), action()).prop_map(|(path, action)| FileEdit { path, line: 0, action, blob_ids: None });
     vec(edit, 1..4).prop_map(|edits| ParsedPatch { edits })
 }
 
@@ -179,7 +179,7 @@ fn bare(mut patch: ParsedPatch) -> ParsedPatch {
     for edit in &mut patch.edits {
         edit.line = 0;
         if let EditAction::Update { hunks, .. } = &mut edit.action {
-            hunks.iter_mut().for_each(|hunk| (hunk.line, hunk.at, hunk.new_at) = (0, None, None));
+            hunks.iter_mut().for_each(|hunk| (hunk.line, hunk.old_start, hunk.new_start) = (0, None, None));
         }
     }
     patch

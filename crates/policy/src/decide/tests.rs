@@ -28,8 +28,8 @@ fn effect_of(argv: &[&str]) -> Effect {
     Effect::Exec(CommandLine { argv, cwd: "/w".into(), terminal: false })
 }
 
-fn typing(confined: bool) -> Effect {
-    Effect::Type(ProgramInput { into: "python3".into(), text: "1\n".into(), confined })
+fn input_effect(confined: bool) -> Effect {
+    Effect::SendInput(ProgramInput { command_line: "python3".into(), text: "1\n".into(), confined })
 }
 
 fn format_verdict(verdict: &Verdict) -> String {
@@ -70,8 +70,8 @@ fn each_effect_gets_its_verdict() {
         (vec![read("/w"), exec()], ["allow"; 2]),
         (vec![read("/wx/a"), exec()], [OUTSIDE; 2]),
         (vec![exec(), read("/w/.env")], [DENIED; 2]),
-        (vec![typing(true)], ["allow"; 2]),
-        (vec![typing(false)], ["ask to ", "allow"]),
+        (vec![input_effect(true)], ["allow"; 2]),
+        (vec![input_effect(false)], ["ask to ", "allow"]),
     ] {
         use SandboxPolicy::{External, FullAccess, ReadOnly, WorkspaceWrite};
         for sandbox in [ReadOnly, WorkspaceWrite, FullAccess, External] {
@@ -139,7 +139,7 @@ fn a_permit_runs_only_what_was_stated() {
 
 #[test]
 fn the_innermost_root_is_found() {
-    let reach = &gate(SandboxPolicy::ReadOnly).reach;
+    let reach = &gate(SandboxPolicy::ReadOnly).read_scope;
     let (root, below) = reach.locate(Path::new("/real/w/inner/a")).unwrap();
     assert_eq!((root.path(), below), (Path::new("/real/w/inner"), Path::new("a")));
 }
@@ -172,7 +172,7 @@ fn effect() -> impl Strategy<Value = Effect> {
         "/(w|etc|proc)/a".prop_map(|path| Effect::Write(path.into())),
         "(ls|rm -rf x|make|eval x)".prop_map(|line| effect_of(&line.split(' ').collect::<Vec<_>>())),
         "a\\.org:(80|443)".prop_map(Effect::Network),
-        any::<bool>().prop_map(typing),
+        any::<bool>().prop_map(input_effect),
     ]
 }
 

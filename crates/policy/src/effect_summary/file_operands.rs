@@ -13,13 +13,13 @@ enum OperandEffect {
     /// Writes the last operand and reads the others.
     Copies,
     /// Operands are not files.
-    Neither,
+    NotFiles,
 }
 
 /// Command names, the use of operands, options that take a value, and options whose value is an output file.
 type OperandRow = (&'static str, OperandEffect, &'static str, &'static str);
 
-const HABITS: &[OperandRow] = &[
+const OPERAND_TABLE: &[OperandRow] = &[
     (
         "cat tac nl wc less more od xxd hexdump strings file stat ls tree du",
         OperandEffect::Reads,
@@ -45,13 +45,13 @@ const HABITS: &[OperandRow] = &[
     ("chmod chown chgrp setfacl", OperandEffect::WritesRest, "", ""),
     ("cp ln install", OperandEffect::Copies, "-S -m -o -g", "-t --target-directory"),
     ("scp rsync", OperandEffect::Copies, "-P -p -i -F -o -J -l -c -e -f --exclude --include", ""),
-    ("curl", OperandEffect::Neither, "", "-o --output"),
-    ("wget", OperandEffect::Neither, "", "-O -P --output-document"),
-    ("cc gcc g++ c++ clang clang++ ld rustc", OperandEffect::Neither, "", "-o"),
+    ("curl", OperandEffect::NotFiles, "", "-o --output"),
+    ("wget", OperandEffect::NotFiles, "", "-O -P --output-document"),
+    ("cc gcc g++ c++ clang clang++ ld rustc", OperandEffect::NotFiles, "", "-o"),
 ];
 
 /// Options that give `grep` and `sed` a pattern, so that no operand is one.
-const PATTERNS: &[&str] = &["-e", "-f", "--regexp", "--expression", "--file"];
+const PATTERN_OPTIONS: &[&str] = &["-e", "-f", "--regexp", "--expression", "--file"];
 
 /// The files among the arguments of a command.
 #[derive(Default)]
@@ -62,35 +62,35 @@ pub(super) struct UsedFiles {
 
 /// Returns the files that the well-known command `name` appears to use.
 pub(super) fn files_used_by(name: &str, words: &[ScriptWord]) -> UsedFiles {
-    let habit = HABITS.iter().find(|(names, ..)| lists(names, name));
-    let Some(&(_, does, takes, into)) = habit else { return dd(name, words) };
+    let habit = OPERAND_TABLE.iter().find(|(names, ..)| list_contains(names, name));
+    let Some(&(_, does, takes, into)) = habit else { return dd_files(name, words) };
     let mut used = UsedFiles::default();
-    let (operands, options) = split(words, &format!("{takes} {into} {}", PATTERNS.join(" ")));
+    let (operands, options) = split_operands(words, &format!("{takes} {into} {}", PATTERN_OPTIONS.join(" ")));
     used.writes
-        .extend(options.iter().filter(|(option, _)| lists(into, option)).map(|(_, value)| (*value).clone()));
-    let given = options.iter().any(|(option, _)| PATTERNS.contains(option));
+        .extend(options.iter().filter(|(option, _)| list_contains(into, option)).map(|(_, value)| (*value).clone()));
+    let given = options.iter().any(|(option, _)| PATTERN_OPTIONS.contains(option));
     let rest = if given { &operands[..] } else { operands.get(1..).unwrap_or_default() };
     match does {
-        OperandEffect::Reads => used.reads = owned(&operands),
+        OperandEffect::Reads => used.reads = clone_words(&operands),
         // `sed -i` writes the files that it reads.
-        OperandEffect::ReadsRest if name == "sed" && words.iter().any(in_place) => used.writes = owned(rest),
-        OperandEffect::ReadsRest => used.reads = owned(rest),
-        OperandEffect::Writes => used.writes.extend(owned(&operands)),
-        OperandEffect::WritesRest => used.writes = owned(rest),
+        OperandEffect::ReadsRest if name == "sed" && words.iter().any(is_in_place_option) => used.writes = clone_words(rest),
+        OperandEffect::ReadsRest => used.reads = clone_words(rest),
+        OperandEffect::Writes => used.writes.extend(clone_words(&operands)),
+        OperandEffect::WritesRest => used.writes = clone_words(rest),
         OperandEffect::Copies => {
             let last = if used.writes.is_empty() { operands.split_last() } else { None };
             let (to, from) = last.map_or((None, &operands[..]), |(to, from)| (Some(*to), from));
-            let here = |word: &ScriptWord| !is_elsewhere(word);
+            let here = |word: &ScriptWord| !is_remote_path(word);
             used.writes.extend(to.cloned().filter(here));
-            used.reads.extend(owned(from).into_iter().filter(here));
+            used.reads.extend(clone_words(from).into_iter().filter(here));
         }
-        OperandEffect::Neither => {}
+        OperandEffect::NotFiles => {}
     }
     used
 }
 
 /// Splits arguments into operands and options with a value.
-fn split<'a>(words: &'a [ScriptWord], takes: &str) -> (Vec<&'a ScriptWord>, Vec<(&'a str, &'a ScriptWord)>) {
+fn split_operands<'a>(words: &'a [ScriptWord], takes: &str) -> (Vec<&'a ScriptWord>, Vec<(&'a str, &'a ScriptWord)>) {
     let (mut operands, mut options, mut only_operands) = (Vec::new(), Vec::new(), false);
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -99,7 +99,7 @@ fn split<'a>(words: &'a [ScriptWord], takes: &str) -> (Vec<&'a ScriptWord>, Vec<
                 operands.push(word);
             }
             ScriptWord::Literal(text) if text == "--" => only_operands = true,
-            ScriptWord::Literal(text) if lists(takes, text) => {
+            ScriptWord::Literal(text) if list_contains(takes, text) => {
                 options.extend(words.next().map(|value| (text.as_str(), value)));
             }
             ScriptWord::Literal(_) => {}
@@ -110,7 +110,7 @@ fn split<'a>(words: &'a [ScriptWord], takes: &str) -> (Vec<&'a ScriptWord>, Vec<
 }
 
 /// Handles `dd`, whose operands are named.
-fn dd(name: &str, words: &[ScriptWord]) -> UsedFiles {
+fn dd_files(name: &str, words: &[ScriptWord]) -> UsedFiles {
     let named = |prefix: &str| {
         let value = |word: &ScriptWord| match word {
             ScriptWord::Literal(text) if name == "dd" => {
@@ -123,19 +123,19 @@ fn dd(name: &str, words: &[ScriptWord]) -> UsedFiles {
     UsedFiles { reads: named("if="), writes: named("of=") }
 }
 
-fn owned(words: &[&ScriptWord]) -> Vec<ScriptWord> {
+fn clone_words(words: &[&ScriptWord]) -> Vec<ScriptWord> {
     words.iter().map(|word| (*word).clone()).collect()
 }
 
-fn in_place(word: &ScriptWord) -> bool {
+fn is_in_place_option(word: &ScriptWord) -> bool {
     matches!(word, ScriptWord::Literal(text) if text.starts_with("-i") || text.starts_with("--in-place"))
 }
 
 /// Returns true for `host:path`.
-fn is_elsewhere(word: &ScriptWord) -> bool {
+fn is_remote_path(word: &ScriptWord) -> bool {
     matches!(word, ScriptWord::Literal(text) if super::remote_hosts::host_of_path(text).is_some())
 }
 
-fn lists(list: &str, name: &str) -> bool {
+fn list_contains(list: &str, name: &str) -> bool {
     list.split_whitespace().any(|listed| listed == name)
 }

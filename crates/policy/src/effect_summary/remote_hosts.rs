@@ -3,35 +3,35 @@
 use crate::shell::{ScriptRedirect, ScriptWord};
 
 /// Commands whose first operand is a host.
-const TO_HOST: &str = "ssh mosh sftp telnet nc ncat netcat ping ping6 traceroute dig host nslookup whois ftp";
+const HOST_COMMANDS: &str = "ssh mosh sftp telnet nc ncat netcat ping ping6 traceroute dig host nslookup whois ftp";
 /// Commands that take `host:path`.
-const TO_PATH: &str = "scp rsync git";
+const REMOTE_PATH_COMMANDS: &str = "scp rsync git";
 /// Commands whose operands are URLs, with or without a scheme.
-const TO_URL: &str = "curl wget http https xh";
+const URL_COMMANDS: &str = "curl wget http https xh";
 /// Git sub-commands that connect to a remote, by default the usual one.
-const GIT_TALKS: &str = "push pull fetch clone ls-remote";
+const GIT_REMOTE_COMMANDS: &str = "push pull fetch clone ls-remote";
 /// Options with a value, for most of these commands.
-const TAKES: &str = "-p -i -o -l -F -J -L -R -D -b -c -m -w -X -H -d -A -e -u -T -K -O -P -C --data --header \
+const VALUE_OPTIONS: &str = "-p -i -o -l -F -J -L -R -D -b -c -m -w -X -H -d -A -e -u -T -K -O -P -C --data --header \
     --request --user --output --data-raw --url-query --proxy";
 
 /// Returns the hosts in the arguments of the command `name`.
 pub(super) fn hosts_named_by(name: &str, words: &[ScriptWord]) -> Vec<String> {
     let mut hosts: Vec<String> = words.iter().filter_map(host_in_word).collect();
     let operands = operands(words);
-    if lists(TO_HOST, name) {
+    if list_contains(HOST_COMMANDS, name) {
         let host = operands.first().filter(|_| hosts.is_empty());
         hosts.extend(host.map(|word| without_user(word)));
     }
-    if lists(TO_PATH, name) {
+    if list_contains(REMOTE_PATH_COMMANDS, name) {
         let paths = operands.iter().filter_map(|word| literal(word));
         hosts.extend(paths.filter_map(host_of_path).map(str::to_owned));
     }
-    if lists(TO_URL, name) {
+    if list_contains(URL_COMMANDS, name) {
         let bare = operands.iter().filter(|word| host_in_word(word).is_none());
-        hosts.extend(bare.map(|word| host(word, authority(text(word)))));
+        hosts.extend(bare.map(|word| format_host(word, url_host(text(word)))));
     }
     if name == "git" && hosts.is_empty() {
-        hosts.extend(remote(&operands));
+        hosts.extend(git_remote(&operands));
     }
     hosts
 }
@@ -40,13 +40,13 @@ pub(super) fn hosts_named_by(name: &str, words: &[ScriptWord]) -> Vec<String> {
 pub(super) fn host_in_word(word: &ScriptWord) -> Option<String> {
     let (scheme, rest) = text(word).split_once("://")?;
     let scheme = scheme.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or(scheme);
-    let whom = authority(rest);
+    let whom = url_host(rest);
     let none = scheme.eq_ignore_ascii_case("file") || whom.is_empty();
-    (!none).then(|| host(word, whom))
+    (!none).then(|| format_host(word, whom))
 }
 
 /// Formats a host found in a word, and marks it if it is unknown.
-fn host(word: &ScriptWord, host: &str) -> String {
+fn format_host(word: &ScriptWord, host: &str) -> String {
     let known = matches!(word, ScriptWord::Literal(_)) || !host.contains(['$', '`', '*', '?', '{', '[']);
     let host =
         if known { ScriptWord::Literal(host.to_owned()) } else { ScriptWord::Unknown(host.to_owned()) };
@@ -76,14 +76,14 @@ pub(super) fn host_of_path(text: &str) -> Option<&str> {
 }
 
 /// Returns the host of a URL without its scheme. Text before an `@` is always a user name.
-fn authority(rest: &str) -> &str {
+fn url_host(rest: &str) -> &str {
     let end = rest.find(['/', '?', '#', '\\', '"', '\'', ' ']).unwrap_or(rest.len());
     rest[..end].rsplit('@').next().unwrap_or_default()
 }
 
 /// Returns the git remote that is connected to.
-fn remote(operands: &[&ScriptWord]) -> Option<String> {
-    let at = operands.iter().position(|word| literal(word).is_some_and(|word| lists(GIT_TALKS, word)))?;
+fn git_remote(operands: &[&ScriptWord]) -> Option<String> {
+    let at = operands.iter().position(|word| literal(word).is_some_and(|word| list_contains(GIT_REMOTE_COMMANDS, word)))?;
     Some(match operands.get(at + 1) {
         Some(name) => format!("{name} (a remote of git)"),
         None => "the usual remote of git".to_owned(),
@@ -95,7 +95,7 @@ fn operands(words: &[ScriptWord]) -> Vec<&ScriptWord> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match literal(word) {
-            Some(text) if lists(TAKES, text) => drop(words.next()),
+            Some(text) if list_contains(VALUE_OPTIONS, text) => drop(words.next()),
             Some(text) if text.starts_with('-') => {}
             Some(_) | None => operands.push(word),
         }
@@ -123,6 +123,6 @@ fn literal(word: &ScriptWord) -> Option<&str> {
     }
 }
 
-fn lists(list: &str, name: &str) -> bool {
+fn list_contains(list: &str, name: &str) -> bool {
     list.split_whitespace().any(|listed| listed == name)
 }

@@ -5,7 +5,7 @@ use crate::rules::RuleSet;
 use crate::{CommandAnalysis, CommandLine};
 
 /// Returns the summary of a bash script in `/w/p`.
-fn touches(script: &str) -> EffectSummary {
+fn summarize(script: &str) -> EffectSummary {
     let argv = ["bash", "-lc", script].map(str::to_owned).to_vec();
     let line = CommandLine { argv, cwd: "/w/p".into(), terminal: false };
     EffectSummary::of_command(&CommandAnalysis::analyse(&line, &RuleSet::default()), &line.cwd)
@@ -39,7 +39,7 @@ fn lists_files_that_commands_read_and_write() {
         ("cargo test", "", ""),
         ("rm -- -f", "", "-f"),
     ] {
-        let found = touches(script);
+        let found = summarize(script);
         assert_eq!(
             (found.reads.join(" ").as_str(), found.writes.join(" ").as_str()),
             (reads, writes),
@@ -71,9 +71,9 @@ fn lists_programs_started_and_hosts_reached() {
         ("echo see https://example.org; grep -r http://x.example .", "bash grep", ""),
         ("$x y", "bash ‹$x›", ""),
     ] {
-        let found = touches(script);
+        let found = summarize(script);
         assert_eq!(
-            (found.starts.join(" ").as_str(), found.reaches.join(" ").as_str()),
+            (found.programs.join(" ").as_str(), found.hosts.join(" ").as_str()),
             (starts, reaches),
             "{script}"
         );

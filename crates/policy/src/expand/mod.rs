@@ -17,9 +17,9 @@ use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 use word_expander::WordExpander;
 
 /// Maximum length of a value and of a word.
-const LONGEST: usize = 4 << 10;
+const MAX_VALUE_BYTES: usize = 4 << 10;
 /// Maximum number of expansions tried for one command.
-const CANDIDATES: usize = 16;
+const MAX_EXPANSIONS: usize = 16;
 
 /// The replacement for a part of unknown value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,21 +33,21 @@ pub(crate) enum UnknownExpansion {
 /// Returns the likely forms of `command` with its words expanded; none if all words are known.
 pub(crate) fn likely_forms(command: &ScriptCommand, values: &ScriptVariables) -> Vec<ScriptCommand> {
     let unknown = |word: &ScriptWord| matches!(word, ScriptWord::Unknown(_));
-    let targets = command.redirects.iter().filter_map(target);
+    let targets = command.redirects.iter().filter_map(redirect_target);
     if !command.words.iter().chain(targets).any(unknown) {
         return Vec::new();
     }
     let mut forms = Vec::new();
     for missing in [UnknownExpansion::Kept, UnknownExpansion::Empty] {
         let redirects: Vec<ScriptRedirect> =
-            command.redirects.iter().map(|redirect| expanded_target(redirect, values, missing)).collect();
+            command.redirects.iter().map(|redirect| expand_redirect(redirect, values, missing)).collect();
         for words in expand_words(&command.words, values, missing) {
             if words.is_empty() {
                 continue;
             }
             let words = words.into_iter().map(ScriptWord::Literal).collect();
             let form = ScriptCommand { words, redirects: redirects.clone(), ..command.clone() };
-            if !forms.contains(&form) && forms.len() < CANDIDATES {
+            if !forms.contains(&form) && forms.len() < MAX_EXPANSIONS {
                 forms.push(form);
             }
         }
@@ -77,7 +77,7 @@ pub(crate) fn expand_words(
         };
         let longer =
             lists.iter().flat_map(|list| ways.iter().map(move |way| [list.clone(), way.clone()].concat()));
-        lists = longer.take(CANDIDATES).collect();
+        lists = longer.take(MAX_EXPANSIONS).collect();
     }
     lists
 }
@@ -93,12 +93,12 @@ pub(crate) fn expand_word(
         let ways = WordExpander::new(&one, values, missing).expand_to_words();
         let longer =
             lists.iter().flat_map(|list| ways.iter().map(move |way| [list.clone(), way.clone()].concat()));
-        lists = longer.take(CANDIDATES).collect();
+        lists = longer.take(MAX_EXPANSIONS).collect();
     }
     lists
 }
 
-fn target(redirect: &ScriptRedirect) -> Option<&ScriptWord> {
+fn redirect_target(redirect: &ScriptRedirect) -> Option<&ScriptWord> {
     match redirect {
         ScriptRedirect::Read(word)
         | ScriptRedirect::Write(word)
@@ -108,7 +108,7 @@ fn target(redirect: &ScriptRedirect) -> Option<&ScriptWord> {
     }
 }
 
-fn expanded_target(
+fn expand_redirect(
     redirect: &ScriptRedirect,
     values: &ScriptVariables,
     missing: UnknownExpansion,

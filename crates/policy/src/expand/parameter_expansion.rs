@@ -25,10 +25,10 @@ pub(super) fn expand_parameter(
         end
     };
     let (name, mut rest) = inside.split_at(end);
-    let mut found: Vec<ExpandedValue> = values.values_of(name).map(outcome).collect();
+    let mut found: Vec<ExpandedValue> = values.values_of(name).map(expanded_value).collect();
     if let Some(subscript) = rest.strip_prefix('[') {
         let (index, after) = subscript.split_once(']').unwrap_or((subscript, ""));
-        found = found.iter().filter_map(|value| element(value, index)).collect();
+        found = found.iter().filter_map(|value| select_elements(value, index)).collect();
         rest = after;
     }
     if rest.is_empty() {
@@ -50,11 +50,11 @@ pub(super) fn expand_parameter(
         }
         Some('+') => texts(&plain[1..]),
         Some('?') => found,
-        _ => found.iter().map(|value| changed(value, rest)).collect(),
+        _ => found.iter().map(|value| apply_operation(value, rest)).collect(),
     }
 }
 
-fn outcome(value: &VariableValue) -> ExpandedValue {
+fn expanded_value(value: &VariableValue) -> ExpandedValue {
     match value {
         VariableValue::Text(text) => ExpandedValue::Text(text.clone()),
         VariableValue::List(items) => ExpandedValue::List(items.clone()),
@@ -62,7 +62,7 @@ fn outcome(value: &VariableValue) -> ExpandedValue {
 }
 
 /// Returns the elements of `value` that a subscript selects.
-fn element(value: &ExpandedValue, index: &str) -> Option<ExpandedValue> {
+fn select_elements(value: &ExpandedValue, index: &str) -> Option<ExpandedValue> {
     let items = match value {
         ExpandedValue::Text(text) => std::slice::from_ref(text),
         ExpandedValue::List(items) => items.as_slice(),
@@ -74,16 +74,16 @@ fn element(value: &ExpandedValue, index: &str) -> Option<ExpandedValue> {
 }
 
 /// Applies the operation `how` to `value`.
-fn changed(value: &ExpandedValue, how: &str) -> ExpandedValue {
+fn apply_operation(value: &ExpandedValue, how: &str) -> ExpandedValue {
     match value {
-        ExpandedValue::Text(text) => ExpandedValue::Text(changed_text(text, how)),
+        ExpandedValue::Text(text) => ExpandedValue::Text(apply_operation_to_text(text, how)),
         ExpandedValue::List(items) => {
-            ExpandedValue::List(items.iter().map(|item| changed_text(item, how)).collect())
+            ExpandedValue::List(items.iter().map(|item| apply_operation_to_text(item, how)).collect())
         }
     }
 }
 
-fn changed_text(text: &str, how: &str) -> String {
+fn apply_operation_to_text(text: &str, how: &str) -> String {
     let cuts = || text.char_indices().map(|(at, _)| at).chain([text.len()]);
     if let Some(pattern) = how.strip_prefix("##") {
         let at = cuts().rfind(|at| shell_glob::glob_matches(pattern, &text[..*at]));
@@ -110,26 +110,26 @@ fn changed_text(text: &str, how: &str) -> String {
         };
     }
     if let Some(offset) = how.strip_prefix(':') {
-        return part_of(text, offset);
+        return substring(text, offset);
     }
     match how {
         "^^" | "@U" => text.to_uppercase(),
         ",," | "@L" => text.to_lowercase(),
-        "^" | "@u" => begun(text, |first| first.to_ascii_uppercase()),
-        "," => begun(text, |first| first.to_ascii_lowercase()),
+        "^" | "@u" => change_first_letter(text, |first| first.to_ascii_uppercase()),
+        "," => change_first_letter(text, |first| first.to_ascii_lowercase()),
         "@E" => text.to_owned(),
         _ => text.to_owned(),
     }
 }
 
 /// Returns `text` with its first letter changed.
-fn begun(text: &str, change: fn(char) -> char) -> String {
+fn change_first_letter(text: &str, change: fn(char) -> char) -> String {
     let mut letters = text.chars();
     letters.next().map(change).into_iter().chain(letters).collect()
 }
 
 /// Returns the substring of `text` that `offset:length` selects.
-fn part_of(text: &str, offset: &str) -> String {
+fn substring(text: &str, offset: &str) -> String {
     let (offset, length) = offset.split_once(':').map_or((offset, None), |(at, length)| (at, Some(length)));
     let letters: Vec<char> = text.chars().collect();
     let number = |text: &str| text.trim().parse::<i64>().unwrap_or(0);

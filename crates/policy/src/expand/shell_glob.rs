@@ -1,11 +1,11 @@
 //! Matches text against a shell glob pattern.
 
 /// Maximum length of a pattern and of a text.
-const LONGEST: usize = 256;
+const MAX_GLOB_BYTES: usize = 256;
 
 /// Returns true if all of `text` matches `pattern`, with the shell's `*`, `?` and `[…]`.
 pub(crate) fn glob_matches(pattern: &str, text: &str) -> bool {
-    if pattern.len() > LONGEST || text.len() > LONGEST {
+    if pattern.len() > MAX_GLOB_BYTES || text.len() > MAX_GLOB_BYTES {
         return false;
     }
     let pattern: Vec<char> = pattern.chars().collect();
@@ -16,19 +16,19 @@ pub(crate) fn glob_matches(pattern: &str, text: &str) -> bool {
     let mut at = 0;
     // ends: each round passes a letter of the pattern
     while at < pattern.len() {
-        let (item, after) = item(&pattern, at);
+        let (item, after) = parse_item(&pattern, at);
         let mut next = vec![false; text.len() + 1];
         match item {
-            GlobItem::Any => {
+            GlobItem::AnySequence => {
                 let mut seen = false;
                 for (here, was) in next.iter_mut().zip(&reached) {
                     seen |= *was;
                     *here = seen;
                 }
             }
-            GlobItem::One(set) => {
+            GlobItem::OneChar(set) => {
                 for (end, letter) in text.iter().enumerate() {
-                    next[end + 1] = reached[end] && set.has(*letter);
+                    next[end + 1] = reached[end] && set.contains(*letter);
                 }
             }
         }
@@ -40,22 +40,22 @@ pub(crate) fn glob_matches(pattern: &str, text: &str) -> bool {
 
 /// One element of a pattern.
 enum GlobItem<'a> {
-    Any,
-    One(GlobCharSet<'a>),
+    AnySequence,
+    OneChar(GlobCharSet<'a>),
 }
 
 /// The characters that one element matches.
 enum GlobCharSet<'a> {
-    All,
-    Just(char),
+    AnyChar,
+    Literal(char),
     Class { listed: &'a [char], but: bool },
 }
 
 impl GlobCharSet<'_> {
-    fn has(&self, letter: char) -> bool {
+    fn contains(&self, letter: char) -> bool {
         match self {
-            Self::All => true,
-            Self::Just(one) => *one == letter,
+            Self::AnyChar => true,
+            Self::Literal(one) => *one == letter,
             Self::Class { listed, but } => {
                 let ranges = listed.windows(3).any(|w| w[1] == '-' && (w[0]..=w[2]).contains(&letter));
                 (ranges || listed.contains(&letter)) != *but
@@ -65,11 +65,11 @@ impl GlobCharSet<'_> {
 }
 
 /// Parses the element of `pattern` at `at`, and returns the position after it.
-fn item(pattern: &[char], at: usize) -> (GlobItem<'_>, usize) {
+fn parse_item(pattern: &[char], at: usize) -> (GlobItem<'_>, usize) {
     match pattern[at] {
-        '*' => (GlobItem::Any, at + 1),
-        '?' => (GlobItem::One(GlobCharSet::All), at + 1),
-        '\\' if at + 1 < pattern.len() => (GlobItem::One(GlobCharSet::Just(pattern[at + 1])), at + 2),
+        '*' => (GlobItem::AnySequence, at + 1),
+        '?' => (GlobItem::OneChar(GlobCharSet::AnyChar), at + 1),
+        '\\' if at + 1 < pattern.len() => (GlobItem::OneChar(GlobCharSet::Literal(pattern[at + 1])), at + 2),
         '[' => {
             let but = matches!(pattern.get(at + 1), Some('!' | '^'));
             let from = at + 1 + usize::from(but);
@@ -77,12 +77,12 @@ fn item(pattern: &[char], at: usize) -> (GlobItem<'_>, usize) {
             let end = pattern.iter().skip(from + 1).position(|letter| *letter == ']');
             match end.map(|end| from + 1 + end) {
                 Some(end) => {
-                    (GlobItem::One(GlobCharSet::Class { listed: &pattern[from..end], but }), end + 1)
+                    (GlobItem::OneChar(GlobCharSet::Class { listed: &pattern[from..end], but }), end + 1)
                 }
-                None => (GlobItem::One(GlobCharSet::Just('[')), at + 1),
+                None => (GlobItem::OneChar(GlobCharSet::Literal('[')), at + 1),
             }
         }
-        letter => (GlobItem::One(GlobCharSet::Just(letter)), at + 1),
+        letter => (GlobItem::OneChar(GlobCharSet::Literal(letter)), at + 1),
     }
 }
 

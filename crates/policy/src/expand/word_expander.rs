@@ -2,53 +2,53 @@
 
 use super::parameter_expansion::{ExpandedValue, expand_parameter};
 use super::script_variables::ScriptVariables;
-use super::{CANDIDATES, LONGEST, UnknownExpansion};
+use super::{MAX_EXPANSIONS, MAX_VALUE_BYTES, UnknownExpansion};
 use crate::shell::{ScriptAnalysis, ScriptWord, analyse_script};
 
 /// Maximum number of words that one word may become.
-const WORDS: usize = 256;
+const MAX_SPLIT_WORDS: usize = 256;
 /// Maximum number of words that braces may become.
-const BRACES: usize = 64;
+const MAX_BRACE_WORDS: usize = 64;
 /// Maximum nesting depth of substitutions.
-const DEPTH: usize = 4;
+const MAX_SUBSTITUTION_DEPTH: usize = 4;
 
 /// A partial expansion: the finished words and the unfinished one.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct PartialExpansion {
-    done: Vec<String>,
-    open: Option<String>,
+    finished: Vec<String>,
+    unfinished: Option<String>,
 }
 
 impl PartialExpansion {
     fn push(&mut self, text: &str) {
-        let open = self.open.get_or_insert_default();
+        let open = self.unfinished.get_or_insert_default();
         // Drops text beyond the limit: values may be built from values.
-        if open.len() + text.len() <= LONGEST {
+        if open.len() + text.len() <= MAX_VALUE_BYTES {
             open.push_str(text);
         }
     }
 
     /// Adds an unquoted value, which is split at whitespace.
-    fn split(&mut self, text: &str) {
+    fn push_split(&mut self, text: &str) {
         if text.starts_with(char::is_whitespace) {
-            self.done.extend(self.open.take());
+            self.finished.extend(self.unfinished.take());
         }
         let mut parts = text.split_whitespace();
         if let Some(first) = parts.next() {
             self.push(first);
         }
-        for part in parts.take(WORDS.saturating_sub(self.done.len())) {
-            self.done.extend(self.open.replace(part.to_owned()));
+        for part in parts.take(MAX_SPLIT_WORDS.saturating_sub(self.finished.len())) {
+            self.finished.extend(self.unfinished.replace(part.to_owned()));
         }
         if text.ends_with(char::is_whitespace) {
-            self.done.extend(self.open.take());
+            self.finished.extend(self.unfinished.take());
         }
     }
 
-    fn list(&mut self, items: &[String]) {
-        for (at, item) in items.iter().enumerate().take(WORDS.saturating_sub(self.done.len())) {
+    fn push_list(&mut self, items: &[String]) {
+        for (at, item) in items.iter().enumerate().take(MAX_SPLIT_WORDS.saturating_sub(self.finished.len())) {
             if at > 0 {
-                self.done.extend(self.open.take());
+                self.finished.extend(self.unfinished.take());
             }
             self.push(item);
         }
@@ -60,12 +60,12 @@ pub(super) struct WordExpander<'a> {
     rest: &'a str,
     values: &'a ScriptVariables,
     missing: UnknownExpansion,
-    ways: Vec<PartialExpansion>,
+    expansions: Vec<PartialExpansion>,
 }
 
 impl<'a> WordExpander<'a> {
     pub(super) fn new(word: &'a str, values: &'a ScriptVariables, missing: UnknownExpansion) -> Self {
-        Self { rest: word, values, missing, ways: vec![PartialExpansion::default()] }
+        Self { rest: word, values, missing, expansions: vec![PartialExpansion::default()] }
     }
 
     /// Returns the lists of words that the word may become.
@@ -73,20 +73,20 @@ impl<'a> WordExpander<'a> {
         // ends: each round takes a letter
         while let Some(next) = self.bump() {
             match next {
-                '\'' => self.single(),
-                '"' => self.double(),
+                '\'' => self.read_single_quoted(),
+                '"' => self.read_double_quoted(),
                 '\\' => {
                     let escaped = self.bump().filter(|next| *next != '\n');
-                    escaped.into_iter().for_each(|next| self.letter(next));
+                    escaped.into_iter().for_each(|next| self.push_char(next));
                 }
-                '$' => self.dollar(false),
-                '`' => self.backtick(false),
-                _ => self.letter(next),
+                '$' => self.read_dollar(false),
+                '`' => self.read_backtick(false),
+                _ => self.push_char(next),
             }
         }
-        let ways = self.ways.into_iter().map(|mut way| {
-            way.done.extend(way.open.take());
-            way.done
+        let ways = self.expansions.into_iter().map(|mut way| {
+            way.finished.extend(way.unfinished.take());
+            way.finished
         });
         ways.collect()
     }
@@ -102,34 +102,34 @@ impl<'a> WordExpander<'a> {
         Some(next)
     }
 
-    fn letter(&mut self, letter: char) {
+    fn push_char(&mut self, letter: char) {
         let mut buffer = [0; 4];
         let text: &str = letter.encode_utf8(&mut buffer);
-        self.ways.iter_mut().for_each(|way| way.push(text));
+        self.expansions.iter_mut().for_each(|way| way.push(text));
     }
 
-    fn text(&mut self, text: &str) {
-        self.ways.iter_mut().for_each(|way| way.push(text));
+    fn push_text(&mut self, text: &str) {
+        self.expansions.iter_mut().for_each(|way| way.push(text));
     }
 
-    fn single(&mut self) {
+    fn read_single_quoted(&mut self) {
         let (inside, rest) = self.rest.split_once('\'').unwrap_or((self.rest, ""));
         self.rest = rest;
-        self.text(inside);
+        self.push_text(inside);
     }
 
-    fn double(&mut self) {
-        self.text("");
+    fn read_double_quoted(&mut self) {
+        self.push_text("");
         // ends: each round takes a letter
         while let Some(next) = self.bump() {
             match next {
                 '"' => return,
-                '$' => self.dollar(true),
-                '`' => self.backtick(true),
+                '$' => self.read_dollar(true),
+                '`' => self.read_backtick(true),
                 '\\' if self.rest.starts_with(['$', '`', '"', '\\']) => {
-                    self.bump().into_iter().for_each(|next| self.letter(next));
+                    self.bump().into_iter().for_each(|next| self.push_char(next));
                 }
-                _ => self.letter(next),
+                _ => self.push_char(next),
             }
         }
     }
@@ -138,49 +138,49 @@ impl<'a> WordExpander<'a> {
     fn branch(&mut self, outcomes: &[ExpandedValue], written: &str, quoted: bool) {
         if outcomes.is_empty() {
             if self.missing == UnknownExpansion::Kept {
-                self.text(written);
+                self.push_text(written);
             } else if quoted {
-                self.text("");
+                self.push_text("");
             }
             return;
         }
         let mut ways = Vec::new();
-        for way in &self.ways {
+        for way in &self.expansions {
             for outcome in outcomes {
                 let mut way = way.clone();
                 match outcome {
                     ExpandedValue::Text(text) if quoted => way.push(text),
-                    ExpandedValue::Text(text) => way.split(text),
-                    ExpandedValue::List(items) if quoted => way.list(items),
-                    ExpandedValue::List(items) => way.split(&items.join(" ")),
+                    ExpandedValue::Text(text) => way.push_split(text),
+                    ExpandedValue::List(items) if quoted => way.push_list(items),
+                    ExpandedValue::List(items) => way.push_split(&items.join(" ")),
                 }
-                if ways.len() < CANDIDATES && !ways.contains(&way) {
+                if ways.len() < MAX_EXPANSIONS && !ways.contains(&way) {
                     ways.push(way);
                 }
             }
         }
-        self.ways = ways;
+        self.expansions = ways;
     }
 
     /// Reads an expansion whose `$` was already consumed.
-    fn dollar(&mut self, quoted: bool) {
+    fn read_dollar(&mut self, quoted: bool) {
         let from = self.rest;
         if !quoted && let Some(rest) = self.rest.strip_prefix('\'') {
             self.rest = rest;
-            return self.ansi();
+            return self.read_ansi_quoted();
         }
         if !quoted && self.rest.starts_with('"') {
             return;
         }
         if self.rest.starts_with('(') {
-            let end = closing(self.rest, '(', ')');
+            let end = closing_position(self.rest, '(', ')');
             let inside = self.rest.get(1..end).unwrap_or_default();
             self.rest = self.rest.get(end + 1..).unwrap_or_default();
-            let outcomes = printed(inside, self.values);
-            return self.branch(&outcomes, &format!("${}", written(from, self.rest)), quoted);
+            let outcomes = substitution_output(inside, self.values);
+            return self.branch(&outcomes, &format!("${}", consumed_text(from, self.rest)), quoted);
         }
         let (name, outcomes) = if self.rest.starts_with('{') {
-            let end = closing(self.rest, '{', '}');
+            let end = closing_position(self.rest, '{', '}');
             let inside = self.rest.get(1..end).unwrap_or_default();
             self.rest = self.rest.get(end + 1..).unwrap_or_default();
             (inside, expand_parameter(inside, self.values, self.missing))
@@ -191,22 +191,22 @@ impl<'a> WordExpander<'a> {
             (name, expand_parameter(name, self.values, self.missing))
         };
         if name.is_empty() {
-            return self.letter('$');
+            return self.push_char('$');
         }
-        self.branch(&outcomes, &format!("${}", written(from, self.rest)), quoted);
+        self.branch(&outcomes, &format!("${}", consumed_text(from, self.rest)), quoted);
     }
 
-    fn backtick(&mut self, quoted: bool) {
+    fn read_backtick(&mut self, quoted: bool) {
         let from = self.rest;
         let (inside, rest) = self.rest.split_once('`').unwrap_or((self.rest, ""));
         self.rest = rest;
-        let outcomes = printed(inside, self.values);
-        self.branch(&outcomes, &format!("`{}", written(from, self.rest)), quoted);
+        let outcomes = substitution_output(inside, self.values);
+        self.branch(&outcomes, &format!("`{}", consumed_text(from, self.rest)), quoted);
     }
 
     /// Reads the rest of `$'…'`.
-    fn ansi(&mut self) {
-        self.text("");
+    fn read_ansi_quoted(&mut self) {
+        self.push_text("");
         // ends: each round takes a letter
         while let Some(next) = self.bump() {
             match next {
@@ -216,16 +216,16 @@ impl<'a> WordExpander<'a> {
                     self.rest = self.rest.get(length..).unwrap_or_default();
                     // Invisible characters are judged elsewhere.
                     let shown = letter.filter(|letter| !letter.is_control());
-                    shown.into_iter().for_each(|letter| self.letter(letter));
+                    shown.into_iter().for_each(|letter| self.push_char(letter));
                 }
-                _ => self.letter(next),
+                _ => self.push_char(next),
             }
         }
     }
 }
 
 /// Returns the part of `from` before `rest`.
-fn written<'a>(from: &'a str, rest: &str) -> &'a str {
+fn consumed_text<'a>(from: &'a str, rest: &str) -> &'a str {
     &from[..from.len() - rest.len()]
 }
 
@@ -241,7 +241,7 @@ pub(super) fn parameter_name_length(text: &str) -> usize {
 }
 
 /// Returns the position of the bracket that closes the first one of `text`, or its end.
-fn closing(text: &str, opens: char, closes: char) -> usize {
+fn closing_position(text: &str, opens: char, closes: char) -> usize {
     let (mut depth, mut quote) = (0_usize, None);
     let mut escaped = false;
     for (at, letter) in text.char_indices() {
@@ -265,8 +265,8 @@ fn closing(text: &str, opens: char, closes: char) -> usize {
 }
 
 /// Returns the certain output of the script `inside`: one `echo` or `printf` with known words.
-fn printed(inside: &str, values: &ScriptVariables) -> Vec<ExpandedValue> {
-    let Some(values) = values.one_level_deeper(DEPTH) else { return Vec::new() };
+fn substitution_output(inside: &str, values: &ScriptVariables) -> Vec<ExpandedValue> {
+    let Some(values) = values.one_level_deeper(MAX_SUBSTITUTION_DEPTH) else { return Vec::new() };
     let ScriptAnalysis { commands, .. } = analyse_script(inside);
     let [command] = &commands[..] else { return Vec::new() };
     let lists = super::expand_words(&command.words, &values, UnknownExpansion::Empty);
@@ -282,13 +282,13 @@ pub(super) fn printed_output(words: &[String]) -> Option<String> {
                 rest.iter().take_while(|word| matches!(word.as_str(), "-n" | "-e" | "-ne" | "-en" | "-E"));
             let escapes = rest.iter().take(options.clone().count()).any(|option| option.contains('e'));
             let text = rest[options.count()..].join(" ");
-            Some(if escapes { unescaped(&text) } else { text })
+            Some(if escapes { resolve_escapes(&text) } else { text })
         }
         "printf" => {
             let rest = rest.strip_prefix(&["--".to_owned()][..]).unwrap_or(rest);
             let (format, values) = rest.split_first()?;
             let mut values = values.iter();
-            let mut text = unescaped(format);
+            let mut text = resolve_escapes(format);
             // ends: each round replaces one
             while let Some(at) = text.find("%s") {
                 let value = values.next().map(String::as_str).unwrap_or_default().replace("%s", "");
@@ -301,7 +301,7 @@ pub(super) fn printed_output(words: &[String]) -> Option<String> {
 }
 
 /// Resolves the escape sequences of a text.
-fn unescaped(text: &str) -> String {
+fn resolve_escapes(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     // ends: each round takes a part
@@ -321,7 +321,7 @@ pub(super) fn expand_braces(raw: &str) -> Vec<String> {
     // ends: each round takes one, and there are so many at the most
     while let Some(word) = open.pop() {
         match first_brace(&word) {
-            Some((from, to)) if done.len() + open.len() < BRACES => {
+            Some((from, to)) if done.len() + open.len() < MAX_BRACE_WORDS => {
                 let (before, inside, after) = (&word[..from], &word[from + 1..to], &word[to + 1..]);
                 let items = inside.split(',').rev().map(|item| format!("{before}{item}{after}"));
                 open.extend(items);

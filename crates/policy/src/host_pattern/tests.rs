@@ -72,7 +72,7 @@ fn rejects_text_that_is_no_host() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn faults_name_the_problem() {
     for (text, why) in [
         ("https://example.org", "what follows `:` is a port from 1 to 65535"),
         ("*", "`*` stands only before a whole name, and for hosts below it"),

@@ -1,10 +1,10 @@
 //! Options that change which program a command runs or where it writes. An allow-rule for the first words of a command
 //! does not cover them unless its words name them.
 
-use super::{lists, program_name, rule_prefix};
+use super::{list_contains, program_name, rule_prefix};
 
 /// Options of any program, with or without a value.
-const ANY: &str = "
+const COMMON_OPTIONS: &str = "
     --output --output-file --output-dir --output-directory --out --out-file --out-dir --outdir --outfile --outDir
     --outFile --outputFile --exec --execute --command --shell --shell-arg --script-shell --plugin --plugins
     --load-plugins --require --import --loader --config --config-file --configfile --conf --settings --rcfile
@@ -19,7 +19,7 @@ const ANY: &str = "
 
 /// Options by program: a letter alone or combined, a letter alone with `$`, a name, a prefix with `*`, and `=` for an
 /// assignment.
-const OF: &[(&str, &str)] = &[
+const OPTIONS_BY_PROGRAM: &[(&str, &str)] = &[
     ("make gmake", "= -f --file -C -I --include-dir -E -o --old-file -W"),
     ("ninja", "-C -f -t"),
     ("just", "= -f --justfile -d --set --dotenv-path --dotenv-filename -c --chooser"),
@@ -113,7 +113,7 @@ pub(crate) fn first_altering_word<'a>(argv: &[&'a str], from: usize) -> Option<&
     let rows: Vec<&str> = named
         .iter()
         .flat_map(|word| {
-            OF.iter().filter(|(names, _)| lists(names, program_name(word))).map(|(_, options)| *options)
+            OPTIONS_BY_PROGRAM.iter().filter(|(names, _)| list_contains(names, program_name(word))).map(|(_, options)| *options)
         })
         .collect();
     // Options of an unknown program, or of a script that a rule names, have no known meaning.
@@ -121,14 +121,14 @@ pub(crate) fn first_altering_word<'a>(argv: &[&'a str], from: usize) -> Option<&
         return None;
     }
     let is_listed = |word: &&&str| {
-        let options = rows.iter().copied().chain([ANY]).flat_map(str::split_whitespace);
-        options.into_iter().any(|option| is(option, word))
+        let options = rows.iter().copied().chain([COMMON_OPTIONS]).flat_map(str::split_whitespace);
+        options.into_iter().any(|option| matches_option(option, word))
     };
     more.iter().find(is_listed).copied()
 }
 
 /// Returns true if `word` is `option`: with a value, abbreviated, or combined with other letters.
-fn is(option: &str, word: &str) -> bool {
+fn matches_option(option: &str, word: &str) -> bool {
     if option == "=" {
         let name = word.split_once('=').map(|(name, _)| name.trim_end_matches([':', '+', '?', '!']));
         return name.is_some_and(|name| {
@@ -157,8 +157,8 @@ fn is(option: &str, word: &str) -> bool {
 }
 
 /// Minimum length of an abbreviated option.
-const SHORTEST: usize = 5;
+const MIN_ABBREVIATION_BYTES: usize = 5;
 
 fn abbreviates(word: &str, option: &str) -> bool {
-    word.len() >= SHORTEST && word.starts_with("--") && option.starts_with(word)
+    word.len() >= MIN_ABBREVIATION_BYTES && word.starts_with("--") && option.starts_with(word)
 }

@@ -1,10 +1,10 @@
 //! Checks commands that get unknown arguments from `xargs` or `find -exec`.
 
 use super::option_scanner::scan_options;
-use super::{CommandRisk, classify_command, find_expression, lists, program_name, read_only};
+use super::{CommandRisk, classify_command, find_expression, list_contains, program_name, read_only};
 
 /// Programs without options that write, run or wait for anything: they only read, for any argument.
-const ANY_WORDS: &str = "
+const SAFE_WITH_ANY_ARGS: &str = "
     cat wc head grep ls stat cut nl basename dirname realpath readlink md5sum sha1sum sha256sum echo";
 /// Options of `xargs` that do not prompt, and open only the file that they name.
 const XARGS: &str = "
@@ -14,7 +14,7 @@ const XARGS: &str = "
 pub(crate) fn is_read_only_with_any_args(argv: &[Option<&str>]) -> bool {
     let Some((Some(program), _)) = argv.split_first() else { return false };
     let stand_in: Vec<&str> = argv.iter().map(|word| word.unwrap_or("x")).collect();
-    lists(ANY_WORDS, program_name(program)) && classify_command(&stand_in) == CommandRisk::ReadOnly
+    list_contains(SAFE_WITH_ANY_ARGS, program_name(program)) && classify_command(&stand_in) == CommandRisk::ReadOnly
 }
 
 /// Returns true if `options`, between `xargs` and its command, only control how arguments are taken from the input.

@@ -2,7 +2,7 @@
 
 use super::option_scanner::{ParsedOptions, scan_options};
 use super::readable_paths::may_be_read;
-use super::{MaybeWord, lists};
+use super::{MaybeWord, list_contains};
 
 /// Returns true if `printf` only prints. `-v` and `%n` set a variable, and some shells evaluate the subscript in a
 /// number: `a[$(x)]`.
@@ -14,13 +14,13 @@ pub(super) fn printf_only_prints(words: &[MaybeWord<'_>]) -> bool {
     };
     let evaluates = |value: &str| value.contains('[') && value.contains(['$', '`']);
     let format = format.replace("%%", "");
-    let kinds: String = format.split('%').skip(1).filter_map(kind).collect();
+    let kinds: String = format.split('%').skip(1).filter_map(conversion_letter).collect();
     let texts = !format.contains('*') && kinds.chars().all(|kind| "sqb".contains(kind));
     !kinds.contains('n') && (texts || values.iter().all(|value| value.is_some_and(|value| !evaluates(value))))
 }
 
 /// Returns the letter of a conversion, given the text after its `%`.
-fn kind(conversion: &str) -> Option<char> {
+fn conversion_letter(conversion: &str) -> Option<char> {
     conversion.chars().find(|letter| letter.is_alphabetic() && !"hljztL".contains(*letter))
 }
 
@@ -36,16 +36,16 @@ pub(super) fn test_is_pure(words: &[MaybeWord<'_>]) -> bool {
     match words {
         [] => true,
         // The operands may be anything: neither follows an operator that evaluates.
-        [_, Some(operator), _] if lists(BINARY, operator) => true,
+        [_, Some(operator), _] if list_contains(BINARY, operator) => true,
         [Some("!"), rest @ ..] if !rest.is_empty() && rest.len() <= 3 => test_is_pure(rest),
         [Some(text)] => plain(text),
         [Some("-t"), Some(number)] => is_number(number),
-        [Some(operator), _] => lists(UNARY, operator),
+        [Some(operator), _] => list_contains(UNARY, operator),
         // In any grouping no operator evaluates anything.
         [Some(one), Some(text), Some("-a" | "-o"), Some(other), Some(last)] => {
-            lists(UNARY, one) && lists(UNARY, other) && plain(text) && plain(last)
+            list_contains(UNARY, one) && list_contains(UNARY, other) && plain(text) && plain(last)
         }
-        [Some(one), Some(operator), Some(other)] if lists(NUMERIC, operator) => {
+        [Some(one), Some(operator), Some(other)] if list_contains(NUMERIC, operator) => {
             is_number(one) && is_number(other)
         }
         _ => false,
@@ -92,22 +92,22 @@ const JQ_UNSAFE: &str = "env ENV import include modulemeta get_search_list";
 /// Returns true if the first operand of `jq` is a filter that shows only its input, and the others are files.
 pub(super) fn jq_only_filters(said: &ParsedOptions<'_>) -> bool {
     let Some((first, files)) = said.operands.split_first() else { return false };
-    let is_filter = |filter: &str| filter.split(|c: char| !(in_name(c) || c == '.')).all(is_path);
+    let is_filter = |filter: &str| filter.split(|c: char| !(is_name_char(c) || c == '.')).all(is_safe_path);
     first.is_some_and(is_filter) && files.iter().all(|file| file.is_some_and(may_be_read))
 }
 
 /// Returns true if the dotted `names` use unsafe names only as fields. `.env` is a field of the input; `env` is the
 /// environment, also after `..` (all values) and after a number.
-fn is_path(names: &str) -> bool {
+fn is_safe_path(names: &str) -> bool {
     let names: Vec<&str> = names.split('.').collect();
     let is_field = |at: usize| match names[..at] {
         [] => false,
         [""] => true,
         [.., before] => !before.is_empty() && !before.starts_with(|c: char| c.is_ascii_digit()),
     };
-    names.iter().enumerate().all(|(at, name)| !lists(JQ_UNSAFE, name) || is_field(at))
+    names.iter().enumerate().all(|(at, name)| !list_contains(JQ_UNSAFE, name) || is_field(at))
 }
 
-fn in_name(letter: char) -> bool {
+fn is_name_char(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }

@@ -1,36 +1,36 @@
 //! Checks that an `awk` program only prints.
 
-use super::lists;
+use super::list_contains;
 use super::option_scanner::ParsedOptions;
 use super::read_only::all_operands;
 use super::readable_paths::may_be_read;
 
 /// Keywords and functions. None runs, opens or shows anything but the input, and none loops forever.
-const WORDS: &str = "
+const SAFE_WORDS: &str = "
     print printf BEGIN END length substr index tolower toupper int if else next exit in sub gsub match split sprintf";
 /// Variables: those that `awk` sets, and commonly used names.
-const VARIABLES: &str = "
+const SAFE_VARIABLES: &str = "
     NF NR FNR FS OFS ORS FILENAME RSTART RLENGTH a b c d e f g h i j k l m n o p q r s t u v w x y z sum total count
     counts seen max min flag found key val value line lines len avg mean prev last first start end name names arr parts
     col num out cnt total_lines in_block pat lo hi from to skip show";
 /// Signs that may precede a regular expression. After other signs a `/` may be a division.
 const BEFORE_REGEX: &str = "(,{};!~&|\n";
 /// Characters that may be escaped in a regular expression: none ends it.
-const ESCAPED: &str = "[](){}.*+?^$|tswdSWD";
-const SIGNS: &str = "{}()[]$,;=!<>+-*%&|~.?:^ \t\n";
+const ESCAPABLE_CHARS: &str = "[](){}.*+?^$|tswdSWD";
+const ALLOWED_SIGNS: &str = "{}()[]$,;=!<>+-*%&|~.?:^ \t\n";
 
 /// Returns true if the first operand of `awk` is a program that only prints, and the others are readable files.
 pub(super) fn only_prints(said: &ParsedOptions<'_>) -> bool {
     let files = all_operands(said, |word| may_be_read(word) && !word.contains("/inet"));
     let Some(Some(program)) = said.operands.first() else { return false };
-    !said.late && files && said.values_of(&["v"]).all(is_setting) && AwkNesting::default().reads(program)
+    !said.option_after_operand && files && said.values_of(&["v"]).all(is_plain_assignment) && AwkNesting::default().is_safe_program(program)
 }
 
 /// Returns true if `-v` sets a variable to plain text.
-fn is_setting(setting: &str) -> bool {
+fn is_plain_assignment(setting: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_.,:; -+%".contains(letter);
     let parts = setting.split_once('=');
-    parts.is_some_and(|(name, value)| lists(VARIABLES, name) && value.chars().all(is_plain))
+    parts.is_some_and(|(name, value)| list_contains(SAFE_VARIABLES, name) && value.chars().all(is_plain))
 }
 
 /// The previous token.
@@ -53,16 +53,16 @@ struct AwkNesting {
 impl AwkNesting {
     /// Returns true if the program consists of listed words, numbers, strings, regular expressions and operators.
     /// Redirections (`>`), pipes (`|`), reads (`getline`), loads (`@`) and comments are rejected.
-    fn reads(mut self, program: &str) -> bool {
+    fn is_safe_program(mut self, program: &str) -> bool {
         let (mut rest, mut last) = (program, PreviousToken::Sign('\n'));
         // ends: each round takes a letter or more
         while let Some(next) = rest.chars().next() {
             let taken = match next {
                 ' ' | '\t' => Some((1, last)),
-                '"' => text(rest).map(|end| (end, PreviousToken::Other)),
-                '/' => slash(rest, last),
-                _ if in_name(next) => word(rest),
-                _ if SIGNS.contains(next) => self.sign(rest, next),
+                '"' => read_string(rest).map(|end| (end, PreviousToken::Other)),
+                '/' => read_slash(rest, last),
+                _ if is_name_char(next) => read_word(rest),
+                _ if ALLOWED_SIGNS.contains(next) => self.read_sign(rest, next),
                 _ => None,
             };
             let Some((taken, now)) = taken else { return false };
@@ -72,7 +72,7 @@ impl AwkNesting {
     }
 
     /// Reads a one- or two-character sign.
-    fn sign(&mut self, rest: &str, sign: char) -> Option<(usize, PreviousToken)> {
+    fn read_sign(&mut self, rest: &str, sign: char) -> Option<(usize, PreviousToken)> {
         let second = rest[1..].chars().next();
         match sign {
             '|' if second == Some('|') => return Some((2, PreviousToken::Sign('|'))),
@@ -92,12 +92,12 @@ impl AwkNesting {
     }
 }
 
-fn in_name(letter: char) -> bool {
+fn is_name_char(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 /// Reads a string; only the escapes for newline and tab are accepted.
-fn text(rest: &str) -> Option<usize> {
+fn read_string(rest: &str) -> Option<usize> {
     let mut letters = rest.char_indices().skip(1);
     // ends: each round takes a letter
     while let Some((at, letter)) = letters.next() {
@@ -112,44 +112,44 @@ fn text(rest: &str) -> Option<usize> {
 }
 
 /// Reads a number, a word, or the head of a loop over the keys of a variable. Only that loop is certain to end.
-fn word(rest: &str) -> Option<(usize, PreviousToken)> {
-    let end = rest.find(|letter| !in_name(letter)).unwrap_or(rest.len());
+fn read_word(rest: &str) -> Option<(usize, PreviousToken)> {
+    let end = rest.find(|letter| !is_name_char(letter)).unwrap_or(rest.len());
     let (word, after) = rest.split_at(end);
     if word == "for" {
         let (head, _) = after.trim_start_matches(' ').strip_prefix('(')?.split_once(')')?;
         let words: Vec<&str> = head.split_whitespace().collect();
         let [key, "in", of] = words.as_slice() else { return None };
         let taken = end + after.find(')')? + 1;
-        return (lists(VARIABLES, key) && lists(VARIABLES, of)).then_some((taken, PreviousToken::Other));
+        return (list_contains(SAFE_VARIABLES, key) && list_contains(SAFE_VARIABLES, of)).then_some((taken, PreviousToken::Other));
     }
-    if lists(VARIABLES, word) || word.chars().all(|digit| digit.is_ascii_digit()) {
+    if list_contains(SAFE_VARIABLES, word) || word.chars().all(|digit| digit.is_ascii_digit()) {
         return Some((end, PreviousToken::Value));
     }
-    lists(WORDS, word).then_some((end, PreviousToken::Other))
+    list_contains(SAFE_WORDS, word).then_some((end, PreviousToken::Other))
 }
 
 /// Reads a division or a regular expression if only one of them is possible.
-fn slash(rest: &str, last: PreviousToken) -> Option<(usize, PreviousToken)> {
+fn read_slash(rest: &str, last: PreviousToken) -> Option<(usize, PreviousToken)> {
     if rest.starts_with("/=") {
         return None;
     }
     match last {
         PreviousToken::Value => Some((1, PreviousToken::Sign('/'))),
         PreviousToken::Sign(sign) if BEFORE_REGEX.contains(sign) => {
-            regex(rest).map(|end| (end, PreviousToken::Other))
+            read_regex(rest).map(|end| (end, PreviousToken::Other))
         }
         PreviousToken::Sign(_) | PreviousToken::Other => None,
     }
 }
 
 /// Reads a regular expression. A bracket must be closed inside it, and must not contain a possible end of it.
-fn regex(rest: &str) -> Option<usize> {
+fn read_regex(rest: &str) -> Option<usize> {
     let mut letters = rest.char_indices().skip(1);
     // ends: each round takes a letter
     while let Some((at, letter)) = letters.next() {
         match letter {
             '/' => return Some(at + 1),
-            '\\' => drop(letters.next().filter(|(_, next)| ESCAPED.contains(*next))?),
+            '\\' => drop(letters.next().filter(|(_, next)| ESCAPABLE_CHARS.contains(*next))?),
             '[' => {
                 let inside = rest[at + 1..].split_once(']')?.0;
                 let plain = inside.strip_prefix('^').unwrap_or(inside);

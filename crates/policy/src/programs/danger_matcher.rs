@@ -19,45 +19,45 @@ use super::danger_predicates::matches_predicate;
 use super::dangerous_commands::ROWS;
 use super::program_index::ProgramIndex;
 use super::unconfined_risks::RISKS;
-use super::{MaybeWord, dangerous_variables, git_dangers, lists, program_name, wrapped_commands};
+use super::{MaybeWord, dangerous_variables, git_dangers, list_contains, program_name, wrapped_commands};
 
 /// Maximum nesting depth of examined commands.
-const DEPTH: usize = 8;
+const MAX_NESTING: usize = 8;
 /// Maximum number of examined inner commands.
-pub(super) const INSIDE: usize = 64;
+pub(super) const MAX_INNER_COMMANDS: usize = 64;
 
 /// Program names, a condition on the words, and the danger.
 pub(super) type DangerRow = (&'static str, &'static str, &'static str);
 
 /// Returns the danger of the command `argv` or of one that it runs; `None` if none is known.
 pub(super) fn danger_reason(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
-    search(argv, why_alone)
+    search_nested(argv, own_danger)
 }
 
 /// Returns the risk without confinement of the command `argv` or of one that it runs.
 pub(super) fn risk_reason(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
-    search(argv, risk_alone)
+    search_nested(argv, own_risk)
 }
 
 /// Applies `alone` to the command `argv` and to the commands that it runs.
-fn search(
+fn search_nested(
     argv: &[MaybeWord<'_>],
     alone: fn(&[MaybeWord<'_>]) -> Option<&'static str>,
 ) -> Option<&'static str> {
-    let mut commands = vec![argv.iter().flat_map(|word| spread(*word)).collect::<Vec<_>>()];
-    for _ in 0..DEPTH {
+    let mut commands = vec![argv.iter().flat_map(|word| expand_braces(*word)).collect::<Vec<_>>()];
+    for _ in 0..MAX_NESTING {
         if let Some(why) = commands.iter().find_map(|argv| alone(argv)) {
             return Some(why);
         }
         commands = commands
             .iter()
             .flat_map(|argv| wrapped_commands::commands_run_by(argv))
-            .take(INSIDE + 1)
+            .take(MAX_INNER_COMMANDS + 1)
             .collect();
         if commands.is_empty() {
             return None;
         }
-        if commands.len() > INSIDE {
+        if commands.len() > MAX_INNER_COMMANDS {
             break;
         }
     }
@@ -68,10 +68,10 @@ fn search(
 pub(crate) fn inner_commands<'a>(argv: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     let mut all: Vec<Vec<MaybeWord<'a>>> = Vec::new();
     let mut last = wrapped_commands::commands_run_by(argv);
-    for _ in 0..DEPTH {
-        last.truncate(INSIDE);
+    for _ in 0..MAX_NESTING {
+        last.truncate(MAX_INNER_COMMANDS);
         let next =
-            last.iter().flat_map(|argv| wrapped_commands::commands_run_by(argv)).take(INSIDE).collect();
+            last.iter().flat_map(|argv| wrapped_commands::commands_run_by(argv)).take(MAX_INNER_COMMANDS).collect();
         all.append(&mut last);
         last = next;
     }
@@ -79,7 +79,7 @@ pub(crate) fn inner_commands<'a>(argv: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a
 }
 
 /// Expands `{a,b}` as if unquoted. Quoting is not known here, and the expansion may be dangerous.
-fn spread(word: MaybeWord<'_>) -> Vec<MaybeWord<'_>> {
+fn expand_braces(word: MaybeWord<'_>) -> Vec<MaybeWord<'_>> {
     let list = word.and_then(|word| word.strip_prefix('{')?.strip_suffix('}'));
     match list.filter(|list| list.contains(',') && !list.contains([' ', '"'])) {
         Some(list) => list.split(',').map(Some).collect(),
@@ -87,22 +87,22 @@ fn spread(word: MaybeWord<'_>) -> Vec<MaybeWord<'_>> {
     }
 }
 
-fn why_alone(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
+fn own_danger(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
     let Some((Some(program), words)) = argv.split_first() else { return None };
     let name = program_name(program);
     static INDEX: LazyLock<ProgramIndex> =
         LazyLock::new(|| ProgramIndex::new(ROWS.iter().map(|(names, ..)| *names)));
     let of_git = || git_dangers::ROWS.iter();
     let row = match (name, name.strip_prefix("git-")) {
-        ("git", _) => of_git().find(|(_, when, _)| holds(name, when, words)),
+        ("git", _) => of_git().find(|(_, when, _)| condition_holds(name, when, words)),
         // The programs that git itself starts for its sub-commands.
         (_, Some(sub)) => {
             let words = [&[Some(sub)], words].concat();
-            of_git().find(|(_, when, _)| holds("git", when, &words))
+            of_git().find(|(_, when, _)| condition_holds("git", when, &words))
         }
         _ => {
             let mut rows = INDEX.rows_for(name).into_iter().map(|row| &ROWS[row]);
-            rows.find(|(_, when, _)| holds(name, when, words))
+            rows.find(|(_, when, _)| condition_holds(name, when, words))
         }
     };
     row.map(|(_, _, why)| *why).or_else(|| {
@@ -110,13 +110,13 @@ fn why_alone(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
     })
 }
 
-fn risk_alone(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
+fn own_risk(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
     let Some((Some(program), words)) = argv.split_first() else { return None };
     let name = program_name(program);
     static INDEX: LazyLock<ProgramIndex> =
         LazyLock::new(|| ProgramIndex::new(RISKS.iter().map(|(names, ..)| *names)));
     let mut rows = INDEX.rows_for(name).into_iter().map(|row| &RISKS[row]);
-    rows.find(|(_, when, _)| holds(name, when, words)).map(|(_, _, why)| *why)
+    rows.find(|(_, when, _)| condition_holds(name, when, words)).map(|(_, _, why)| *why)
 }
 
 /// Returns at most `limit` program names of the table, and shells, whose name `fits`.
@@ -147,7 +147,7 @@ pub(crate) fn programs_matching(fits: impl Fn(&str) -> bool, limit: usize) -> Ve
 }
 
 /// Returns true if `words` satisfy all items of `when`. Options count only after the sub-commands.
-fn holds(program: &str, when: &str, words: &[MaybeWord<'_>]) -> bool {
+fn condition_holds(program: &str, when: &str, words: &[MaybeWord<'_>]) -> bool {
     let mut rest = words;
     for item in when.split_whitespace() {
         let fits = if item.starts_with('{') {
@@ -155,7 +155,7 @@ fn holds(program: &str, when: &str, words: &[MaybeWord<'_>]) -> bool {
         } else if item.starts_with('-') {
             item.split(',').any(|option| has_option(program, option, rest))
         } else if let Some(list) = item.strip_prefix('%') {
-            rest.iter().flatten().any(|word| among(list, word))
+            rest.iter().flatten().any(|word| list_matches(list, word))
         } else if let Some(after) = after_subcommand(item, rest) {
             rest = after;
             true
@@ -170,12 +170,12 @@ fn holds(program: &str, when: &str, words: &[MaybeWord<'_>]) -> bool {
 }
 
 /// Options of programs with sub-commands that always take the next word.
-const TAKES_NEXT: &str = "
+const VALUE_OPTIONS: &str = "
     -n --namespace --context --kubeconfig --cluster --user -s --server -H --host --config -f --file --profile --region
     -p --project-name --project -C -c --git-dir --work-tree --manifest-path --color --prefix";
 
 /// Options of such programs that never take the next word.
-const TAKES_NONE: &str = "
+const FLAG_OPTIONS: &str = "
     -A --all-namespaces -a --all -D --debug -q --quiet -l --full --no-pager --no-legend --user --system --global --tls
     --insecure-skip-tls-verify --verbose --now --force --dry-run --ansi --compatibility";
 
@@ -194,11 +194,11 @@ pub(super) fn after_subcommand<'w, 'a>(
     for (at, word) in words.iter().enumerate() {
         let word = (*word)?;
         let is_option = word.starts_with(['-', '+']);
-        let is_value = if other { lists(TAKES_NEXT, option) } else { !option.is_empty() };
-        if !is_option && among(list, word) != other && !(other && is_value) {
+        let is_value = if other { list_contains(VALUE_OPTIONS, option) } else { !option.is_empty() };
+        if !is_option && list_matches(list, word) != other && !(other && is_value) {
             return Some(&words[at + 1..]);
         }
-        let may_be = other && !option.is_empty() && !lists(TAKES_NONE, option);
+        let may_be = other && !option.is_empty() && !list_contains(FLAG_OPTIONS, option);
         if !is_option && !is_value && !may_be {
             return None;
         }
@@ -207,17 +207,17 @@ pub(super) fn after_subcommand<'w, 'a>(
     None
 }
 
-fn among(list: &str, word: &str) -> bool {
-    list.split(',').any(|one| one == word || begins(one, word))
+fn list_matches(list: &str, word: &str) -> bool {
+    list.split(',').any(|one| one == word || matches_prefix(one, word))
 }
 
 /// Returns true if `pattern` ends in `*` and `word` begins with the rest of it.
-fn begins(pattern: &str, word: &str) -> bool {
+fn matches_prefix(pattern: &str, word: &str) -> bool {
     pattern.strip_suffix('*').is_some_and(|begin| word.starts_with(begin))
 }
 
 /// Option letters that take a value, so that an attached value is not read as more letters.
-const WITH_VALUE: &[(&str, &str)] = &[
+const VALUE_LETTERS: &[(&str, &str)] = &[
     ("curl", "AbcCdDeEFhHKmoPQrtTuUwxyYzX"),
     ("wget", "aoiBtTOQPUlARDI"),
     ("tar bsdtar gtar", "fCTXKgHbLVN"),
@@ -231,8 +231,8 @@ const WITH_VALUE: &[(&str, &str)] = &[
     ("unzip bsdunzip", "dPx"),
 ];
 
-fn with_value(program: &str) -> &'static str {
-    WITH_VALUE.iter().find(|(names, _)| lists(names, program)).map_or("", |(_, letters)| letters)
+fn value_letters(program: &str) -> &'static str {
+    VALUE_LETTERS.iter().find(|(names, _)| list_contains(names, program)).map_or("", |(_, letters)| letters)
 }
 
 /// Returns true if `word` is the option `full` or an abbreviation of it.
@@ -254,13 +254,13 @@ pub(super) fn has_option(program: &str, option: &str, words: &[MaybeWord<'_>]) -
         _ => return before.any(|word| *word == option),
     };
     // Letters that take a value before a sub-command of git take none after it.
-    let stops = if program == "git" { "Foe" } else { with_value(program) };
+    let stops = if program == "git" { "Foe" } else { value_letters(program) };
     let in_letters = |letters: &str| {
         let end = letters.find(|c: char| stops.contains(c)).unwrap_or(letters.len());
         letters[..end].contains(letter) || letters[end..].starts_with(letter)
     };
     // The first word of `tar` consists of option letters even without a dash; their values follow.
-    let bare = words.first().copied().flatten().filter(|_| lists("tar bsdtar gtar", program));
+    let bare = words.first().copied().flatten().filter(|_| list_contains("tar bsdtar gtar", program));
     bare.is_some_and(|word| !word.starts_with('-') && word.contains(letter))
         || before
             .filter_map(|word| word.strip_prefix('-'))
@@ -269,7 +269,7 @@ pub(super) fn has_option(program: &str, option: &str, words: &[MaybeWord<'_>]) -
 
 /// Returns the values of the options `names`, also abbreviated: attached, or in the next word.
 pub(super) fn option_values<'a>(program: &str, names: &'static str, words: &[MaybeWord<'a>]) -> Vec<&'a str> {
-    let stops = with_value(program);
+    let stops = value_letters(program);
     let value = |at: usize| {
         let word = words[at]?;
         let next = words.get(at + 1).copied().flatten();
@@ -279,7 +279,7 @@ pub(super) fn option_values<'a>(program: &str, names: &'static str, words: &[May
             let named = names.split_whitespace().any(|full| abbreviates(name, full));
             return attached.or(next).filter(|_| named);
         };
-        let is_named = |letter: char| lists(names, &format!("-{letter}"));
+        let is_named = |letter: char| list_contains(names, &format!("-{letter}"));
         let (at, letter) = letters.char_indices().find(|(_, c)| stops.contains(*c) || is_named(*c))?;
         let rest = letters[at + letter.len_utf8()..].trim_start_matches('=');
         if rest.is_empty() { next } else { Some(rest) }.filter(|_| is_named(letter))

@@ -3,7 +3,7 @@
 use super::danger_matcher::{self, option_values};
 use super::persistent_paths::{is_persistent_path, is_workspace_path, normalize_path_text};
 use super::{
-    MaybeWord, destructive_predicates, git_dangers, lists, program_name, sed, upload_predicates,
+    MaybeWord, destructive_predicates, git_dangers, list_contains, program_name, sed, upload_predicates,
     wrapped_commands,
 };
 
@@ -26,13 +26,13 @@ pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_
         "{system}" => any(is_system_path),
         "{device}" => any(|word| word.strip_prefix("of=").is_some_and(is_device)),
         "{disk}" => any(|word| is_device(word) && !word.starts_with("/dev/pts/")),
-        "{open}" => any(opens),
-        "{setid}" => any(sets_id),
-        "{host}" => any(is_host),
+        "{open}" => any(makes_world_writable),
+        "{setid}" => any(is_setuid_mode),
+        "{host}" => any(is_remote),
         "{unnamed}" => others(is_workspace_path),
         "{many}" => any(|word| word.contains(['*', '?'])),
         "{each}" => wrapped_commands::commands_in_args(program, words).iter().any(|argv| {
-            argv.first().copied().flatten().is_some_and(|name| lists("rm unlink rmdir", program_name(name)))
+            argv.first().copied().flatten().is_some_and(|name| list_contains("rm unlink rmdir", program_name(name)))
         }),
         "{lasting}" => any(|word| is_persistent_path(word.strip_prefix("of=").unwrap_or(word))),
         "{lasting-last}" => {
@@ -53,7 +53,7 @@ pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_
         }),
         "{drops}" => any(drops_data),
         "{publishes}" => any(|word| {
-            last_task(word).starts_with("publish") && word != "publishToMavenLocal"
+            gradle_task_name(word).starts_with("publish") && word != "publishToMavenLocal"
                 || word == "uploadArchives"
         }),
         "{digits}" => sets_clock(words),
@@ -65,7 +65,7 @@ pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_
             git_dangers::matches_predicate(name, words)
         }
         "{remote}" => {
-            any(|word| ["ext::", "fd::"].iter().any(|vcs| word.starts_with(vcs)) || runs_by_address(word))
+            any(|word| ["ext::", "fd::"].iter().any(|vcs| word.starts_with(vcs)) || url_runs_program(word))
         }
         "{reference}" => operands(words).count() > 1,
         "{refs}" => any(|word| word.starts_with('+') || word.starts_with(':')),
@@ -77,7 +77,7 @@ pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_
 }
 
 /// System directories, and homes.
-const SYSTEM: &str =
+const SYSTEM_DIRECTORIES: &str =
     "bin boot dev etc lib lib32 lib64 opt proc root run sbin srv sys usr var Applications Library System";
 
 /// Returns true if `word` is the root, a home, a parent directory or a system path.
@@ -89,7 +89,7 @@ pub(super) fn is_system_path(word: &str) -> bool {
         [] => word.is_empty() || word.starts_with('/'),
         _ if above => true,
         ["~" | "$HOME" | "${HOME}"] => true,
-        [first, ..] if word.starts_with('/') && lists(SYSTEM, first) => true,
+        [first, ..] if word.starts_with('/') && list_contains(SYSTEM_DIRECTORIES, first) => true,
         ["home" | "Users"] | ["home" | "Users", _] => word.starts_with('/'),
         _ => false,
     }
@@ -100,12 +100,12 @@ fn is_device(path: &str) -> bool {
     let path = normalize_path_text(path);
     let harmless = "null zero full random urandom stdin stdout stderr tty";
     let name = path.strip_prefix("/dev/");
-    name.is_some_and(|name| !lists(harmless, name) && !name.starts_with("fd/") && !name.starts_with("shm/"))
+    name.is_some_and(|name| !list_contains(harmless, name) && !name.starts_with("fd/") && !name.starts_with("shm/"))
 }
 
 /// Returns true if `mode` makes a file writable for everyone.
-fn opens(mode: &str) -> bool {
-    if let Some(digits) = digits_of(mode) {
+fn makes_world_writable(mode: &str) -> bool {
+    if let Some(digits) = octal_mode(mode) {
         return matches!(digits.as_bytes(), [.., b'2' | b'3' | b'6' | b'7']);
     }
     let clauses = mode.split(',').filter_map(|clause| clause.split_once(['+', '=']));
@@ -116,9 +116,9 @@ fn opens(mode: &str) -> bool {
 }
 
 /// Returns true if `mode` is setuid or setgid.
-fn sets_id(mode: &str) -> bool {
+fn is_setuid_mode(mode: &str) -> bool {
     let mode = mode.strip_prefix("-m").or_else(|| mode.strip_prefix("--mode=")).unwrap_or(mode);
-    if let Some(digits) = digits_of(mode) {
+    if let Some(digits) = octal_mode(mode) {
         return digits.len() > 3 && matches!(digits.as_bytes(), [.., b'2'..=b'7', _, _, _]);
     }
     let clauses = mode.split(',').filter_map(|clause| clause.split_once(['+', '=']));
@@ -129,13 +129,13 @@ fn sets_id(mode: &str) -> bool {
     sets.any(|(who, _)| who != "o")
 }
 
-fn digits_of(mode: &str) -> Option<&str> {
+fn octal_mode(mode: &str) -> Option<&str> {
     let digits = (3..=5).contains(&mode.len()) && mode.chars().all(|digit| ('0'..='7').contains(&digit));
     digits.then_some(mode)
 }
 
 /// Returns true if `word` names another machine: `host:path`, `me@host:`, `rsync://host`.
-fn is_host(word: &str) -> bool {
+fn is_remote(word: &str) -> bool {
     let before = word.split('/').next().unwrap_or(word);
     !word.starts_with('-') && before.contains(':')
 }
@@ -149,17 +149,17 @@ pub(super) fn operands<'w, 'a>(words: &'w [MaybeWord<'a>]) -> impl Iterator<Item
 }
 
 /// Returns the last component of a gradle task: `:x:publish`.
-fn last_task(word: &str) -> &str {
+fn gradle_task_name(word: &str) -> &str {
     word.rsplit(':').next().unwrap_or(word)
 }
 
 /// Returns true if a URL makes git run a program: by a helper, or by an option in place of a host.
-fn runs_by_address(word: &str) -> bool {
+fn url_runs_program(word: &str) -> bool {
     word.contains("=ext::") || word.contains("://-")
 }
 
 /// SQL statements that remove data in any context; in upper case.
-const DROPS: &[&str] = &[
+const DROP_STATEMENTS: &[&str] = &[
     "DROP DATABASE",
     "DROP TABLE",
     "DROP SCHEMA",
@@ -180,13 +180,13 @@ const DROPS: &[&str] = &[
 /// Returns true if a database script removes data.
 pub(crate) fn drops_data(text: &str) -> bool {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ").to_ascii_uppercase() + " ";
-    DROPS.iter().any(|drops| text.contains(drops))
+    DROP_STATEMENTS.iter().any(|drops| text.contains(drops))
 }
 
 /// Returns true if an argument of `date` is a time such as `MMDDhhmm` and not the value of an option.
 fn sets_clock(words: &[MaybeWord<'_>]) -> bool {
     let is_value =
-        |at: usize| at > 0 && words[at - 1].is_some_and(|name| lists("-d -r -f --date --reference", name));
+        |at: usize| at > 0 && words[at - 1].is_some_and(|name| list_contains("-d -r -f --date --reference", name));
     let is_time = |word: &str| word.len() >= 8 && word.chars().all(|c| c.is_ascii_digit() || c == '.');
     words.iter().enumerate().any(|(at, word)| word.is_some_and(is_time) && !is_value(at))
 }

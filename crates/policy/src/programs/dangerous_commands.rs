@@ -1,55 +1,55 @@
 //! The table of commands that need review even when confined. The row format is described in `danger`.
 
 use super::danger_matcher::DangerRow;
-use super::{LASTING, REMOVES};
+use super::{WRITES_PERSISTENT_PATH, REMOVES_FILES};
 
 const DISK: &str = "changes disks or what is on them";
-const USER: &str = "runs a command as another user";
-const SPACE: &str = "leaves or changes the confinement of processes";
-const HOST: &str = "reaches another machine";
+const OTHER_USER: &str = "runs a command as another user";
+const NAMESPACES: &str = "leaves or changes the confinement of processes";
+const REMOTE_HOST: &str = "reaches another machine";
 const SENDS: &str = "sends data to another machine";
 const CONTAINER: &str = "runs or changes containers, which are not confined";
 const CLOUD: &str = "changes something that runs elsewhere";
 const PUBLISHES: &str = "publishes, or changes who may";
-const RUNS: &str = "runs a program that is given as an option";
+const OPTION_PROGRAM: &str = "runs a program that is given as an option";
 const SYSTEM: &str = "changes the running system";
 const STOPS: &str = "stops processes that it does not name";
 const NETWORK: &str = "changes the network of the machine";
 const SECRET: &str = "shows or changes a secret";
-const LATER: &str = "runs something later";
-const OPEN: &str = "gives everybody a right";
-const TEXT: &str = "runs text as commands";
-const FILE: &str = "writes a download to a file";
-const BASE: &str = "removes the data of a database";
-const MANAGER: &str = "changes the configuration of a package manager";
-const FILLS: &str = "writes without end, until the disk is full";
-const ELSEWHERE: &str = "runs a program from another machine";
+const SCHEDULES: &str = "runs something later";
+const PERMISSIONS: &str = "gives everybody a right";
+const RUNS_TEXT: &str = "runs text as commands";
+const DOWNLOADS: &str = "writes a download to a file";
+const DATABASE: &str = "removes the data of a database";
+const PACKAGE_CONFIG: &str = "changes the configuration of a package manager";
+const FILLS_DISK: &str = "writes without end, until the disk is full";
+const REMOTE_CODE: &str = "runs a program from another machine";
 
 pub(super) const ROWS: &[DangerRow] = &[
     ("rm rmdir unlink", "{system}", "removes what belongs to the system"),
-    ("rm", "-r,-R,--recursive", REMOVES),
-    ("rm", "-f,--force {unnamed}", REMOVES),
-    ("rm unlink", "{many}", REMOVES),
-    ("rm", "--no-preserve-root", REMOVES),
-    ("find", "-delete", REMOVES),
-    ("find fd fdfind xargs gxargs parallel", "{each}", REMOVES),
-    ("rimraf del-cli", "", REMOVES),
-    ("tar bsdtar gtar", "--remove-files", REMOVES),
-    ("zip", "-m,--move", REMOVES),
-    ("7z 7za 7zr 7zz", "-sdel", REMOVES),
-    ("rar", "m,mf", REMOVES),
+    ("rm", "-r,-R,--recursive", REMOVES_FILES),
+    ("rm", "-f,--force {unnamed}", REMOVES_FILES),
+    ("rm unlink", "{many}", REMOVES_FILES),
+    ("rm", "--no-preserve-root", REMOVES_FILES),
+    ("find", "-delete", REMOVES_FILES),
+    ("find fd fdfind xargs gxargs parallel", "{each}", REMOVES_FILES),
+    ("rimraf del-cli", "", REMOVES_FILES),
+    ("tar bsdtar gtar", "--remove-files", REMOVES_FILES),
+    ("zip", "-m,--move", REMOVES_FILES),
+    ("7z 7za 7zr 7zz", "-sdel", REMOVES_FILES),
+    ("rar", "m,mf", REMOVES_FILES),
     ("shred srm wipe scrub sfill sswap smem nwipe", "", "makes files unreadable for good"),
     ("mv cp ln install", "{void}", "loses what it moves or links there"),
     ("mv", "{system-first}", "moves what belongs to the system"),
     ("dd dcfldd dc3dd", "{device}", DISK),
-    ("dd dcfldd dc3dd", "{unbounded}", FILLS),
-    ("cp install", "{endless}", FILLS),
+    ("dd dcfldd dc3dd", "{unbounded}", FILLS_DISK),
+    ("cp install", "{endless}", FILLS_DISK),
     ("cp mv tee truncate install ln", "{disk}", DISK),
-    ("rm unlink tee truncate sponge dd patch", "{lasting}", LASTING),
-    ("tar bsdtar gtar", "-C,--directory,--cd {lasting}", LASTING),
-    ("unzip bsdunzip", "{lasting-into}", LASTING),
-    ("cp mv ln install rsync", "{lasting-last}", LASTING),
-    ("sed gsed perl ruby", "-i,--in-place {lasting}", LASTING),
+    ("rm unlink tee truncate sponge dd patch", "{lasting}", WRITES_PERSISTENT_PATH),
+    ("tar bsdtar gtar", "-C,--directory,--cd {lasting}", WRITES_PERSISTENT_PATH),
+    ("unzip bsdunzip", "{lasting-into}", WRITES_PERSISTENT_PATH),
+    ("cp mv ln install rsync", "{lasting-last}", WRITES_PERSISTENT_PATH),
+    ("sed gsed perl ruby", "-i,--in-place {lasting}", WRITES_PERSISTENT_PATH),
     ("ld-linux* ld-musl* ld.so*", "", "starts a program so that another one seems to run"),
     ("mkfs* mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted wipefs blkdiscard hdparm", "", DISK),
     (
@@ -64,11 +64,11 @@ pub(super) const ROWS: &[DangerRow] = &[
         "-R,--recursive {system}",
         "changes the rights of what belongs to the system",
     ),
-    ("chmod", "{open}", OPEN),
+    ("chmod", "{open}", PERMISSIONS),
     ("chmod install", "{setid}", "makes a program run with its owner's rights"),
     ("setcap", "", "makes a program run with more rights"),
-    ("sudo doas pkexec su runuser sg newgrp sudoedit run0", "", USER),
-    ("unshare nsenter chroot setpriv capsh bwrap firejail systemd-run systemd-nspawn machinectl", "", SPACE),
+    ("sudo doas pkexec su runuser sg newgrp sudoedit run0", "", OTHER_USER),
+    ("unshare nsenter chroot setpriv capsh bwrap firejail systemd-run systemd-nspawn machinectl", "", NAMESPACES),
     (
         "docker podman nerdctl",
         "!ps,images,inspect,logs,version,info,top,stats,history,diff,port,search,compose,context,network,volume,\
@@ -89,19 +89,19 @@ pub(super) const ROWS: &[DangerRow] = &[
     ),
     ("kubectl oc", "config !view,get-contexts,current-context,get-clusters", CLOUD),
     ("helm", "!list,ls,status,get,show,search,version,template,lint,history,env", CLOUD),
-    ("ssh", "{beyond-version}", HOST),
-    ("scp sftp mosh ftp tftp lftp rlogin rsh ssh-copy-id autossh sshpass", "", HOST),
-    ("rsync", "{host}", HOST),
+    ("ssh", "{beyond-version}", REMOTE_HOST),
+    ("scp sftp mosh ftp tftp lftp rlogin rsh ssh-copy-id autossh sshpass", "", REMOTE_HOST),
+    ("rsync", "{host}", REMOTE_HOST),
     (
         "rsync",
         "--delete,--delete-before,--delete-during,--delete-delay,--delete-after,--delete-excluded,--del,\
          --delete-missing-args",
-        REMOVES,
+        REMOVES_FILES,
     ),
-    ("rsync", "--remove-source-files", REMOVES),
-    ("rsync", "-e,--rsh,--rsync-path", RUNS),
-    ("nc ncat netcat nc.openbsd nc.traditional socat telnet rclone croc", "", HOST),
-    ("openssl", "s_client,s_server", HOST),
+    ("rsync", "--remove-source-files", REMOVES_FILES),
+    ("rsync", "-e,--rsh,--rsync-path", OPTION_PROGRAM),
+    ("nc ncat netcat nc.openbsd nc.traditional socat telnet rclone croc", "", REMOTE_HOST),
+    ("openssl", "s_client,s_server", REMOTE_HOST),
     ("mail mailx sendmail mutt msmtp swaks", "", SENDS),
     (
         "curl",
@@ -121,8 +121,8 @@ pub(super) const ROWS: &[DangerRow] = &[
         "-x,--proxy,--preproxy,--socks4,--socks4a,--socks5,--socks5-hostname,--connect-to,--doh-url",
         "sends connections elsewhere",
     ),
-    ("curl wget", "{file}", FILE),
-    ("curl", "-O,--remote-name,--remote-name-all", FILE),
+    ("curl wget", "{file}", DOWNLOADS),
+    ("curl", "-O,--remote-name,--remote-name-all", DOWNLOADS),
     ("http https xh", "{assigns}", SENDS),
     ("skopeo", "copy,delete,sync", SENDS),
     ("http https xh", "%POST,PUT,PATCH,DELETE", SENDS),
@@ -132,8 +132,8 @@ pub(super) const ROWS: &[DangerRow] = &[
         "",
         CONTAINER,
     ),
-    ("slogin dbclient plink pscp psftp sshfs ngrok cloudflared", "", HOST),
-    ("gosu su-exec chpst setuidgid start-stop-daemon", "", USER),
+    ("slogin dbclient plink pscp psftp sshfs ngrok cloudflared", "", REMOTE_HOST),
+    ("gosu su-exec chpst setuidgid start-stop-daemon", "", OTHER_USER),
     ("tune2fs debugfs e2fsck badblocks nvme efibootmgr grub-install setenforce", "", DISK),
     ("vault", "read,kv,write,login,token", SECRET),
     ("pass", "show,insert,rm,edit", SECRET),
@@ -141,20 +141,20 @@ pub(super) const ROWS: &[DangerRow] = &[
     ("bw secret-tool security", "get,lookup,find-generic-password,find-internet-password,export", SECRET),
     ("gpg gpg2", "--export-secret-keys,--export-secret-subkeys", SECRET),
     ("gpg gpg2", "--delete-secret-keys,--delete-secret-and-public-keys", SECRET),
-    ("deno bun", "run,x,eval {url}", ELSEWHERE),
-    ("npx bunx pnpx uvx", "{url}", ELSEWHERE),
-    ("uv pipx", "run {url}", ELSEWHERE),
-    ("npm pnpm yarn", "exec,dlx,x {url}", ELSEWHERE),
-    ("nix", "run,shell,develop {url}", ELSEWHERE),
+    ("deno bun", "run,x,eval {url}", REMOTE_CODE),
+    ("npx bunx pnpx uvx", "{url}", REMOTE_CODE),
+    ("uv pipx", "run {url}", REMOTE_CODE),
+    ("npm pnpm yarn", "exec,dlx,x {url}", REMOTE_CODE),
+    ("nix", "run,shell,develop {url}", REMOTE_CODE),
     ("hg", "purge,strip,rollback", "loses work or commits"),
     ("hg", "update,up,checkout,co -C,--clean", "loses work that is not committed"),
     ("hg", "push -f,--force", "overwrites what others have"),
     ("svn", "revert -R,--recursive", "loses work that is not committed"),
-    ("svn", "cleanup --remove-unversioned,--remove-ignored", REMOVES),
+    ("svn", "cleanup --remove-unversioned,--remove-ignored", REMOVES_FILES),
     ("jj", "abandon", "loses commits"),
     ("jj", "op,operation abandon,restore", "loses commits"),
-    ("trash-empty trash-rm", "", REMOVES),
-    ("gio", "trash --empty", REMOVES),
+    ("trash-empty trash-rm", "", REMOVES_FILES),
+    ("gio", "trash --empty", REMOVES_FILES),
     ("gcloud", "secrets versions access", SECRET),
     ("gcloud", "auth print-access-token,print-identity-token", SECRET),
     ("az", "account get-access-token", SECRET),
@@ -171,26 +171,26 @@ pub(super) const ROWS: &[DangerRow] = &[
     ("dart flutter", "pub publish", PUBLISHES),
     ("kill", "{group}", STOPS),
     ("fuser", "-k,--kill", STOPS),
-    ("eval", "", TEXT),
+    ("eval", "", RUNS_TEXT),
     ("alias", "{alias}", "gives another name to what deserves a look"),
-    ("source .", "{script}", TEXT),
-    ("tar bsdtar gtar", "--checkpoint-action,--to-command,-I,--use-compress-program", RUNS),
-    ("tar bsdtar gtar", "-F,--info-script,--new-volume-script,--rsh-command,--rmt-command", RUNS),
+    ("source .", "{script}", RUNS_TEXT),
+    ("tar bsdtar gtar", "--checkpoint-action,--to-command,-I,--use-compress-program", OPTION_PROGRAM),
+    ("tar bsdtar gtar", "-F,--info-script,--new-volume-script,--rsh-command,--rmt-command", OPTION_PROGRAM),
     ("less", "{beyond-version}", "runs commands and writes files that are typed into it"),
-    ("zip", "{test-by}", RUNS),
-    ("zip", "--unzip-command", RUNS),
+    ("zip", "{test-by}", OPTION_PROGRAM),
+    ("zip", "--unzip-command", OPTION_PROGRAM),
     ("sed gsed", "{sed}", "runs a command from its script"),
-    ("sort gsort", "--compress-program", RUNS),
-    ("rg", "--pre", RUNS),
-    ("strace ltrace", "{pipe}", RUNS),
-    ("coreutils", "--coreutils-prog", RUNS),
+    ("sort gsort", "--compress-program", OPTION_PROGRAM),
+    ("rg", "--pre", OPTION_PROGRAM),
+    ("strace ltrace", "{pipe}", OPTION_PROGRAM),
+    ("coreutils", "--coreutils-prog", OPTION_PROGRAM),
     ("date gdate", "-s,--set", "sets the clock"),
     ("date gdate", "{digits}", "sets the clock"),
     ("hwclock ntpdate", "", "sets the clock"),
     ("hostname", "{operand}", SYSTEM),
     ("hostname", "-F,-b,--file,--boot", SYSTEM),
     ("hostnamectl timedatectl localectl loginctl", "!status,show,list*,timesync-status", SYSTEM),
-    ("crontab at batch atrm", "", LATER),
+    ("crontab at batch atrm", "", SCHEDULES),
     ("systemctl", "!status,show,list*,is-*,cat,help,--version", SYSTEM),
     ("systemctl", "{bare}", SYSTEM),
     ("rfkill update-initramfs update-grub grub-mkconfig dracut rtcwake zramctl", "", SYSTEM),
@@ -234,8 +234,8 @@ pub(super) const ROWS: &[DangerRow] = &[
     ("npm", "pub*,unp*,dep*,ow*,acc*,tok*,log*,add-u*,addu*,dist-*,tea*,hoo*,prof*", PUBLISHES),
     ("yarn", "npm publish,login,logout,tag", PUBLISHES),
     ("yarn", "workspace,workspaces %publish", PUBLISHES),
-    ("npm pnpm yarn", "c,config,conf,confi set,delete,edit", MANAGER),
-    ("npm", "set", MANAGER),
+    ("npm pnpm yarn", "c,config,conf,confi set,delete,edit", PACKAGE_CONFIG),
+    ("npm", "set", PACKAGE_CONFIG),
     ("cargo", "publish,yank,login,logout,owner,release", PUBLISHES),
     ("cargo", "--config", "changes what cargo runs"),
     ("poetry uv hatch flit pdm lerna pub", "publish", PUBLISHES),
@@ -286,11 +286,11 @@ pub(super) const ROWS: &[DangerRow] = &[
     ("pulumi", "stack,config,state rm,set,delete,rename", CLOUD),
     ("ansible ansible-playbook salt puppet chef-client", "", CLOUD),
     ("serverless sls cdk sam eb", "deploy,remove,destroy,delete,bootstrap", CLOUD),
-    ("psql mysql mariadb sqlite3 mongo mongosh redis-cli", "{drops}", BASE),
-    ("supabase", "db reset,push", BASE),
-    ("prisma", "migrate,db reset,push", BASE),
-    ("rails rake", "%db:drop*,db:reset,db:purge", BASE),
-    ("php", "artisan migrate:fresh,migrate:reset,db:wipe", BASE),
-    ("dropdb dropuser", "", BASE),
-    ("mysqladmin", "%drop,shutdown,password", BASE),
+    ("psql mysql mariadb sqlite3 mongo mongosh redis-cli", "{drops}", DATABASE),
+    ("supabase", "db reset,push", DATABASE),
+    ("prisma", "migrate,db reset,push", DATABASE),
+    ("rails rake", "%db:drop*,db:reset,db:purge", DATABASE),
+    ("php", "artisan migrate:fresh,migrate:reset,db:wipe", DATABASE),
+    ("dropdb dropuser", "", DATABASE),
+    ("mysqladmin", "%drop,shutdown,password", DATABASE),
 ];

@@ -1,6 +1,6 @@
 //! Variables that make a program run, load or reach something that its command does not name.
 
-use super::lists;
+use super::list_contains;
 
 /// Variable names, or prefixes with `*`, and their effects.
 const VARIABLES: &[(&str, &str)] = &[
@@ -116,13 +116,13 @@ pub fn dangerous_variable(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
     let name = if lower.starts_with("npm_config_") { &lower } else { name };
     let names = |listed: &'static str| {
-        lists(listed, name) || listed.split_whitespace().any(|pattern| fits(pattern, name))
+        list_contains(listed, name) || listed.split_whitespace().any(|pattern| matches_wildcard(pattern, name))
     };
     VARIABLES.iter().find(|(listed, _)| names(listed)).map(|(_, why)| *why)
 }
 
 /// Returns true if `name` matches `pattern`, which contains one `*`.
-fn fits(pattern: &str, name: &str) -> bool {
+fn matches_wildcard(pattern: &str, name: &str) -> bool {
     pattern
         .split_once('*')
         .is_some_and(|(begin, end)| name.strip_prefix(begin).is_some_and(|rest| rest.ends_with(end)))

@@ -3,7 +3,7 @@
 use super::danger_matcher::option_values;
 use super::danger_predicates::{is_system_path, operands};
 use super::persistent_paths::normalize_path_text;
-use super::{MaybeWord, lists};
+use super::{MaybeWord, list_contains};
 
 /// Evaluates the predicate `name` if it is one of these.
 pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> bool {
@@ -27,8 +27,8 @@ pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_
                 && has_two(words)
                 || has_value("-t --target-directory", |to| normalize_path_text(to) == "/dev/null")
         }
-        "{url}" => is_url_first(program, words),
-        "{to-root}" => gives_to_root(program, words),
+        "{url}" => runs_url(program, words),
+        "{to-root}" => makes_root_owner(program, words),
         "{to-file}" => any(|word| word.strip_prefix("of=").is_some_and(|to| !is_sink(to))),
         _ => false,
     }
@@ -41,7 +41,7 @@ pub(crate) fn is_endless_device(path: &str) -> bool {
 
 /// Returns true if data written to `path` is not stored.
 fn is_sink(path: &str) -> bool {
-    lists("/dev/null /dev/stdout /dev/stderr -", path)
+    list_contains("/dev/null /dev/stdout /dev/stderr -", path)
 }
 
 /// Returns true if there are at least two operands.
@@ -50,7 +50,7 @@ fn has_two(words: &[MaybeWord<'_>]) -> bool {
 }
 
 /// Returns true if the program to run is given by a URL: as the first operand or as its package.
-fn is_url_first(program: &str, words: &[MaybeWord<'_>]) -> bool {
+fn runs_url(program: &str, words: &[MaybeWord<'_>]) -> bool {
     let is_url = |word: &str| {
         ["http://", "https://", "git+", "git://", "github:", "gitlab:", "gist:", "ssh://"]
             .iter()
@@ -62,7 +62,7 @@ fn is_url_first(program: &str, words: &[MaybeWord<'_>]) -> bool {
 
 /// Returns true if `chown`, `chgrp` or `install` makes root the owner: by name, by number, or by a system reference
 /// file.
-fn gives_to_root(program: &str, words: &[MaybeWord<'_>]) -> bool {
+fn makes_root_owner(program: &str, words: &[MaybeWord<'_>]) -> bool {
     let root = |name: &str| matches!(name, "root" | "0" | "+0" | "wheel");
     if program == "install" {
         return option_values(program, "-o --owner -g --group", words).into_iter().any(root);
@@ -75,5 +75,5 @@ fn gives_to_root(program: &str, words: &[MaybeWord<'_>]) -> bool {
     first.is_some_and(|owner| match owner.split_once([':', '.']) {
         Some((user, group)) => root(user) || root(group),
         None => root(owner),
-    }) && lists("chown chgrp lchown", program)
+    }) && list_contains("chown chgrp lchown", program)
 }

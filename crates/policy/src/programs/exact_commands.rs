@@ -13,7 +13,7 @@ type ExactCommand = (&'static str, &'static [&'static str]);
 ///
 /// A proxy with one of these names chooses the program from project files (`rustup` from `rust-toolchain.toml`, even a
 /// path inside it). The program lookup must therefore not report such a proxy as the real program.
-const VERSIONS: &[ExactCommand] = &[
+const VERSION_COMMANDS: &[ExactCommand] = &[
     ("cargo rustc rustdoc", &["--version", "-V", "-vV", "-Vv", "--version --verbose"]),
     ("rustfmt cargo-clippy cargo-fmt rust-analyzer", &["--version", "-V"]),
     ("node", &["--version", "-v"]),
@@ -41,9 +41,9 @@ const IDIOMS: &[ExactCommand] = &[
 
 /// Returns true if an entry is the program `name` with exactly these `words`.
 pub(super) fn is_exact_command(name: &str, words: &[MaybeWord<'_>]) -> bool {
-    static LINES: LazyLock<Vec<ExactCommand>> = LazyLock::new(|| [VERSIONS, IDIOMS].concat());
+    static EXACT_COMMANDS: LazyLock<Vec<ExactCommand>> = LazyLock::new(|| [VERSION_COMMANDS, IDIOMS].concat());
     static INDEX: LazyLock<ProgramIndex> =
-        LazyLock::new(|| ProgramIndex::new(LINES.iter().map(|(names, _)| *names)));
+        LazyLock::new(|| ProgramIndex::new(EXACT_COMMANDS.iter().map(|(names, _)| *names)));
     let words_are = |line: &str| words.iter().copied().eq(line.split(' ').map(Some));
-    INDEX.rows_for(name).into_iter().any(|row| LINES[row].1.iter().any(|line| words_are(line)))
+    INDEX.rows_for(name).into_iter().any(|row| EXACT_COMMANDS[row].1.iter().any(|line| words_are(line)))
 }

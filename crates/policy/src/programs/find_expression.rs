@@ -1,33 +1,33 @@
 //! Checks that the expression of `find` only prints.
 
 use super::option_scanner::looks_like_option;
-use super::{MaybeWord, lists};
+use super::{MaybeWord, list_contains};
 
 /// Tests and actions without a value.
-const ALONE: &str = "
+const TESTS_WITHOUT_VALUE: &str = "
     ! ( ) , -a -and -o -or -not -print -print0 -ls -prune -depth -quit -empty -true -false -mount -xdev -follow -daystart
     -noleaf -ignore_readdir_race -noignore_readdir_race -readable -writable -executable -nouser -nogroup -warn -nowarn";
 /// Tests and actions with a value.
-const WITH_VALUE: &str = "
+const TESTS_WITH_VALUE: &str = "
     -name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype -size -mtime -atime -ctime
     -mmin -amin -cmin -newer -anewer -cnewer -user -group -uid -gid -links -inum -samefile -lname -ilname -maxdepth
     -mindepth -fstype -used -printf";
 /// Options that may precede the paths.
-const BEFORE: &str = "-H -L -P";
+const LEADING_OPTIONS: &str = "-H -L -P";
 
 /// Returns true if the words of `find` are paths and an expression that only prints.
 pub(super) fn only_prints(words: &[MaybeWord<'_>]) -> bool {
     let known: Option<Vec<&str>> = words.iter().copied().collect();
     let Some(known) = known else { return false };
-    let mut words = known.into_iter().skip_while(|word| lists(BEFORE, word)).peekable();
+    let mut words = known.into_iter().skip_while(|word| list_contains(LEADING_OPTIONS, word)).peekable();
     while words.next_if(|word| is_path(word)).is_some() {}
     while let Some(word) = words.next() {
-        if lists(ALONE, word) {
+        if list_contains(TESTS_WITHOUT_VALUE, word) {
             continue;
         }
         let fits = match word {
             "-perm" => is_mode,
-            _ if lists(WITH_VALUE, word) || is_newer(word) => |value: &str| !looks_like_option(value),
+            _ if list_contains(TESTS_WITH_VALUE, word) || is_newer(word) => |value: &str| !looks_like_option(value),
             _ => return false,
         };
         if !words.next().is_some_and(fits) {

@@ -2,64 +2,64 @@
 //! programs.
 
 use super::danger_matcher::{self, DangerRow, option_values};
-use super::{MaybeWord, lists};
+use super::{MaybeWord, list_contains};
 
-const WORK: &str = "loses work that is not committed";
-const COMMITS: &str = "loses commits";
-const OTHERS: &str = "overwrites or removes what others have";
-const RUNS: &str = "makes git run a program";
-const SENDS: &str = "changes where git fetches from or sends to";
+const LOSES_WORK: &str = "loses work that is not committed";
+const LOSES_COMMITS: &str = "loses commits";
+const OVERWRITES_SHARED: &str = "overwrites or removes what others have";
+const RUNS_PROGRAM: &str = "makes git run a program";
+const CHANGES_REMOTE: &str = "changes where git fetches from or sends to";
 
 /// The rows for git; the format is described in `danger`.
 pub(super) const ROWS: &[DangerRow] = &[
-    ("git", "{keys}", RUNS),
-    ("git", "--exec-path", RUNS),
-    ("git", "{remote}", RUNS),
+    ("git", "{keys}", RUNS_PROGRAM),
+    ("git", "--exec-path", RUNS_PROGRAM),
+    ("git", "{remote}", RUNS_PROGRAM),
     ("git", "config {config}", "changes how git works, or what it runs"),
-    ("git", "remote set-url,remove,rm,rename", SENDS),
-    ("git", "submodule set-url", SENDS),
+    ("git", "remote set-url,remove,rm,rename", CHANGES_REMOTE),
+    ("git", "submodule set-url", CHANGES_REMOTE),
     ("git", "push {url}", "sends commits to an address that is no remote"),
-    ("git", "read-tree -u,--reset", WORK),
-    ("git", "checkout-index -f,--force", WORK),
-    ("git", "submodule deinit -f,--force", WORK),
+    ("git", "read-tree -u,--reset", LOSES_WORK),
+    ("git", "checkout-index -f,--force", LOSES_WORK),
+    ("git", "submodule deinit -f,--force", LOSES_WORK),
     ("git", "clean -f,--force", "removes files that git does not keep"),
-    ("git", "reset --hard,--merge", WORK),
-    ("git", "checkout --", WORK),
-    ("git", "checkout -f,--force", WORK),
-    ("git", "checkout %.,./,:/", WORK),
-    ("git", "switch -f,--force,--discard-changes", WORK),
-    ("git", "restore {worktree}", WORK),
-    ("git", "stash drop,clear", WORK),
-    ("git", "rm -f,--force", WORK),
-    ("git", "worktree remove,prune -f,--force", WORK),
-    ("git", "branch -D,-M,-C", COMMITS),
-    ("git", "branch -f,--force", COMMITS),
-    ("git", "checkout -B", COMMITS),
-    ("git", "switch -C,--force-create", COMMITS),
-    ("git", "fetch,pull {lands}", COMMITS),
-    ("git", "{expires}", COMMITS),
-    ("git", "update-ref -d,--stdin", COMMITS),
-    ("git", "update-ref {reference}", COMMITS),
-    ("git", "replace,fast-import -f,--force", COMMITS),
-    ("git", "prune", COMMITS),
-    ("git", "reflog expire,delete", COMMITS),
-    ("git", "gc --prune", COMMITS),
+    ("git", "reset --hard,--merge", LOSES_WORK),
+    ("git", "checkout --", LOSES_WORK),
+    ("git", "checkout -f,--force", LOSES_WORK),
+    ("git", "checkout %.,./,:/", LOSES_WORK),
+    ("git", "switch -f,--force,--discard-changes", LOSES_WORK),
+    ("git", "restore {worktree}", LOSES_WORK),
+    ("git", "stash drop,clear", LOSES_WORK),
+    ("git", "rm -f,--force", LOSES_WORK),
+    ("git", "worktree remove,prune -f,--force", LOSES_WORK),
+    ("git", "branch -D,-M,-C", LOSES_COMMITS),
+    ("git", "branch -f,--force", LOSES_COMMITS),
+    ("git", "checkout -B", LOSES_COMMITS),
+    ("git", "switch -C,--force-create", LOSES_COMMITS),
+    ("git", "fetch,pull {lands}", LOSES_COMMITS),
+    ("git", "{expires}", LOSES_COMMITS),
+    ("git", "update-ref -d,--stdin", LOSES_COMMITS),
+    ("git", "update-ref {reference}", LOSES_COMMITS),
+    ("git", "replace,fast-import -f,--force", LOSES_COMMITS),
+    ("git", "prune", LOSES_COMMITS),
+    ("git", "reflog expire,delete", LOSES_COMMITS),
+    ("git", "gc --prune", LOSES_COMMITS),
     ("git", "filter-branch,filter-repo", "rewrites the history"),
-    ("git", "push,send-pack -f,--force,--force-with-lease,--force-if-includes", OTHERS),
-    ("git", "push,send-pack -d,--delete,--mirror,--prune", OTHERS),
-    ("git", "push,send-pack {refs}", OTHERS),
-    ("git", "svn,p4 dcommit,submit", OTHERS),
+    ("git", "push,send-pack -f,--force,--force-with-lease,--force-if-includes", OVERWRITES_SHARED),
+    ("git", "push,send-pack -d,--delete,--mirror,--prune", OVERWRITES_SHARED),
+    ("git", "push,send-pack {refs}", OVERWRITES_SHARED),
+    ("git", "svn,p4 dcommit,submit", OVERWRITES_SHARED),
     ("git", "maintenance start,register", "runs something later"),
-    ("git", "push --receive-pack,--exec", RUNS),
-    ("git", "fetch,pull,clone,ls-remote,fetch-pack,archive,send-pack,remote --upload-pack,--exec", RUNS),
-    ("git", "clone,ls-remote -u", RUNS),
+    ("git", "push --receive-pack,--exec", RUNS_PROGRAM),
+    ("git", "fetch,pull,clone,ls-remote,fetch-pack,archive,send-pack,remote --upload-pack,--exec", RUNS_PROGRAM),
+    ("git", "clone,ls-remote -u", RUNS_PROGRAM),
     ("git", "clone,init --template", "installs hooks, which git runs"),
-    ("git", "rebase -x,--exec", RUNS),
-    ("git", "bisect run", RUNS),
-    ("git", "remote-ext,remote-fd,shell", RUNS),
-    ("git", "submodule foreach", RUNS),
-    ("git", "difftool -x,--extcmd", RUNS),
-    ("git", "grep -O,--open-files-in-pager", RUNS),
+    ("git", "rebase -x,--exec", RUNS_PROGRAM),
+    ("git", "bisect run", RUNS_PROGRAM),
+    ("git", "remote-ext,remote-fd,shell", RUNS_PROGRAM),
+    ("git", "submodule foreach", RUNS_PROGRAM),
+    ("git", "difftool -x,--extcmd", RUNS_PROGRAM),
+    ("git", "grep -O,--open-files-in-pager", RUNS_PROGRAM),
     ("git", "send-email,imap-send,daemon,instaweb,http-push", "sends or serves what is in the repository"),
     ("git", "credential,credential-store,credential-cache", "handles credentials"),
 ];
@@ -68,17 +68,17 @@ pub(super) const ROWS: &[DangerRow] = &[
 pub(super) fn matches_predicate(name: &str, words: &[MaybeWord<'_>]) -> bool {
     let has = |option: &str| danger_matcher::has_option("git", option, words);
     match name {
-        "{config}" => configures(words),
-        "{keys}" => runs_by_key(words),
-        "{lands}" => lands(words),
-        "{expires}" => expires(words),
+        "{config}" => sets_dangerous_config(words),
+        "{keys}" => sets_program_key(words),
+        "{lands}" => overwrites_branch(words),
+        "{expires}" => expires_commits(words),
         "{worktree}" => !has("-S") && !has("--staged") || has("-W") || has("--worktree"),
         _ => false,
     }
 }
 
 /// Configuration keys whose value git runs or that lead it to a program. `*` is any part between dots. In lower case.
-const KEYS: &str = "
+const PROGRAM_KEYS: &str = "
     core.pager core.editor core.sshcommand core.fsmonitor core.hookspath core.gitproxy core.askpass
     core.alternaterefscommand core.worktree core.attributesfile core.virtualfilesystem clean.requireforce pager.* sequence.editor
     diff.external diff.*.command diff.*.textconv merge.*.driver mergetool.*.cmd mergetool.*.path difftool.*.cmd
@@ -94,7 +94,7 @@ const KEYS: &str = "
     safe.directory safe.barerepository receive.procreceiverefs transfer.credentialsinurl";
 
 /// Returns true if git runs a program when `key` is `value`; an unknown value counts.
-fn runs(key: &str, value: Option<&str>) -> bool {
+fn key_runs_program(key: &str, value: Option<&str>) -> bool {
     let key = key.to_ascii_lowercase();
     if key.starts_with("alias.") {
         // An alias that is a shell command, begins with options of git, or is dangerous itself.
@@ -104,7 +104,7 @@ fn runs(key: &str, value: Option<&str>) -> bool {
             value.trim_start().starts_with(['!', '-']) || danger_matcher::danger_reason(&words).is_some()
         });
     }
-    KEYS.split_whitespace().any(|listed| match listed.split_once('*') {
+    PROGRAM_KEYS.split_whitespace().any(|listed| match listed.split_once('*') {
         Some((begin, end)) => {
             let rest = key.strip_prefix(begin).filter(|rest| rest.len() > end.len());
             rest.is_some_and(|rest| end.contains('*') || rest.ends_with(end))
@@ -114,19 +114,19 @@ fn runs(key: &str, value: Option<&str>) -> bool {
 }
 
 /// Returns true if an option of git, or of `git clone`, sets a key that runs a program.
-fn runs_by_key(words: &[MaybeWord<'_>]) -> bool {
+fn sets_program_key(words: &[MaybeWord<'_>]) -> bool {
     let set = |text: &str| match text.split_once('=') {
-        Some((key, value)) => runs(key, Some(value)),
-        None => runs(text, Some("true")),
+        Some((key, value)) => key_runs_program(key, Some(value)),
+        None => key_runs_program(text, Some("true")),
     };
     // The value is the name of a variable with unknown content.
-    let named = |text: &str| runs(text.split('=').next().unwrap_or(text), None);
+    let named = |text: &str| key_runs_program(text.split('=').next().unwrap_or(text), None);
     option_values("git", "-c --config", words).into_iter().any(set)
         || option_values("git", "--config-env", words).into_iter().any(named)
 }
 
 /// Returns true if an option makes git expire unreachable commits.
-fn expires(words: &[MaybeWord<'_>]) -> bool {
+fn expires_commits(words: &[MaybeWord<'_>]) -> bool {
     let set = |text: &str| {
         let key = text.split('=').next().unwrap_or(text).to_ascii_lowercase();
         key.starts_with("gc.") && key.contains("expire")
@@ -135,7 +135,7 @@ fn expires(words: &[MaybeWord<'_>]) -> bool {
 }
 
 /// Returns true if the arguments of `git fetch` overwrite a local branch.
-fn lands(words: &[MaybeWord<'_>]) -> bool {
+fn overwrites_branch(words: &[MaybeWord<'_>]) -> bool {
     let forced =
         danger_matcher::has_option("git", "-f", words) || danger_matcher::has_option("git", "--force", words);
     let mut refs = words.iter().flatten().filter(|word| !word.starts_with('-')).skip(1);
@@ -146,38 +146,38 @@ fn lands(words: &[MaybeWord<'_>]) -> bool {
 }
 
 /// Options of `git config` that take the next word.
-const CONFIG_VALUES: &str = "-f --file --blob --type --default --value --comment";
+const CONFIG_VALUE_OPTIONS: &str = "-f --file --blob --type --default --value --comment";
 /// Words that make `git config` read.
-const READS: &str =
+const CONFIG_READ_WORDS: &str =
     "get list -l --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool";
 /// Words that make `git config` write in any case.
-const WRITES: &str = "
+const CONFIG_WRITE_WORDS: &str = "
     set unset edit rename-section remove-section -e --edit --add --replace-all --unset --unset-all --rename-section
     --remove-section";
 
 /// Returns true if the arguments of `git config` set a key that runs a program, or any key for all repositories.
-fn configures(words: &[MaybeWord<'_>]) -> bool {
+fn sets_dangerous_config(words: &[MaybeWord<'_>]) -> bool {
     let known: Vec<&str> = words.iter().copied().flatten().collect();
     let mut operands = Vec::new();
     let mut before = "";
     for &word in &known {
-        if !word.starts_with('-') && !lists(CONFIG_VALUES, before) {
+        if !word.starts_with('-') && !list_contains(CONFIG_VALUE_OPTIONS, before) {
             operands.push(word);
         }
         before = word;
     }
-    let verb = operands.first().copied().filter(|word| lists(WRITES, word) || lists(READS, word));
-    if known.iter().any(|word| word.starts_with('-') && lists(READS, word))
-        || verb.is_some_and(|verb| lists(READS, verb))
+    let verb = operands.first().copied().filter(|word| list_contains(CONFIG_WRITE_WORDS, word) || list_contains(CONFIG_READ_WORDS, word));
+    if known.iter().any(|word| word.starts_with('-') && list_contains(CONFIG_READ_WORDS, word))
+        || verb.is_some_and(|verb| list_contains(CONFIG_READ_WORDS, verb))
     {
         return false;
     }
     let operands = &operands[usize::from(verb.is_some())..];
-    let writes = operands.len() > 1 || words.contains(&None) || known.iter().any(|word| lists(WRITES, word));
+    let writes = operands.len() > 1 || words.contains(&None) || known.iter().any(|word| list_contains(CONFIG_WRITE_WORDS, word));
     let everywhere = known.iter().any(|word| {
         let name = |full: &str| word.len() > 3 && word.starts_with("--") && full.starts_with(word);
         name("--global") || name("--system")
     });
     let key = operands.first().copied().unwrap_or_default();
-    writes && (everywhere || runs(key, operands.get(1).copied()))
+    writes && (everywhere || key_runs_program(key, operands.get(1).copied()))
 }

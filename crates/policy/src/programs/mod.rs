@@ -45,9 +45,9 @@ pub(crate) use persistent_paths::{is_persistent_path, normalize_path_text};
 pub(crate) use readable_paths::{may_be_read, may_name_special_files};
 
 /// The danger of writing to a persistent path.
-pub(crate) const LASTING: &str = "changes the system, or what runs later";
+pub(crate) const WRITES_PERSISTENT_PATH: &str = "changes the system, or what runs later";
 /// The danger of removing many files.
-pub(crate) const REMOVES: &str = "removes files without asking";
+pub(crate) const REMOVES_FILES: &str = "removes files without asking";
 
 /// One word of a command; `None` if it is unknown.
 type MaybeWord<'a> = Option<&'a str>;
@@ -101,12 +101,12 @@ pub(crate) fn program_name(program: &str) -> &str {
 
 thread_local! {
     /// Caches the lists as hash sets: splitting them each time is the expensive step.
-    static APART: RefCell<HashMap<(usize, usize), HashSet<&'static str>>> = RefCell::default();
+    static LIST_CACHE: RefCell<HashMap<(usize, usize), HashSet<&'static str>>> = RefCell::default();
 }
 
 /// Returns true if `list`, a whitespace-separated list, contains `name`.
-fn lists(list: &'static str, name: &str) -> bool {
-    APART.with_borrow_mut(|apart| {
+fn list_contains(list: &'static str, name: &str) -> bool {
+    LIST_CACHE.with_borrow_mut(|apart| {
         let key = (list.as_ptr().addr(), list.len());
         apart.entry(key).or_insert_with(|| list.split_whitespace().collect()).contains(name)
     })

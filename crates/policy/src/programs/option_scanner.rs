@@ -24,7 +24,7 @@ pub(super) struct ParsedOptions<'a> {
     /// Operands.
     pub(super) operands: Vec<MaybeWord<'a>>,
     /// An option follows an operand; some programs treat it as another operand.
-    pub(super) late: bool,
+    pub(super) option_after_operand: bool,
 }
 
 impl<'a> ParsedOptions<'a> {
@@ -36,7 +36,7 @@ impl<'a> ParsedOptions<'a> {
     /// Returns true if an option of `names`, a whitespace-separated list, is present, with or without a value.
     pub(super) fn has_any(&self, names: &'static str) -> bool {
         let values = self.values.iter().map(|(name, _)| name);
-        values.chain(&self.flags).any(|name| super::lists(names, name))
+        values.chain(&self.flags).any(|name| super::list_contains(names, name))
     }
 }
 
@@ -48,7 +48,7 @@ pub(super) fn scan_options<'a>(options: &'static str, words: &[MaybeWord<'a>]) -
     while let Some(word) = words.next() {
         let word = word?;
         if word == "--" {
-            if has(options, "exact") {
+            if has_item(options, "exact") {
                 return None;
             }
             said.operands.extend(words);
@@ -58,17 +58,17 @@ pub(super) fn scan_options<'a>(options: &'static str, words: &[MaybeWord<'a>]) -
             said.operands.push(Some(word));
             continue;
         }
-        said.late |= !said.operands.is_empty();
+        said.option_after_operand |= !said.operands.is_empty();
         if word.starts_with("--") {
-            long(options, word, &mut words, &mut said)?;
+            scan_long(options, word, &mut words, &mut said)?;
         } else {
-            short(options, word, &mut words, &mut said)?;
+            scan_letters(options, word, &mut words, &mut said)?;
         }
     }
     Some(said)
 }
 
-fn long<'a>(
+fn scan_long<'a>(
     options: &'static str,
     word: &'a str,
     words: &mut impl Iterator<Item = MaybeWord<'a>>,
@@ -82,9 +82,9 @@ fn long<'a>(
     match (&listed[name.len()..], attached) {
         ("", None) | ("=?", None) => said.flags.push(name),
         ("=" | "=?", Some(value)) => said.values.push((name, value)),
-        ("=", None) => said.values.push((name, value(words)?)),
+        ("=", None) => said.values.push((name, next_value(words)?)),
         ("==", None) => {
-            let (_, second) = (value(words)?, value(words)?);
+            let (_, second) = (next_value(words)?, next_value(words)?);
             said.values.push((name, second));
         }
         _ => return None,
@@ -92,21 +92,21 @@ fn long<'a>(
     Some(())
 }
 
-fn short<'a>(
+fn scan_letters<'a>(
     options: &'static str,
     word: &'a str,
     words: &mut impl Iterator<Item = MaybeWord<'a>>,
     said: &mut ParsedOptions<'a>,
 ) -> Option<()> {
     let number = word[1..].chars().all(|digit| digit.is_ascii_digit());
-    if number && has(options, "-NUM") {
+    if number && has_item(options, "-NUM") {
         return Some(());
     }
-    let exact = has(options, "exact");
+    let exact = has_item(options, "exact");
     for (at, letter) in word.char_indices().skip(1) {
         let after = at + letter.len_utf8();
         let (name, attached) = (&word[at..after], &word[after..]);
-        match kind(options, letter)? {
+        match letter_suffix(options, letter)? {
             "" if exact && word.len() > 2 => return None,
             "" => {
                 said.flags.push(name);
@@ -114,8 +114,8 @@ fn short<'a>(
             }
             "=" if exact && !attached.chars().all(|digit| digit.is_ascii_digit()) => return None,
             "=" | "=?" if !attached.is_empty() => said.values.push((name, attached)),
-            "=" => said.values.push((name, value(words)?)),
-            ":" if attached.is_empty() => said.values.push((name, value(words)?)),
+            "=" => said.values.push((name, next_value(words)?)),
+            ":" if attached.is_empty() => said.values.push((name, next_value(words)?)),
             "=?" => said.flags.push(name),
             _ => return None,
         }
@@ -125,7 +125,7 @@ fn short<'a>(
 }
 
 /// Returns the suffix of `letter` in the list: empty if it takes no value.
-fn kind(options: &str, letter: char) -> Option<&str> {
+fn letter_suffix(options: &str, letter: char) -> Option<&str> {
     let letters = options.split_whitespace().filter_map(|item| item.strip_prefix('-'));
     letters.filter(|item| !item.starts_with('-') && *item != "NUM").find_map(|item| {
         let end = item.find(['=', ':', '?']).unwrap_or(item.len());
@@ -135,7 +135,7 @@ fn kind(options: &str, letter: char) -> Option<&str> {
 
 /// Returns the value in the next word. A word that may be an option is not accepted: a program without a value here
 /// would take it for an option.
-fn value<'a>(words: &mut impl Iterator<Item = MaybeWord<'a>>) -> Option<&'a str> {
+fn next_value<'a>(words: &mut impl Iterator<Item = MaybeWord<'a>>) -> Option<&'a str> {
     words.next()?.filter(|word| !looks_like_option(word))
 }
 
@@ -144,6 +144,6 @@ pub(super) fn looks_like_option(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|next: char| !next.is_ascii_digit()))
 }
 
-fn has(options: &'static str, item: &str) -> bool {
-    super::lists(options, item)
+fn has_item(options: &'static str, item: &str) -> bool {
+    super::list_contains(options, item)
 }

@@ -6,17 +6,17 @@ use std::collections::HashMap;
 pub(super) struct ProgramIndex {
     exact: HashMap<&'static str, Vec<usize>>,
     /// Rows for name prefixes.
-    begins: Vec<(&'static str, usize)>,
+    prefixes: Vec<(&'static str, usize)>,
 }
 
 impl ProgramIndex {
     /// Builds the index from each row's whitespace-separated names; a name that ends in `*` is a prefix.
     pub(super) fn new(names: impl Iterator<Item = &'static str>) -> Self {
-        let mut index = Self { exact: HashMap::new(), begins: Vec::new() };
+        let mut index = Self { exact: HashMap::new(), prefixes: Vec::new() };
         for (row, names) in names.enumerate() {
             for name in names.split_whitespace() {
                 match name.strip_suffix('*') {
-                    Some(begin) => index.begins.push((begin, row)),
+                    Some(begin) => index.prefixes.push((begin, row)),
                     None => index.exact.entry(name).or_default().push(row),
                 }
             }
@@ -27,7 +27,7 @@ impl ProgramIndex {
     /// Returns the rows for `name`, in table order.
     pub(super) fn rows_for(&self, name: &str) -> Vec<usize> {
         let mut rows = self.exact.get(name).cloned().unwrap_or_default();
-        rows.extend(self.begins.iter().filter(|(begin, _)| name.starts_with(begin)).map(|(_, row)| *row));
+        rows.extend(self.prefixes.iter().filter(|(begin, _)| name.starts_with(begin)).map(|(_, row)| *row));
         rows.sort_unstable();
         rows
     }

@@ -35,10 +35,10 @@ enum OperandRule {
 }
 
 /// Programs, their options in the format of [`scan`], and the rule for their operands.
-const PROGRAMS: &[(&str, &str, OperandRule)] = &[
+const READ_ONLY_PROGRAMS: &[(&str, &str, OperandRule)] = &[
     ("echo true false : expr", "", OperandRule::Anything),
     ("pwd", "-LP", OperandRule::AtMost(0)),
-    ("cd", "-LP", OperandRule::If(|said| said.operands.len() <= 1 && !said.late && all_operands(said, is_safe_directory))),
+    ("cd", "-LP", OperandRule::If(|said| said.operands.len() <= 1 && !said.option_after_operand && all_operands(said, is_safe_directory))),
     ("printf", "", OperandRule::Grammar(arg_grammars::printf_only_prints)),
     ("test", "", OperandRule::Grammar(arg_grammars::test_is_pure)),
     ("[", "", OperandRule::Grammar(arg_grammars::bracket_is_pure)),
@@ -61,7 +61,7 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
         "date",
         "-uR -r= -I=? --utc --universal --rfc-email --rfc-3339= --iso-8601=? --reference= --help
          --version",
-        OperandRule::If(|said| !said.late && said.operands.len() <= 1 && all_operands(said, |word| word.starts_with('+'))),
+        OperandRule::If(|said| !said.option_after_operand && said.operands.len() <= 1 && all_operands(said, |word| word.starts_with('+'))),
     ),
     (
         "seq",
@@ -235,7 +235,7 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
          --ignore-case --ignore-tab-expansion --ignore-trailing-space --ignore-space-change
          --ignore-all-space --ignore-blank-lines --ignore-matching-lines= --text --strip-trailing-cr
          --minimal --speed-large-files --color=? --palette= --help --version",
-        OperandRule::If(|said| all_operands(said, |word| searched(said, "r --recursive", word))),
+        OperandRule::If(|said| all_operands(said, |word| may_read_or_search(said, "r --recursive", word))),
     ),
     (
         "cmp",
@@ -252,7 +252,7 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
          --no-group-separator --text --binary-files= --directories= --exclude= --exclude-from=
          --exclude-dir= --include= --recursive --dereference-recursive --line-buffered --binary --null-data
          --help --version",
-        OperandRule::If(|said| behind_pattern(said, |word| searched(said, GREP_SEARCHES, word))),
+        OperandRule::If(|said| files_after_pattern(said, |word| may_read_or_search(said, GREP_SEARCHES, word))),
     ),
     (
         "rg",
@@ -320,20 +320,20 @@ const PROGRAMS: &[(&str, &str, OperandRule)] = &[
 ];
 
 /// Returns the options and the rule of the program `name`.
-fn row(name: &str) -> Option<(&'static str, &'static OperandRule)> {
-    static PROGRAM: LazyLock<ProgramIndex> =
-        LazyLock::new(|| ProgramIndex::new(PROGRAMS.iter().map(|(names, ..)| *names)));
-    PROGRAM.rows_for(name).first().map(|row| (PROGRAMS[*row].1, &PROGRAMS[*row].2))
+fn find_row(name: &str) -> Option<(&'static str, &'static OperandRule)> {
+    static PROGRAM_INDEX: LazyLock<ProgramIndex> =
+        LazyLock::new(|| ProgramIndex::new(READ_ONLY_PROGRAMS.iter().map(|(names, ..)| *names)));
+    PROGRAM_INDEX.rows_for(name).first().map(|row| (READ_ONLY_PROGRAMS[*row].1, &READ_ONLY_PROGRAMS[*row].2))
 }
 
 /// Parses the words of the program `name`, if all of its options are listed.
 pub(super) fn parse_options<'a>(name: &str, words: &[MaybeWord<'a>]) -> Option<ParsedOptions<'a>> {
-    scan_options(row(name)?.0, words)
+    scan_options(find_row(name)?.0, words)
 }
 
 /// Returns true if the table contains the program `name`.
 pub(super) fn lists_program(name: &str) -> bool {
-    row(name).is_some()
+    find_row(name).is_some()
 }
 
 /// Returns true if the program `name` with `words` only reads and prints.
@@ -341,7 +341,7 @@ pub(super) fn is_read_only(name: &str, words: &[MaybeWord<'_>]) -> bool {
     if exact_commands::is_exact_command(name, words) {
         return true;
     }
-    let Some((options, rule)) = row(name) else { return false };
+    let Some((options, rule)) = find_row(name) else { return false };
     match rule {
         OperandRule::Anything => return true,
         OperandRule::Grammar(holds) => return holds(words),
@@ -353,21 +353,21 @@ pub(super) fn is_read_only(name: &str, words: &[MaybeWord<'_>]) -> bool {
         | OperandRule::If(_) => {}
     }
     let Some(said) = scan_options(options, words) else { return false };
-    said.values.iter().all(|(_, value)| may_be_read(value)) && holds(rule, &said)
+    said.values.iter().all(|(_, value)| may_be_read(value)) && operands_allowed(rule, &said)
 }
 
-fn holds(rule: &OperandRule, said: &ParsedOptions<'_>) -> bool {
+fn operands_allowed(rule: &OperandRule, said: &ParsedOptions<'_>) -> bool {
     match rule {
         OperandRule::Anything | OperandRule::Grammar(_) => false,
         OperandRule::Names => true,
         OperandRule::Files => all_operands(said, may_be_read),
         OperandRule::AtMost(most) => {
-            said.operands.len() <= *most && !said.late && all_operands(said, may_be_read)
+            said.operands.len() <= *most && !said.option_after_operand && all_operands(said, may_be_read)
         }
         OperandRule::SomeFiles => {
             !said.operands.is_empty() && all_operands(said, |word| word != "-" && may_be_read(word))
         }
-        OperandRule::Pattern => behind_pattern(said, may_be_searched),
+        OperandRule::Pattern => files_after_pattern(said, may_be_searched),
         OperandRule::If(holds) => holds(said),
     }
 }
@@ -376,13 +376,13 @@ fn holds(rule: &OperandRule, said: &ParsedOptions<'_>) -> bool {
 const GREP_SEARCHES: &str = "r R --recursive --dereference-recursive d --directories";
 
 /// Returns true if the operand `path` may be read, and searched if one of `options` is present.
-fn searched(said: &ParsedOptions<'_>, options: &'static str, path: &str) -> bool {
+fn may_read_or_search(said: &ParsedOptions<'_>, options: &'static str, path: &str) -> bool {
     if said.has_any(options) { may_be_searched(path) } else { may_be_read(path) }
 }
 
 /// Returns true if all operands except the pattern are known and `fits`. The pattern is the first, unless an option
 /// gives one.
-fn behind_pattern(said: &ParsedOptions<'_>, fits: impl Fn(&str) -> bool) -> bool {
+fn files_after_pattern(said: &ParsedOptions<'_>, fits: impl Fn(&str) -> bool) -> bool {
     let given = said.values_of(&["e", "f", "--regexp", "--file"]).next().is_some();
     let mut files = said.operands.iter().skip(usize::from(!given));
     files.all(|word| word.is_some_and(&fits))

@@ -1,6 +1,6 @@
 //! Finds the first words of a command that a saved rule may consist of.
 
-use super::{CommandRisk, classify_command, lists, program_name, read_only};
+use super::{CommandRisk, classify_command, list_contains, program_name, read_only};
 
 /// Programs that run text as a program, also with a version number after the name.
 const INTERPRETERS: &str = "
@@ -17,7 +17,7 @@ const INTERPRETERS: &str = "
     pgcli mycli litecli influx php-cgi phpdbg hhvm nush murex oil osh ysh rc es scsh posh zx ipython jupyter";
 
 /// Programs that run their arguments, or for which a rule would allow too much.
-const NEVER: &str = "
+const NEVER_ALONE: &str = "
     env sudo doas pkexec su runuser xargs gxargs parallel find fd fdfind timeout gtimeout nice ionice chrt taskset
     nohup setsid time exec command builtin eval source . trap alias stdbuf watch strace ltrace entr flock script
     caffeinate fakeroot eatmydata noglob nocorrect docker podman nerdctl docker-compose kubectl oc helm ssh scp sftp
@@ -43,7 +43,7 @@ const NEVER: &str = "
     ld.gold lld mold wild gold emcc em++ clang-cl nvcc icc ifort dmd ldc2 gdc gnat gprbuild fpc ocamlopt ocamlc uniq xxd";
 
 /// Programs with one purpose, apart from the options listed in `altering`. For other programs a rule names every word.
-const ALONE: &str = "
+const SINGLE_PURPOSE: &str = "
     mkdir touch rmdir pytest py.test eslint prettier ruff black isort flake8 mypy pyright pylint bandit tsc vue-tsc
     jest vitest mocha ava phpunit pest rspec rubocop standardrb brakeman golangci-lint staticcheck gofmt goimports revive
     rustfmt clang-format clang-tidy cppcheck shellcheck shfmt yamllint markdownlint markdownlint-cli2 actionlint hadolint
@@ -78,7 +78,7 @@ enum SubcommandRule {
 }
 
 /// Programs and first words after which a second word identifies the command.
-const BY_TWO: &[(&str, &str)] = &[
+const BY_SECOND_WORD: &[(&str, &str)] = &[
     ("npm pnpm yarn", "run run-script"),
     ("gh", "pr issue repo release run workflow search label gist"),
     ("bazel", "run"),
@@ -90,7 +90,7 @@ const RUNNERS: &[(&str, &str)] =
     &[("npx bunx pnpx uvx", ""), ("uv poetry pipenv pdm hatch", "run"), ("bundle pnpm yarn", "exec")];
 
 /// Maximum number of nested runners.
-const RUNNERS_DEEP: usize = 2;
+const MAX_NESTED_RUNNERS: usize = 2;
 
 /// Returns the first words of `argv` that identify the command, for a rule that a person may save: `cargo test`,
 /// `npm run build`, `ls`. Returns `None` if such a rule would allow everything, or if the command is dangerous.
@@ -104,7 +104,7 @@ pub fn rule_prefix(argv: &[&str]) -> Option<Vec<String>> {
     if matches!(classify_command(argv), CommandRisk::Dangerous(_) | CommandRisk::Risky(_)) {
         return None;
     }
-    let taken = words_taken(argv, RUNNERS_DEEP)?;
+    let taken = prefix_length(argv, MAX_NESTED_RUNNERS)?;
     Some(argv[..taken].iter().map(|word| (*word).to_owned()).collect())
 }
 
@@ -113,51 +113,51 @@ pub fn is_interpreter(name: &str) -> bool {
     let name = program_name(name);
     let name = name.strip_suffix(".exe").unwrap_or(name);
     let bare = name.trim_end_matches(|end: char| end.is_ascii_digit() || matches!(end, '.' | '-'));
-    lists(INTERPRETERS, name) || lists(INTERPRETERS, bare)
+    list_contains(INTERPRETERS, name) || list_contains(INTERPRETERS, bare)
 }
 
 /// Returns the number of words of `argv` that identify it, with at most `deep` runners before the command.
-fn words_taken(argv: &[&str], deep: usize) -> Option<usize> {
+fn prefix_length(argv: &[&str], deep: usize) -> Option<usize> {
     let (program, words) = argv.split_first()?;
     let name = program_name(program);
-    let first = words.first().copied().filter(|word| is_plain(word));
-    let has = |table: &'static str| lists(table, name);
+    let first = words.first().copied().filter(|word| is_plain_name(word));
+    let has = |table: &'static str| list_contains(table, name);
     if let Some((_, lead)) =
         RUNNERS.iter().find(|(names, lead)| has(names) && (lead.is_empty() || first == Some(*lead)))
     {
         let skip = 1 + usize::from(!lead.is_empty());
-        let inner = argv.get(skip..).filter(|inner| inner.first().is_some_and(|word| is_plain(word)))?;
-        return Some(skip + words_taken(inner, deep.checked_sub(1)?)?);
+        let inner = argv.get(skip..).filter(|inner| inner.first().is_some_and(|word| is_plain_name(word)))?;
+        return Some(skip + prefix_length(inner, deep.checked_sub(1)?)?);
     }
-    if BY_TWO.iter().any(|(names, firsts)| has(names) && first.is_some_and(|first| lists(firsts, first))) {
-        return words.get(1).filter(|word| is_plain(word)).map(|_| 3);
+    if BY_SECOND_WORD.iter().any(|(names, firsts)| has(names) && first.is_some_and(|first| list_contains(firsts, first))) {
+        return words.get(1).filter(|word| is_plain_name(word)).map(|_| 3);
     }
     if let Some((_, takes)) = BY_SUB_COMMAND.iter().find(|(names, _)| has(names)) {
         let says = match takes {
-            SubcommandRule::AnyBut(list) => !lists(list, first?),
-            SubcommandRule::Only(list) => lists(list, first?),
+            SubcommandRule::AnyBut(list) => !list_contains(list, first?),
+            SubcommandRule::Only(list) => list_contains(list, first?),
         };
         return says.then_some(2);
     }
-    let alone = has(ALONE) || read_only::lists_program(name);
-    (alone && !is_never(name)).then_some(1)
+    let alone = has(SINGLE_PURPOSE) || read_only::lists_program(name);
+    (alone && !is_never_alone(name)).then_some(1)
 }
 
 /// Returns true if a rule must never consist of the program `name` alone.
-fn is_never(name: &str) -> bool {
-    lists(NEVER, name) || is_interpreter(name) || !is_plain(name)
+fn is_never_alone(name: &str) -> bool {
+    list_contains(NEVER_ALONE, name) || is_interpreter(name) || !is_plain_name(name)
 }
 
 /// Returns true if the program `name` is unknown: a rule for it should name all words of the command.
 pub(crate) fn is_unknown_program(name: &str) -> bool {
-    let by_words = BY_SUB_COMMAND.iter().any(|(names, _)| lists(names, name))
-        || BY_TWO.iter().any(|(names, _)| lists(names, name))
-        || RUNNERS.iter().any(|(names, _)| lists(names, name));
-    !by_words && !is_never(name) && !lists(ALONE, name) && !read_only::lists_program(name)
+    let by_words = BY_SUB_COMMAND.iter().any(|(names, _)| list_contains(names, name))
+        || BY_SECOND_WORD.iter().any(|(names, _)| list_contains(names, name))
+        || RUNNERS.iter().any(|(names, _)| list_contains(names, name));
+    !by_words && !is_never_alone(name) && !list_contains(SINGLE_PURPOSE, name) && !read_only::lists_program(name)
 }
 
 /// Returns true if `word` is a name: not an option, an assignment or free text.
-fn is_plain(word: &str) -> bool {
+fn is_plain_name(word: &str) -> bool {
     let begins = word
         .starts_with(|first: char| first.is_ascii_alphanumeric() || matches!(first, '_' | '.' | '@' | '['));
     begins && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-.:/@[".contains(letter))

@@ -13,7 +13,7 @@ enum SedEffect {
     /// Transforms and prints its input.
     Print,
     /// Writes files, or has unknown effects.
-    More,
+    WriteOrUnknown,
     /// Runs programs.
     Run,
 }
@@ -24,33 +24,33 @@ const OPTIONS: &str = "
     --zero-terminated --posix --sandbox --debug --in-place=? --line-length= --follow-symlinks --binary --help --version";
 
 /// Commands without an argument, or with a number.
-const PLAIN: &str = "=dDFgGhHlnNpPqQxz";
+const PLAIN_COMMANDS: &str = "=dDFgGhHlnNpPqQxz";
 /// Commands whose argument is text up to an unescaped newline.
-const TEXTS: &str = "aic";
+const TEXT_COMMANDS: &str = "aic";
 /// Commands whose argument is the rest of the line.
-const LINES: &str = "rRwW#v";
+const LINE_COMMANDS: &str = "rRwW#v";
 /// Commands whose argument is a label.
-const LABELS: &str = ":btT";
+const LABEL_COMMANDS: &str = ":btT";
 /// Accepted delimiters of `s` and `y`.
 const DELIMITERS: &str = "/|,#@:!%_~+;";
 
 /// Returns true if the scripts in `said` only print and the files are readable.
 pub(super) fn only_prints(said: &ParsedOptions<'_>) -> bool {
-    let (scripts, files) = split(said);
+    let (scripts, files) = scripts_and_files(said);
     !scripts.is_empty()
-        && scripts.iter().all(|script| does(script) == SedEffect::Print)
+        && scripts.iter().all(|script| script_effect(script) == SedEffect::Print)
         && files.iter().all(|file| file.is_some_and(may_be_read))
 }
 
 /// Returns true if a script among `words` runs programs.
 pub(super) fn runs_programs(words: &[MaybeWord<'_>]) -> bool {
     // An unknown word is taken for a file. It may be a script, but then its effect is unknown.
-    let words: Vec<String> = words.iter().map(|word| in_full(word.unwrap_or("?"))).collect();
+    let words: Vec<String> = words.iter().map(|word| expand_abbreviation(word.unwrap_or("?"))).collect();
     let words: Vec<MaybeWord<'_>> = words.iter().map(|word| Some(word.as_str())).collect();
     match scan_options(OPTIONS, &words) {
-        Some(said) => split(&said).0.iter().any(|script| match does(script) {
+        Some(said) => scripts_and_files(&said).0.iter().any(|script| match script_effect(script) {
             SedEffect::Run => true,
-            SedEffect::More => may_run(script),
+            SedEffect::WriteOrUnknown => may_run(script),
             SedEffect::Print => false,
         }),
         // A word that is not understood may be or contain a script.
@@ -61,7 +61,7 @@ pub(super) fn runs_programs(words: &[MaybeWord<'_>]) -> bool {
 }
 
 /// Expands `word` if it is an unambiguous abbreviation of an option.
-fn in_full(word: &str) -> String {
+fn expand_abbreviation(word: &str) -> String {
     let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
     let options = OPTIONS.split_whitespace().map(|option| option.trim_end_matches(['=', '?']));
     let fits: Vec<&str> = options.filter(|option| name.len() > 2 && option.starts_with(name)).collect();
@@ -98,7 +98,7 @@ fn may_run(script: &str) -> bool {
 }
 
 /// Returns the scripts and the files. An unknown script is omitted, so that the command does not count as print-only.
-fn split<'s, 'a>(said: &'s ParsedOptions<'a>) -> (Vec<&'a str>, &'s [MaybeWord<'a>]) {
+fn scripts_and_files<'s, 'a>(said: &'s ParsedOptions<'a>) -> (Vec<&'a str>, &'s [MaybeWord<'a>]) {
     let mut scripts: Vec<&str> = said.values_of(&["e", "--expression"]).collect();
     if !scripts.is_empty() || said.values_of(&["f", "--file"]).next().is_some() {
         return (scripts, &said.operands);
@@ -112,7 +112,7 @@ fn split<'s, 'a>(said: &'s ParsedOptions<'a>) -> (Vec<&'a str>, &'s [MaybeWord<'
     }
 }
 
-fn does(script: &str) -> SedEffect {
+fn script_effect(script: &str) -> SedEffect {
     let mut script = script.chars().peekable();
     let (mut worst, mut open) = (SedEffect::Print, 0_usize);
     // ends: each round takes a letter
@@ -121,10 +121,10 @@ fn does(script: &str) -> SedEffect {
             script.next();
             continue;
         }
-        if addresses(&mut script).is_none() {
-            return worst.max(SedEffect::More);
+        if read_addresses(&mut script).is_none() {
+            return worst.max(SedEffect::WriteOrUnknown);
         }
-        let Some(command) = script.next() else { return SedEffect::More.max(worst) };
+        let Some(command) = script.next() else { return SedEffect::WriteOrUnknown.max(worst) };
         match command {
             '{' => {
                 open += 1;
@@ -132,37 +132,37 @@ fn does(script: &str) -> SedEffect {
             }
             '}' if open > 0 => open -= 1,
             'e' => return SedEffect::Run,
-            's' | 'y' => worst = worst.max(substitution(&mut script, command == 's')),
-            _ if PLAIN.contains(command) => {
-                skip(&mut script, |letter| letter == ' ' || letter.is_ascii_digit());
+            's' | 'y' => worst = worst.max(read_substitution(&mut script, command == 's')),
+            _ if PLAIN_COMMANDS.contains(command) => {
+                skip_while(&mut script, |letter| letter == ' ' || letter.is_ascii_digit());
             }
-            _ if TEXTS.contains(command) => {
-                worst = SedEffect::More;
-                text(&mut script);
+            _ if TEXT_COMMANDS.contains(command) => {
+                worst = SedEffect::WriteOrUnknown;
+                skip_text(&mut script);
             }
-            _ if LINES.contains(command) => {
-                worst = SedEffect::More;
-                skip(&mut script, |letter| letter != '\n');
+            _ if LINE_COMMANDS.contains(command) => {
+                worst = SedEffect::WriteOrUnknown;
+                skip_while(&mut script, |letter| letter != '\n');
             }
-            _ if LABELS.contains(command) => {
-                worst = SedEffect::More;
-                skip(&mut script, |letter| letter != '\n' && letter != ';');
+            _ if LABEL_COMMANDS.contains(command) => {
+                worst = SedEffect::WriteOrUnknown;
+                skip_while(&mut script, |letter| letter != '\n' && letter != ';');
             }
-            _ => return SedEffect::More.max(worst),
+            _ => return SedEffect::WriteOrUnknown.max(worst),
         }
-        skip(&mut script, |letter| letter == ' ');
+        skip_while(&mut script, |letter| letter == ' ');
         if !matches!(script.peek(), None | Some(';' | '\n' | '}')) {
-            return SedEffect::More.max(worst);
+            return SedEffect::WriteOrUnknown.max(worst);
         }
     }
-    if open == 0 { worst } else { SedEffect::More.max(worst) }
+    if open == 0 { worst } else { SedEffect::WriteOrUnknown.max(worst) }
 }
 
-fn skip(script: &mut Peekable<Chars<'_>>, while_: impl Fn(char) -> bool) {
+fn skip_while(script: &mut Peekable<Chars<'_>>, while_: impl Fn(char) -> bool) {
     while script.next_if(|letter| while_(*letter)).is_some() {}
 }
 
-fn text(script: &mut Peekable<Chars<'_>>) {
+fn skip_text(script: &mut Peekable<Chars<'_>>) {
     while let Some(letter) = script.next_if(|letter| *letter != '\n') {
         if letter == '\\' {
             script.next();
@@ -171,48 +171,48 @@ fn text(script: &mut Peekable<Chars<'_>>) {
 }
 
 /// Reads the addresses before a command, if any: `5`, `$`, `/x/I`, `1~2`, two with a comma, and `!`.
-fn addresses(script: &mut Peekable<Chars<'_>>) -> Option<()> {
-    address(script)?;
-    skip(script, |letter| letter == ' ');
+fn read_addresses(script: &mut Peekable<Chars<'_>>) -> Option<()> {
+    read_address(script)?;
+    skip_while(script, |letter| letter == ' ');
     if script.next_if_eq(&',').is_some() {
-        skip(script, |letter| letter == ' ');
+        skip_while(script, |letter| letter == ' ');
         script.next_if(|letter| matches!(letter, '+' | '~'));
-        address(script)?;
+        read_address(script)?;
     }
-    skip(script, |letter| matches!(letter, ' ' | '!'));
+    skip_while(script, |letter| matches!(letter, ' ' | '!'));
     Some(())
 }
 
-fn address(script: &mut Peekable<Chars<'_>>) -> Option<()> {
+fn read_address(script: &mut Peekable<Chars<'_>>) -> Option<()> {
     if script.next_if_eq(&'/').is_some() {
-        regex(script, '/')?;
-        skip(script, |letter| matches!(letter, 'I' | 'M'));
+        read_regex(script, '/')?;
+        skip_while(script, |letter| matches!(letter, 'I' | 'M'));
     } else if script.next_if_eq(&'\\').is_some() {
         let end = script.next().filter(|end| DELIMITERS.contains(*end))?;
-        regex(script, end)?;
-        skip(script, |letter| matches!(letter, 'I' | 'M'));
+        read_regex(script, end)?;
+        skip_while(script, |letter| matches!(letter, 'I' | 'M'));
     } else if script.next_if_eq(&'$').is_none() {
-        skip(script, |letter| letter.is_ascii_digit() || letter == '~');
+        skip_while(script, |letter| letter.is_ascii_digit() || letter == '~');
     }
     Some(())
 }
 
 /// Reads a regular expression up to `end`. A bracket must be closed inside it, and a backslash in a bracket must
 /// precede a letter: implementations differ on `end` inside brackets.
-fn regex(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
+fn read_regex(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
     while let Some(letter) = script.next() {
         match letter {
             _ if letter == end => return Some(()),
             '\\' => drop(script.next().filter(|next| *next != '\n')?),
             '\n' => return None,
-            '[' => bracket(script, end)?,
+            '[' => read_bracket(script, end)?,
             _ => {}
         }
     }
     None
 }
 
-fn bracket(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
+fn read_bracket(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
     script.next_if_eq(&'^');
     let mut first = true;
     while let Some(letter) = script.next() {
@@ -221,7 +221,7 @@ fn bracket(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
             '[' if matches!(script.peek(), Some(':' | '.' | '=')) => {
                 // A class: `[:alpha:]`.
                 let mark = script.next()?;
-                skip(script, |letter| letter.is_ascii_alphabetic());
+                skip_while(script, |letter| letter.is_ascii_alphabetic());
                 if script.next()? != mark || script.next()? != ']' {
                     return None;
                 }
@@ -237,25 +237,25 @@ fn bracket(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
 }
 
 /// Reads the arguments of `s` or `y`.
-fn substitution(script: &mut Peekable<Chars<'_>>, flags: bool) -> SedEffect {
+fn read_substitution(script: &mut Peekable<Chars<'_>>, flags: bool) -> SedEffect {
     let Some(end) = script.next().filter(|letter| DELIMITERS.contains(*letter)) else {
-        return SedEffect::More;
+        return SedEffect::WriteOrUnknown;
     };
-    if regex(script, end).is_none() || replacement(script, end).is_none() {
-        return SedEffect::More;
+    if read_regex(script, end).is_none() || read_replacement(script, end).is_none() {
+        return SedEffect::WriteOrUnknown;
     }
     let mut worst = SedEffect::Print;
     while let Some(flag) = script.next_if(|letter| flags && letter.is_ascii_alphanumeric()) {
         worst = worst.max(match flag {
             'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' => SedEffect::Print,
             'e' => return SedEffect::Run,
-            _ => SedEffect::More,
+            _ => SedEffect::WriteOrUnknown,
         });
     }
     worst
 }
 
-fn replacement(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
+fn read_replacement(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
     while let Some(letter) = script.next() {
         match letter {
             _ if letter == end => return Some(()),

@@ -2,7 +2,7 @@
 
 use super::danger_matcher::option_values;
 use super::option_scanner::scan_options;
-use super::{MaybeWord, lists};
+use super::{MaybeWord, list_contains};
 use crate::host_locality::HostLocality;
 
 /// Evaluates the predicate `name` if it is one of these.
@@ -12,14 +12,14 @@ pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_
     };
     match name {
         "{method}" => has_value("-X --request --method", |method| {
-            !lists("GET HEAD OPTIONS", &method.to_ascii_uppercase())
+            !list_contains("GET HEAD OPTIONS", &method.to_ascii_uppercase())
         }),
         "{sent-file}" => {
             has_value("-H --header --proxy-header", |header| header.starts_with('@'))
                 || has_value("-b --cookie", |cookie| !cookie.contains('='))
                 || has_value("--url-query", |query| query.contains('@'))
         }
-        "{away}" => !stays_here(words),
+        "{away}" => !targets_this_machine(words),
         "{file}" => {
             let names =
                 "-o -O -P --output --output-dir --output-document --directory-prefix -D --dump-header";
@@ -40,13 +40,13 @@ const CURL: &str = "
     --write-out= --upload-file= --output= --retry= --retry-delay= --retry-connrefused --http1.1 --http2 --url-query=";
 
 /// Returns true if every URL given to `curl` certainly is this machine.
-fn stays_here(words: &[MaybeWord<'_>]) -> bool {
-    let here = |word: &MaybeWord<'_>| word.is_some_and(is_here);
+fn targets_this_machine(words: &[MaybeWord<'_>]) -> bool {
+    let here = |word: &MaybeWord<'_>| word.is_some_and(is_local_url);
     scan_options(CURL, words).is_some_and(|said| !said.operands.is_empty() && said.operands.iter().all(here))
 }
 
 /// Returns true if `address` is on this machine.
-fn is_here(address: &str) -> bool {
+fn is_local_url(address: &str) -> bool {
     let rest =
         address.strip_prefix("http://").or_else(|| address.strip_prefix("https://")).unwrap_or(address);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -57,5 +57,5 @@ fn is_here(address: &str) -> bool {
 
 /// Returns true if data written to `path` is not stored, or only in `/tmp`.
 fn is_sink(path: &str) -> bool {
-    lists("- /dev/null /dev/stdout /dev/stderr", path) || (path.starts_with("/tmp/") && !path.contains(".."))
+    list_contains("- /dev/null /dev/stdout /dev/stderr", path) || (path.starts_with("/tmp/") && !path.contains(".."))
 }

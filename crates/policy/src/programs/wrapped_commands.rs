@@ -1,7 +1,7 @@
 //! Finds the commands that a wrapper runs.
 
-use super::danger_matcher::{INSIDE, after_subcommand};
-use super::{MaybeWord, lists, program_name};
+use super::danger_matcher::{MAX_INNER_COMMANDS, after_subcommand};
+use super::{MaybeWord, list_contains, program_name};
 
 /// Programs that run their remaining arguments, their options that take the next word, and the number of operands
 /// before the command.
@@ -38,7 +38,7 @@ const WRAPPERS: &[(&str, &str, usize)] = &[
 ];
 
 /// Programs whose syntax is not parsed here: any word may begin a command, and any text may be one.
-const ANYWHERE: &str = "
+const UNPARSED_WRAPPERS: &str = "
     aa-exec asdf aws-vault choom concurrently coreutils cross-env daemonize dbus-launch direnv doppler dotenv envdir expect
     gdb hyperfine i386 mise numactl perf prlimit proot rlwrap run-parts runcon screen setarch softlimit tmux tsocks
     conda cpulimit dpkg-architecture dumb-init fakechroot ifne logsave mamba micromamba nix nix-shell nocache pee pyenv
@@ -63,54 +63,54 @@ pub(super) fn commands_run_by<'a>(argv: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'
 
 /// Returns the commands in the arguments of the program `name`.
 pub(super) fn commands_in_args<'a>(name: &str, words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
-    if lists("find fd fdfind", name) {
-        return executed(words);
+    if list_contains("find fd fdfind", name) {
+        return exec_commands(words);
     }
-    if lists(ANYWHERE, name) {
-        return anywhere(words);
+    if list_contains(UNPARSED_WRAPPERS, name) {
+        return commands_at_any_word(words);
     }
     if name.starts_with("python") {
-        let options = words.len() - behind_options(words, "-W -X -m", name).len();
+        let options = words.len() - skip_options(words, "-W -X -m", name).len();
         let module = words[..options].iter().position(|word| *word == Some("-m"));
-        return module.map_or_else(Vec::new, |at| non_empty(&words[at + 1..]));
+        return module.map_or_else(Vec::new, |at| as_command(&words[at + 1..]));
     }
     if name == "git" {
         // The command runs git in several repositories.
         let rest =
-            after_subcommand("for-each-repo", words).map(|rest| behind_options(rest, "--config", name));
+            after_subcommand("for-each-repo", words).map(|rest| skip_options(rest, "--config", name));
         return rest.map_or_else(Vec::new, |rest| vec![[&[Some("git")], rest].concat()]);
     }
     let behind = |(names, subs): &(&'static str, &'static str)| {
         let found = subs.split(' ').try_fold(words, |rest, sub| after_subcommand(sub, rest));
         found
-            .filter(|_| lists(names, name))
-            .map(|rest| behind_options(rest, "--with --from -p --package", name))
+            .filter(|_| list_contains(names, name))
+            .map(|rest| skip_options(rest, "--with --from -p --package", name))
     };
-    let calls = words.iter().flatten().any(|word| lists("-c --call", word));
+    let calls = words.iter().flatten().any(|word| list_contains("-c --call", word));
     if let Some(rest) = RUNNERS.iter().find_map(behind) {
-        let texts = if calls { texts(words) } else { Vec::new() };
-        return [non_empty(rest), texts].concat();
+        let texts = if calls { commands_in_texts(words) } else { Vec::new() };
+        return [as_command(rest), texts].concat();
     }
-    let Some((_, with_value, before)) = WRAPPERS.iter().find(|(names, ..)| lists(names, name)) else {
+    let Some((_, with_value, before)) = WRAPPERS.iter().find(|(names, ..)| list_contains(names, name)) else {
         return Vec::new();
     };
     if name == "command" && matches!(words.first(), Some(Some("-v" | "-V" | "-pv" | "-pV"))) {
         return Vec::new();
     }
     if name == "env"
-        && let Some(split) = split_string(words)
+        && let Some(split) = env_split_commands(words)
     {
         return split;
     }
-    let rest = behind_options(words, with_value, name);
-    let has_texts = lists("parallel watch", name) || name == "npx" && calls;
-    let texts = if has_texts { texts(words) } else { Vec::new() };
-    [non_empty(rest.get(*before..).unwrap_or_default()), texts].concat()
+    let rest = skip_options(words, with_value, name);
+    let has_texts = list_contains("parallel watch", name) || name == "npx" && calls;
+    let texts = if has_texts { commands_in_texts(words) } else { Vec::new() };
+    [as_command(rest.get(*before..).unwrap_or_default()), texts].concat()
 }
 
 /// Splits the text of `env -S` at whitespace and quotes, and returns a command for each start position. Returns `None`
 /// without that option.
-fn split_string<'a>(words: &[MaybeWord<'a>]) -> Option<Vec<Vec<MaybeWord<'a>>>> {
+fn env_split_commands<'a>(words: &[MaybeWord<'a>]) -> Option<Vec<Vec<MaybeWord<'a>>>> {
     let (at, attached) = words.iter().enumerate().find_map(|(at, word)| {
         let word = (*word)?;
         if let Some((name, text)) = word.split_once('=').filter(|(name, _)| name.starts_with("--s")) {
@@ -128,18 +128,18 @@ fn split_string<'a>(words: &[MaybeWord<'a>]) -> Option<Vec<Vec<MaybeWord<'a>>>> 
     let parts =
         text.split_whitespace().flat_map(|part| part.split("\\_")).map(|part| part.trim_matches(['"', '\'']));
     let split: Vec<MaybeWord<'a>> = parts.map(Some).chain(rest.iter().copied()).collect();
-    let mut found: Vec<_> = (0..split.len().min(INSIDE / 2)).map(|at| split[at..].to_vec()).collect();
+    let mut found: Vec<_> = (0..split.len().min(MAX_INNER_COMMANDS / 2)).map(|at| split[at..].to_vec()).collect();
     // The text may begin with variables and more options.
     found.push(std::iter::once(Some("env")).chain(split).collect());
     Some(found)
 }
 
-fn non_empty<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+fn as_command<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     if words.is_empty() { Vec::new() } else { vec![words.to_vec()] }
 }
 
 /// Returns the words after the options of the program `name`; `with_value` lists the options that take the next word.
-fn behind_options<'w, 'a>(
+fn skip_options<'w, 'a>(
     words: &'w [MaybeWord<'a>],
     with_value: &'static str,
     name: &str,
@@ -152,34 +152,34 @@ fn behind_options<'w, 'a>(
         if !is_set && !is_option {
             break;
         }
-        at += if lists(with_value, word) { 2 } else { 1 };
+        at += if list_contains(with_value, word) { 2 } else { 1 };
     }
     words.get(at..).unwrap_or_default()
 }
 
 /// Returns a command for each word that may be a program, and the commands in texts.
-fn anywhere<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+fn commands_at_any_word<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     let is_program = |word: MaybeWord<'_>| {
         word.is_some_and(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '/'))
     };
     let begins = (0..words.len()).filter(|at| is_program(words[*at]));
-    let mut found: Vec<_> = begins.take(INSIDE / 2).map(|at| words[at..].to_vec()).collect();
-    found.extend(texts(words));
+    let mut found: Vec<_> = begins.take(MAX_INNER_COMMANDS / 2).map(|at| words[at..].to_vec()).collect();
+    found.extend(commands_in_texts(words));
     found
 }
 
 /// Returns, for words with several parts, a command for each start position after a split at whitespace.
-fn texts<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+fn commands_in_texts<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     let several =
         words.iter().copied().flatten().map(|text| text.split_whitespace().map(Some).collect::<Vec<_>>());
     let begins = several
         .filter(|text| text.len() > 1)
-        .flat_map(|text| (0..text.len().min(INSIDE / 2)).map(|at| text[at..].to_vec()).collect::<Vec<_>>());
-    begins.take(INSIDE / 2).collect()
+        .flat_map(|text| (0..text.len().min(MAX_INNER_COMMANDS / 2)).map(|at| text[at..].to_vec()).collect::<Vec<_>>());
+    begins.take(MAX_INNER_COMMANDS / 2).collect()
 }
 
 /// Returns the commands after `-exec` and similar options.
-fn executed<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+fn exec_commands<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     let starts = "-exec -execdir -ok -okdir -x -X --exec --exec-batch";
     let ends = |word: &MaybeWord<'_>| matches!(word, Some(";"));
     let command = |at: usize| {
@@ -188,9 +188,9 @@ fn executed<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
             None => (words[at]?, None),
         };
         let rest = words[at + 1..].split(ends).next().unwrap_or_default();
-        lists(starts, name).then(|| first.into_iter().chain(rest.iter().copied()).collect())
+        list_contains(starts, name).then(|| first.into_iter().chain(rest.iter().copied()).collect())
     };
-    (0..words.len()).filter_map(command).take(INSIDE + 1).collect()
+    (0..words.len()).filter_map(command).take(MAX_INNER_COMMANDS + 1).collect()
 }
 
 /// Returns the variables that `env` sets.

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{MAX_WORDS, PolicyRule, RuleSet, RuleSubject};
+use super::{MAX_PATTERN_WORDS, PolicyRule, RuleSet, RuleSubject};
 use crate::programs::program_name;
 use crate::shell::ScriptWord;
 
@@ -13,7 +13,7 @@ pub struct MatchedRule<'a> {
     pub rule: &'a PolicyRule,
     /// The rule names a program, and the command gives a path to a program of that name. A caller that relies on the
     /// rule must check the location of the program.
-    pub by_name: bool,
+    pub matched_by_name: bool,
 }
 
 /// The rules for a command, in the order they were read.
@@ -29,11 +29,11 @@ pub struct MatchedRules<'a> {
 /// specific.
 pub fn strictest<'a>(matched: &[MatchedRule<'a>]) -> Option<MatchedRule<'a>> {
     // `min_by_key` keeps the first of equals; `max_by_key` would keep the last.
-    matched.iter().min_by_key(|matched| Reverse((matched.rule.decision, length(matched.rule)))).copied()
+    matched.iter().min_by_key(|matched| Reverse((matched.rule.decision, pattern_length(matched.rule)))).copied()
 }
 
-fn length(rule: &PolicyRule) -> usize {
-    match &rule.on {
+fn pattern_length(rule: &PolicyRule) -> usize {
+    match &rule.subject {
         RuleSubject::Command { pattern, exact } => pattern.len() + usize::from(*exact),
         RuleSubject::Path { .. } | RuleSubject::Tool { .. } | RuleSubject::Host { .. } => 0,
     }
@@ -44,19 +44,19 @@ fn length(rule: &PolicyRule) -> usize {
 pub(super) enum PatternFit {
     Certain,
     Possible,
-    Not,
+    NoMatch,
 }
 
 pub(super) fn find_matches<'a>(rules: &'a RuleSet, words: &[ScriptWord], more: bool) -> MatchedRules<'a> {
     let mut found = MatchedRules::default();
     for at in candidates(rules, words, more) {
         let rule = &rules.rules[at];
-        let RuleSubject::Command { pattern, exact } = &rule.on else { continue };
-        let matched = MatchedRule { rule, by_name: by_name(pattern, words) };
+        let RuleSubject::Command { pattern, exact } = &rule.subject else { continue };
+        let matched = MatchedRule { rule, matched_by_name: matches_by_name(pattern, words) };
         match match_pattern(pattern, *exact, words, more) {
             PatternFit::Certain => found.certain.push(matched),
             PatternFit::Possible => found.possible.push(matched),
-            PatternFit::Not => {}
+            PatternFit::NoMatch => {}
         }
     }
     found
@@ -64,7 +64,7 @@ pub(super) fn find_matches<'a>(rules: &'a RuleSet, words: &[ScriptWord], more: b
 
 /// Returns the rules whose first word may be the command's, in order.
 fn candidates(rules: &RuleSet, words: &[ScriptWord], more: bool) -> Vec<usize> {
-    let listed = |first: &str| rules.by_first.get(first).map(Vec::as_slice).unwrap_or_default();
+    let listed = |first: &str| rules.by_first_word.get(first).map(Vec::as_slice).unwrap_or_default();
     match words.first() {
         Some(ScriptWord::Literal(program)) if program.contains('/') => {
             let mut both = [listed(program), listed(program_name(program))].concat();
@@ -84,7 +84,7 @@ fn candidates(rules: &RuleSet, words: &[ScriptWord], more: bool) -> Vec<usize> {
     }
 }
 
-fn by_name(pattern: &[Vec<String>], words: &[ScriptWord]) -> bool {
+fn matches_by_name(pattern: &[Vec<String>], words: &[ScriptWord]) -> bool {
     match (pattern.first(), words.first()) {
         (Some(names), Some(ScriptWord::Literal(program))) => {
             program.contains('/') && !names.contains(program)
@@ -103,11 +103,11 @@ pub(super) fn match_pattern(
     for (at, names) in pattern.iter().enumerate() {
         match words.get(at) {
             Some(ScriptWord::Literal(word)) if is_one_of(names, word, at) => {}
-            Some(ScriptWord::Literal(_)) => return PatternFit::Not,
+            Some(ScriptWord::Literal(_)) => return PatternFit::NoMatch,
             // The unknown word may stand for all remaining words of the pattern.
             Some(ScriptWord::Unknown(_)) if !exact => return PatternFit::Possible,
             Some(ScriptWord::Unknown(_)) => return fit_exactly(pattern, at, &words[at..], more),
-            None => return if more { PatternFit::Possible } else { PatternFit::Not },
+            None => return if more { PatternFit::Possible } else { PatternFit::NoMatch },
         }
     }
     match words.get(pattern.len()..) {
@@ -119,9 +119,9 @@ pub(super) fn match_pattern(
 
 /// Decides whether `words`, some of them unknown, may be exactly `pattern` from position `at` on.
 fn fit_exactly(pattern: &[Vec<String>], at: usize, words: &[ScriptWord], more: bool) -> PatternFit {
-    const _: () = assert!(MAX_WORDS < 128, "a bit for each position, and one for the end");
+    const _: () = assert!(MAX_PATTERN_WORDS < 128, "a bit for each position, and one for the end");
     // No parsed rule is this long; a rule built in code gets the conservative answer.
-    if pattern.len() > MAX_WORDS {
+    if pattern.len() > MAX_PATTERN_WORDS {
         return PatternFit::Possible;
     }
     // Bit n is set if the words so far can match the first n positions.
@@ -144,10 +144,10 @@ fn fit_exactly(pattern: &[Vec<String>], at: usize, words: &[ScriptWord], more: b
         // A known word advances by one position, so this is reached after at most as many known words as the pattern
         // has.
         if reached == 0 {
-            return PatternFit::Not;
+            return PatternFit::NoMatch;
         }
     }
-    if more || reached & end != 0 { PatternFit::Possible } else { PatternFit::Not }
+    if more || reached & end != 0 { PatternFit::Possible } else { PatternFit::NoMatch }
 }
 
 /// Returns true if `word` is one of `names`. For a program path the last component counts too.

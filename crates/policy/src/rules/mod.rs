@@ -52,9 +52,9 @@ use crate::HostPattern;
 use crate::shell::ScriptWord;
 
 /// Maximum size of a rule file in bytes.
-pub const MAX_BYTES: usize = 1 << 20;
+pub const MAX_RULE_FILE_BYTES: usize = 1 << 20;
 /// Maximum number of words of a pattern.
-pub const MAX_WORDS: usize = 100;
+pub const MAX_PATTERN_WORDS: usize = 100;
 
 /// The decision of a rule. The stricter decision is the greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -158,7 +158,7 @@ pub struct PolicyRule {
     /// The line in the file, from 1.
     pub line: usize,
     /// The subject of the rule.
-    pub on: RuleSubject,
+    pub subject: RuleSubject,
     /// The decision of the rule.
     pub decision: RuleDecision,
     /// The reason, shown in denials and questions.
@@ -172,7 +172,7 @@ pub struct PolicyRule {
 pub struct RuleSet {
     rules: Vec<PolicyRule>,
     /// Command rules by the possible first words.
-    by_first: HashMap<String, Vec<usize>>,
+    by_first_word: HashMap<String, Vec<usize>>,
 }
 
 impl RuleSet {
@@ -180,7 +180,7 @@ impl RuleSet {
     /// directory of the file, or its parent if the directory is called `.toolgate`.
     pub fn parse(text: &str, file: &Path, layer: RuleLayer) -> Result<Self, RuleFault> {
         let read = parse::parse_rules(text, file, layer)?;
-        match read.tried.iter().find_map(|tried| Some((tried, tried.fault.as_ref()?))) {
+        match read.example_results.iter().find_map(|tried| Some((tried, tried.fault.as_ref()?))) {
             Some((tried, why)) => Err(RuleFault::at(file, (tried.line, tried.column), why.clone())),
             None => Ok(read.rules.into_iter().collect()),
         }
@@ -188,7 +188,7 @@ impl RuleSet {
 
     /// Runs every `match` and `not_match` example of `text` against its own rule.
     pub fn run_examples(text: &str, file: &Path, layer: RuleLayer) -> Result<Vec<ExampleResult>, RuleFault> {
-        Ok(parse::parse_rules(text, file, layer)?.tried)
+        Ok(parse::parse_rules(text, file, layer)?.example_results)
     }
 
     /// Returns these rules together with `others`.
@@ -209,11 +209,11 @@ impl RuleSet {
     #[must_use]
     pub fn mirror_paths(mut self, from: &Path, to: &Path) -> Self {
         let there = |place: &RulePath| match place {
-            RulePath::At(path) => path.strip_prefix(from).ok().map(|below| RulePath::At(to.join(below))),
+            RulePath::Absolute(path) => path.strip_prefix(from).ok().map(|below| RulePath::Absolute(to.join(below))),
             RulePath::Home(_) | RulePath::Glob(_) => None,
         };
         for rule in self.rules.iter_mut().filter(|rule| rule.decision != RuleDecision::Allow) {
-            if let RuleSubject::Path { paths, .. } = &mut rule.on {
+            if let RuleSubject::Path { paths, .. } = &mut rule.subject {
                 let more: Vec<RulePath> = paths.iter().filter_map(there).collect();
                 paths.extend(more);
             }
@@ -252,7 +252,7 @@ impl RuleSet {
     /// them.
     pub fn rules_for_tool(&self, name: &str) -> Vec<&PolicyRule> {
         let about = |rule: &&PolicyRule| {
-            let RuleSubject::Tool { names } = &rule.on else { return false };
+            let RuleSubject::Tool { names } = &rule.subject else { return false };
             names.iter().any(|pattern| match rule.decision {
                 RuleDecision::Allow => tool_pattern::matches_tool_pattern(pattern, name),
                 RuleDecision::Ask | RuleDecision::Forbid => {
@@ -267,7 +267,7 @@ impl RuleSet {
     pub fn extend_to_tool(&mut self, name: &str, other: &str) {
         for rule in &mut self.rules {
             let is_narrowing = matches!(rule.decision, RuleDecision::Ask | RuleDecision::Forbid);
-            if let RuleSubject::Tool { names } = &mut rule.on
+            if let RuleSubject::Tool { names } = &mut rule.subject
                 && is_narrowing
                 && names.iter().any(|pattern| tool_pattern::pattern_concerns_tool(pattern, name))
             {
@@ -278,12 +278,12 @@ impl RuleSet {
 
     /// Returns the rules for connecting to `name`, a name or an address, on `port`.
     pub fn rules_for_host(&self, name: &str, port: u16) -> Vec<&PolicyRule> {
-        self.about(|on| matches!(on, RuleSubject::Host { hosts } if hosts.iter().any(|host| host.covers(name, port))))
+        self.rules_about(|on| matches!(on, RuleSubject::Host { hosts } if hosts.iter().any(|host| host.covers(name, port))))
     }
 
     /// Returns the rules for paths.
     pub fn path_rules(&self) -> impl Iterator<Item = &PolicyRule> {
-        self.rules.iter().filter(|rule| matches!(rule.on, RuleSubject::Path { .. }))
+        self.rules.iter().filter(|rule| matches!(rule.subject, RuleSubject::Path { .. }))
     }
 
     /// Returns warnings about rules that allow more than they seem to.
@@ -291,8 +291,8 @@ impl RuleSet {
         rule_warnings::find_warnings(self)
     }
 
-    fn about(&self, is: impl Fn(&RuleSubject) -> bool) -> Vec<&PolicyRule> {
-        self.rules.iter().filter(|rule| is(&rule.on)).collect()
+    fn rules_about(&self, is: impl Fn(&RuleSubject) -> bool) -> Vec<&PolicyRule> {
+        self.rules.iter().filter(|rule| is(&rule.subject)).collect()
     }
 }
 
@@ -300,9 +300,9 @@ impl Extend<PolicyRule> for RuleSet {
     fn extend<I: IntoIterator<Item = PolicyRule>>(&mut self, rules: I) {
         for rule in rules {
             let at = self.rules.len();
-            if let RuleSubject::Command { pattern, .. } = &rule.on {
+            if let RuleSubject::Command { pattern, .. } = &rule.subject {
                 for first in pattern.first().into_iter().flatten() {
-                    self.by_first.entry(first.clone()).or_default().push(at);
+                    self.by_first_word.entry(first.clone()).or_default().push(at);
                 }
             }
             self.rules.push(rule);

@@ -9,9 +9,9 @@ use toml::de::{DeTable, DeValue};
 use super::rule_examples::{self, ExampleResult};
 use super::rule_fault::{LineStarts, RuleFault};
 use super::rule_fields::{RuleFields, RuleSource, nearest_name};
-use super::{MAX_BYTES, PathAccess, PolicyRule, RuleDecision, RuleLayer, RuleSubject, rule_subject};
+use super::{MAX_RULE_FILE_BYTES, PathAccess, PolicyRule, RuleDecision, RuleLayer, RuleSubject, rule_subject};
 
-const KEYS: &[&str] = &[
+const RULE_KEYS: &[&str] = &[
     "pattern",
     "exact",
     "path",
@@ -25,19 +25,19 @@ const KEYS: &[&str] = &[
     "not_match",
 ];
 /// The possible subjects of a rule, which has exactly one.
-const SUBJECTS: &[&str] = &["pattern", "path", "tool", "host"];
+const SUBJECT_KEYS: &[&str] = &["pattern", "path", "tool", "host"];
 /// Maximum length of a reason in characters: a model reads it.
-const MAX_REASON: usize = 500;
+const MAX_REASON_CHARS: usize = 500;
 
 /// A parsed file; some of its examples may have failed.
 pub(super) struct ParsedRules {
     pub(super) rules: Vec<PolicyRule>,
-    pub(super) tried: Vec<ExampleResult>,
+    pub(super) example_results: Vec<ExampleResult>,
 }
 
 pub(super) fn parse_rules(text: &str, file: &Path, layer: RuleLayer) -> Result<ParsedRules, RuleFault> {
-    if text.len() > MAX_BYTES {
-        return Err(RuleFault::in_file(file, format!("longer than {MAX_BYTES} bytes")));
+    if text.len() > MAX_RULE_FILE_BYTES {
+        return Err(RuleFault::in_file(file, format!("longer than {MAX_RULE_FILE_BYTES} bytes")));
     }
     let source = RuleSource { file: Arc::from(file), layer, lines: LineStarts::new(text) };
     let document = DeTable::parse(text).map_err(|error| {
@@ -45,7 +45,7 @@ pub(super) fn parse_rules(text: &str, file: &Path, layer: RuleLayer) -> Result<P
         let why = error.message().lines().collect::<Vec<_>>().join(", ");
         source.fault(&error.span().unwrap_or(0..0), why)
     })?;
-    let mut read = ParsedRules { rules: Vec::new(), tried: Vec::new() };
+    let mut read = ParsedRules { rules: Vec::new(), example_results: Vec::new() };
     for (key, value) in document.get_ref() {
         if key.get_ref() != "rule" {
             let why =
@@ -54,13 +54,13 @@ pub(super) fn parse_rules(text: &str, file: &Path, layer: RuleLayer) -> Result<P
         }
         let once = || source.fault(&key.span(), "a rule begins with `[[rule]]`, with two brackets");
         for rule in value.get_ref().as_array().ok_or_else(once)? {
-            one(&source, rule, &mut read)?;
+            parse_rule(&source, rule, &mut read)?;
         }
     }
     Ok(read)
 }
 
-fn one<'a>(
+fn parse_rule<'a>(
     source: &'a RuleSource<'a>,
     value: &'a Spanned<DeValue<'a>>,
     read: &mut ParsedRules,
@@ -71,33 +71,33 @@ fn one<'a>(
     check_keys(&fields)?;
     let decision = fields.decision()?;
     let on = rule_subject::parse_subject(&fields, decision)?;
-    check(&fields, &on, decision)?;
+    check_constraints(&fields, &on, decision)?;
     let rule = PolicyRule {
         layer: source.layer,
         file: Arc::clone(&source.file),
         line: source.lines.line_and_column(fields.span.start).0,
-        on,
+        subject: on,
         decision,
-        reason: reason(&fields)?,
+        reason: parse_reason(&fields)?,
         unsandboxed: fields.flag("unsandboxed")?,
     };
-    rule_examples::run_examples(&fields, &rule, &mut read.tried)?;
+    rule_examples::run_examples(&fields, &rule, &mut read.example_results)?;
     read.rules.push(rule);
     Ok(())
 }
 
 fn check_keys(fields: &RuleFields<'_>) -> Result<(), RuleFault> {
-    let unknown = fields.table.keys().filter(|key| !KEYS.contains(&key.get_ref().as_ref()));
+    let unknown = fields.table.keys().filter(|key| !RULE_KEYS.contains(&key.get_ref().as_ref()));
     // Reports the first key in source order, not in alphabetical order.
     if let Some(key) = unknown.min_by_key(|key| key.span().start) {
         let name = key.get_ref();
-        let meant = match nearest_name(name, KEYS) {
+        let meant = match nearest_name(name, RULE_KEYS) {
             Some(known) => format!("did you mean `{known}`?"),
-            None => format!("there are `{}`", KEYS.join("`, `")),
+            None => format!("there are `{}`", RULE_KEYS.join("`, `")),
         };
         return Err(fields.fault(&key.span(), format!("a rule has no `{}`; {meant}", name.escape_debug())));
     }
-    let mut given: Vec<&str> = SUBJECTS.iter().copied().filter(|key| fields.get(key).is_some()).collect();
+    let mut given: Vec<&str> = SUBJECT_KEYS.iter().copied().filter(|key| fields.get(key).is_some()).collect();
     given.sort_by_key(|key| fields.key_span(key).start);
     match given[..] {
         [_] => Ok(()),
@@ -114,7 +114,7 @@ fn check_keys(fields: &RuleFields<'_>) -> Result<(), RuleFault> {
 }
 
 /// Checks the constraints between the fields of a rule.
-fn check(fields: &RuleFields<'_>, on: &RuleSubject, decision: RuleDecision) -> Result<(), RuleFault> {
+fn check_constraints(fields: &RuleFields<'_>, on: &RuleSubject, decision: RuleDecision) -> Result<(), RuleFault> {
     let belongs = |key: &str, to: &str| match fields.get(key) {
         Some(_) => {
             Err(fields.fault(&fields.key_span(key), format!("`{key}` belongs to a rule with a `{to}`")))
@@ -149,12 +149,12 @@ fn check(fields: &RuleFields<'_>, on: &RuleSubject, decision: RuleDecision) -> R
     Ok(())
 }
 
-fn reason(fields: &RuleFields<'_>) -> Result<Option<String>, RuleFault> {
+fn parse_reason(fields: &RuleFields<'_>) -> Result<Option<String>, RuleFault> {
     let Some(reason) = fields.text("reason")? else { return Ok(None) };
     let why = match reason {
         _ if reason.trim().is_empty() => "`reason` is empty: say why, or leave it out".to_owned(),
-        _ if reason.chars().count() > MAX_REASON => {
-            format!("`reason` is longer than {MAX_REASON} characters: a model and a person have to read it")
+        _ if reason.chars().count() > MAX_REASON_CHARS => {
+            format!("`reason` is longer than {MAX_REASON_CHARS} characters: a model and a person have to read it")
         }
         _ => return Ok(Some(reason.to_owned())),
     };

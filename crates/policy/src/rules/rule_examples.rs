@@ -10,7 +10,7 @@ use crate::{HostPattern, HostPatternFault};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExampleResult {
     /// The line of the rule.
-    pub rule: usize,
+    pub rule_line: usize,
     /// The line of the example, from 1.
     pub line: usize,
     /// The column of the example, from 1.
@@ -36,7 +36,7 @@ pub(super) fn run_examples(
             fields.fault(&value.span(), why)
         };
         for example in value.get_ref().as_array().ok_or_else(not)? {
-            let (text, matches) = judge(fields, rule, list, example)?;
+            let (text, matches) = evaluate_example(fields, rule, list, example)?;
             let fault = match matches {
                 Err(why) => Some(format!("`{}` is no example: {why}", text.escape_debug())),
                 Ok(matches) if matches == expected => None,
@@ -48,7 +48,7 @@ pub(super) fn run_examples(
                 }
             };
             let (line, column) = fields.source.lines.line_and_column(example.span().start);
-            tried.push(ExampleResult { rule: rule.line, line, column, list, text, fault });
+            tried.push(ExampleResult { rule_line: rule.line, line, column, list, text, fault });
         }
     }
     Ok(())
@@ -57,14 +57,14 @@ pub(super) fn run_examples(
 /// The text of an example, and its match result or the reason why there is none.
 type ExampleMatch = (String, Result<bool, String>);
 
-fn judge(
+fn evaluate_example(
     fields: &RuleFields<'_>,
     rule: &PolicyRule,
     list: &str,
     example: &SpannedValue<'_>,
 ) -> Result<ExampleMatch, RuleFault> {
     let not = |value: &SpannedValue<'_>| {
-        let why = match rule.on {
+        let why = match rule.subject {
             RuleSubject::Command { .. } => format!("an example in `{list}` is a text or a list of words"),
             RuleSubject::Path { .. } | RuleSubject::Tool { .. } | RuleSubject::Host { .. } => {
                 format!("an example in `{list}` is a text")
@@ -72,7 +72,7 @@ fn judge(
         };
         fields.fault(&value.span(), why)
     };
-    if let (Some(words), RuleSubject::Command { pattern, exact }) = (example.get_ref().as_array(), &rule.on) {
+    if let (Some(words), RuleSubject::Command { pattern, exact }) = (example.get_ref().as_array(), &rule.subject) {
         let word =
             |value: &SpannedValue<'_>| value.get_ref().as_str().map(str::to_owned).ok_or_else(|| not(value));
         let words = words.iter().map(word).collect::<Result<Vec<String>, _>>()?;
@@ -84,7 +84,7 @@ fn judge(
         ));
     }
     let text = example.get_ref().as_str().ok_or_else(|| not(example))?;
-    let matches = match &rule.on {
+    let matches = match &rule.subject {
         RuleSubject::Command { pattern, exact } => single_command_words(text).map(|words| {
             command::match_pattern(pattern, *exact, &words, false) == command::PatternFit::Certain
         }),
@@ -101,7 +101,7 @@ fn judge(
             Ok(names.iter().any(|pattern| tool_pattern::matches_tool_pattern(pattern, text)))
         }
         RuleSubject::Host { hosts } => {
-            asked(text).map(|(name, port)| hosts.iter().any(|host| host.covers(name, port)))
+            parse_host_port(text).map(|(name, port)| hosts.iter().any(|host| host.covers(name, port)))
         }
     };
     Ok((text.to_owned(), matches))
@@ -117,7 +117,7 @@ pub(super) fn single_command_words(text: &str) -> Result<Vec<ScriptWord>, String
         return Err(format!("{}; write a list of words instead", undecided.why));
     }
     // The commands that a wrapper starts are listed too, but are not part of the text.
-    let mut direct = commands.into_iter().filter(|command| command.through.is_empty());
+    let mut direct = commands.into_iter().filter(|command| command.wrappers.is_empty());
     let plain = "it must be one plain command, without variables, pipes and redirections; or a list of words";
     match (direct.next(), direct.next()) {
         (Some(one), None)
@@ -158,13 +158,13 @@ fn split_plain_words(text: &str) -> Option<Vec<ScriptWord>> {
 }
 
 /// Returns the host and the port, by default the HTTPS port.
-fn asked(text: &str) -> Result<(&str, u16), String> {
-    const HTTPS: u16 = 443;
+fn parse_host_port(text: &str) -> Result<(&str, u16), String> {
+    const HTTPS_PORT: u16 = 443;
     let fault = |fault: HostPatternFault| fault.to_string();
     text.parse::<HostPattern>().map_err(fault)?;
     let split = text.rsplit_once(':').filter(|(name, _)| !name.contains(':') || name.ends_with(']'));
     let (name, port) = split.unwrap_or((text, ""));
-    Ok((name, port.parse().unwrap_or(HTTPS)))
+    Ok((name, port.parse().unwrap_or(HTTPS_PORT)))
 }
 
 #[cfg(test)]

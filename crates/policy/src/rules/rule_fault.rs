@@ -33,20 +33,20 @@ fn format_position(place: Option<(usize, usize)>) -> String {
 /// The start positions of the lines of a text.
 pub(super) struct LineStarts<'a> {
     text: &'a str,
-    begins: Vec<usize>,
+    line_starts: Vec<usize>,
 }
 
 impl<'a> LineStarts<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let after = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        Self { text, begins: std::iter::once(0).chain(after).collect() }
+        Self { text, line_starts: std::iter::once(0).chain(after).collect() }
     }
 
     /// Returns the line and column of the byte `at`, from 1; columns count characters.
     pub(super) fn line_and_column(&self, at: usize) -> (usize, usize) {
         let at = self.text.floor_char_boundary(at);
-        let line = self.begins.partition_point(|begin| *begin <= at);
-        let begin = self.begins[line - 1];
+        let line = self.line_starts.partition_point(|begin| *begin <= at);
+        let begin = self.line_starts[line - 1];
         (line, self.text[begin..at].chars().count() + 1)
     }
 }

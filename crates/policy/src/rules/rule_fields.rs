@@ -11,7 +11,7 @@ use super::rule_fault::{LineStarts, RuleFault};
 use super::{RuleDecision, RuleLayer};
 
 /// Minimum similarity, from 0 to 1, for proposing another name.
-const ALIKE: f64 = 0.75;
+const MIN_SIMILARITY: f64 = 0.75;
 
 /// A value with its position.
 pub(super) type SpannedValue<'a> = Spanned<DeValue<'a>>;
@@ -100,9 +100,9 @@ impl<'a> RuleFields<'a> {
     }
 
     pub(super) fn decision(&self) -> Result<RuleDecision, RuleFault> {
-        const CHOICES: &str = "write \"allow\", \"ask\" or \"forbid\"";
+        const DECISION_CHOICES: &str = "write \"allow\", \"ask\" or \"forbid\"";
         let Some(text) = self.text("decision")? else {
-            return Err(self.fault(&self.span, format!("the rule has no `decision`: {CHOICES}")));
+            return Err(self.fault(&self.span, format!("the rule has no `decision`: {DECISION_CHOICES}")));
         };
         match text {
             "allow" => Ok(RuleDecision::Allow),
@@ -119,7 +119,7 @@ impl<'a> RuleFields<'a> {
                 };
                 let span = self.get("decision").map_or_else(|| self.span.clone(), Spanned::span);
                 let text = text.escape_debug();
-                Err(self.fault(&span, format!("`{text}` is no decision: {CHOICES}{meant}")))
+                Err(self.fault(&span, format!("`{text}` is no decision: {DECISION_CHOICES}{meant}")))
             }
         }
     }
@@ -129,5 +129,5 @@ impl<'a> RuleFields<'a> {
 pub(super) fn nearest_name<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let alike = known.iter().map(|known| (strsim::jaro_winkler(name, known), *known));
     let (how, known) = alike.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    (how >= ALIKE).then_some(known)
+    (how >= MIN_SIMILARITY).then_some(known)
 }

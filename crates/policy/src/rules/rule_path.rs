@@ -6,13 +6,13 @@ use super::{PathAccess, RuleDecision};
 use crate::{DenyRead, normalize_path};
 
 /// Characters that make a path a glob.
-const WILD: [char; 4] = ['*', '?', '[', '{'];
+const WILDCARDS: [char; 4] = ['*', '?', '[', '{'];
 
 /// A path in a rule. It includes everything below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RulePath {
     /// An absolute path.
-    At(PathBuf),
+    Absolute(PathBuf),
     /// A path relative to the user's home.
     Home(PathBuf),
     /// A glob as in `files.deny_read`; only for rules that forbid reading.
@@ -28,7 +28,7 @@ impl RulePath {
         decision: RuleDecision,
     ) -> Result<Self, String> {
         let globs = access == PathAccess::Read && decision == RuleDecision::Forbid;
-        if globs && text.contains(WILD) {
+        if globs && text.contains(WILDCARDS) {
             // Any home is sufficient for validating the glob.
             let glob = DenyRead::new([text], Some(Path::new("/home")));
             return glob.map(|_| Self::Glob(text.to_owned())).map_err(|fault| fault.why);
@@ -41,7 +41,7 @@ impl RulePath {
             _ if text.contains('\0') => "it holds a NUL, which no path can",
             _ if text.starts_with('$') => "variables are not expanded; write the path, or `~/…`",
             _ if text.starts_with('~') && below.is_none() => "only `~/…` is known, your own home",
-            _ if text.contains(WILD) => {
+            _ if text.contains(WILDCARDS) => {
                 "only where reading is forbidden may a path have wildcards; name a directory, all below it is meant"
             }
             _ if below.is_some_and(is_upwards) => "behind `~/` there is no `..`; write the path from `/`",
@@ -58,14 +58,14 @@ impl RulePath {
         let usual = |part: &Component<'_>| matches!(part, Component::Normal(_));
         match below {
             Some(below) => Self::Home(below.components().filter(usual).collect()),
-            None => Self::At(normalize_path(&base.unwrap_or(Path::new("/")).join(text))),
+            None => Self::Absolute(normalize_path(&base.unwrap_or(Path::new("/")).join(text))),
         }
     }
 
     /// Returns the absolute path; `None` for a glob, or below an unknown home.
     pub fn path(&self, home: Option<&Path>) -> Option<PathBuf> {
         match self {
-            Self::At(path) => Some(path.clone()),
+            Self::Absolute(path) => Some(path.clone()),
             Self::Home(below) => Some(home?.join(below)),
             Self::Glob(_) => None,
         }
@@ -75,7 +75,7 @@ impl RulePath {
     pub fn deny_read_pattern(&self) -> String {
         let escaped = |path: &Path| globset::escape(&path.to_string_lossy());
         match self {
-            Self::At(path) => escaped(path),
+            Self::Absolute(path) => escaped(path),
             Self::Home(below) => format!("~/{}", escaped(below)),
             Self::Glob(glob) => glob.clone(),
         }
@@ -84,7 +84,7 @@ impl RulePath {
     /// Formats the path for a rule file.
     pub(super) fn to_text(&self) -> String {
         match self {
-            Self::At(path) => path.to_string_lossy().into_owned(),
+            Self::Absolute(path) => path.to_string_lossy().into_owned(),
             Self::Home(below) => format!("~/{}", below.to_string_lossy()),
             Self::Glob(glob) => glob.clone(),
         }
@@ -99,7 +99,7 @@ impl RulePath {
         };
         let path = normalize_path(&path);
         match self {
-            Self::At(at) => path.starts_with(at),
+            Self::Absolute(at) => path.starts_with(at),
             Self::Home(below) => path.starts_with(home.join(below)),
             Self::Glob(glob) => {
                 DenyRead::new([glob], Some(home)).is_ok_and(|deny| deny.denying_pattern(&path).is_some())

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::rule_fault::RuleFault;
 use super::rule_fields::{RuleFields, SpannedValue};
-use super::{MAX_WORDS, PathAccess, RuleDecision, RulePath, RuleSubject, tool_pattern};
+use super::{MAX_PATTERN_WORDS, PathAccess, RuleDecision, RulePath, RuleSubject, tool_pattern};
 use crate::HostPattern;
 
 pub(super) fn parse_subject(
@@ -12,17 +12,17 @@ pub(super) fn parse_subject(
     decision: RuleDecision,
 ) -> Result<RuleSubject, RuleFault> {
     if let Some(pattern) = fields.get("pattern") {
-        return Ok(RuleSubject::Command { pattern: words(fields, pattern)?, exact: fields.flag("exact")? });
+        return Ok(RuleSubject::Command { pattern: parse_pattern(fields, pattern)?, exact: fields.flag("exact")? });
     }
     if fields.get("path").is_some() {
-        let access = access(fields)?;
+        let access = parse_access(fields)?;
         let base = fields.source.base_directory();
-        let paths = each(fields, "path", |text| RulePath::parse(text, base, access, decision))?;
+        let paths = parse_each(fields, "path", |text| RulePath::parse(text, base, access, decision))?;
         return Ok(RuleSubject::Path { paths, access });
     }
     if fields.get("tool").is_some() {
         return Ok(RuleSubject::Tool {
-            names: each(fields, "tool", |name| {
+            names: parse_each(fields, "tool", |name| {
                 tool_pattern::tool_pattern_fault(name).map(|()| name.to_owned())
             })?,
         });
@@ -34,7 +34,7 @@ pub(super) fn parse_subject(
 }
 
 /// Parses every text of `key`; a fault points at the text.
-fn each<T>(
+fn parse_each<T>(
     fields: &RuleFields<'_>,
     key: &str,
     one: impl Fn(&str) -> Result<T, String>,
@@ -45,7 +45,7 @@ fn each<T>(
     fields.texts(key)?.into_iter().map(read).collect()
 }
 
-fn access(fields: &RuleFields<'_>) -> Result<PathAccess, RuleFault> {
+fn parse_access(fields: &RuleFields<'_>) -> Result<PathAccess, RuleFault> {
     match fields.text("access")? {
         None | Some("write") => Ok(PathAccess::Write),
         Some("read") => Ok(PathAccess::Read),
@@ -56,7 +56,7 @@ fn access(fields: &RuleFields<'_>) -> Result<PathAccess, RuleFault> {
     }
 }
 
-fn words(fields: &RuleFields<'_>, pattern: &SpannedValue<'_>) -> Result<Vec<Vec<String>>, RuleFault> {
+fn parse_pattern(fields: &RuleFields<'_>, pattern: &SpannedValue<'_>) -> Result<Vec<Vec<String>>, RuleFault> {
     let Some(positions) = pattern.get_ref().as_array() else {
         let why = "`pattern` must be a list of words, e.g. `[\"git\", [\"push\", \"fetch\"]]`";
         return Err(fields.fault(&pattern.span(), why));
@@ -66,13 +66,13 @@ fn words(fields: &RuleFields<'_>, pattern: &SpannedValue<'_>) -> Result<Vec<Vec<
             "`pattern` is empty and would match every command: name the program, e.g. `[\"git\", \"push\"]`";
         return Err(fields.fault(&pattern.span(), why));
     }
-    if let Some(one_more) = positions.get(MAX_WORDS) {
-        return Err(fields.fault(&one_more.span(), format!("more than {MAX_WORDS} words are too many")));
+    if let Some(one_more) = positions.get(MAX_PATTERN_WORDS) {
+        return Err(fields.fault(&one_more.span(), format!("more than {MAX_PATTERN_WORDS} words are too many")));
     }
-    positions.iter().enumerate().map(|(at, position)| alternatives(fields, at, position)).collect()
+    positions.iter().enumerate().map(|(at, position)| parse_alternatives(fields, at, position)).collect()
 }
 
-fn alternatives(
+fn parse_alternatives(
     fields: &RuleFields<'_>,
     at: usize,
     position: &SpannedValue<'_>,

@@ -17,11 +17,11 @@ pub struct RuleWarning<'a> {
 }
 
 pub(super) fn find_warnings(rules: &RuleSet) -> Vec<RuleWarning<'_>> {
-    rules.iter().filter_map(|rule| Some(RuleWarning { rule, why: why(rule)? })).collect()
+    rules.iter().filter_map(|rule| Some(RuleWarning { rule, why: warning_for(rule)? })).collect()
 }
 
-fn why(rule: &PolicyRule) -> Option<String> {
-    match &rule.on {
+fn warning_for(rule: &PolicyRule) -> Option<String> {
+    match &rule.subject {
         RuleSubject::Command { pattern, exact } => {
             let blank =
                 pattern.first().into_iter().flatten().find(|word| word.contains(' ') && !word.contains('/'));
@@ -32,7 +32,7 @@ fn why(rule: &PolicyRule) -> Option<String> {
             if rule.decision != RuleDecision::Allow {
                 return None;
             }
-            let opened = combinations(pattern).into_iter().find_map(|words| opens(&words, *exact));
+            let opened = combinations(pattern).into_iter().find_map(|words| unexpected_allowance(&words, *exact));
             match (rule.unsandboxed, opened) {
                 (false, opened) => opened,
                 (true, Some(opened)) => Some(format!("outside the sandbox, {opened}")),
@@ -47,7 +47,7 @@ fn why(rule: &PolicyRule) -> Option<String> {
         }
         RuleSubject::Path { paths, .. } if rule.decision == RuleDecision::Allow => {
             let whole = |path: &&RulePath| match path {
-                RulePath::At(path) => path.parent().is_none(),
+                RulePath::Absolute(path) => path.parent().is_none(),
                 RulePath::Home(path) => path.as_os_str().is_empty(),
                 RulePath::Glob(_) => false,
             };
@@ -63,7 +63,7 @@ fn why(rule: &PolicyRule) -> Option<String> {
 }
 
 /// Returns what a rule for commands that begin with `words` allows beyond its apparent meaning.
-fn opens(words: &[&str], exact: bool) -> Option<String> {
+fn unexpected_allowance(words: &[&str], exact: bool) -> Option<String> {
     let shown = words.join(" ");
     if let CommandRisk::Dangerous(why) = classify_command(words) {
         return Some(format!("it allows `{shown}` without a question: {why}"));

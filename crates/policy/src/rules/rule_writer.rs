@@ -9,7 +9,7 @@ use super::{PathAccess, PolicyRule, RuleDecision, RuleFault, RuleLayer, RuleSet,
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRule {
     /// The subject of the rule.
-    pub on: RuleSubject,
+    pub subject: RuleSubject,
     /// The decision of the rule.
     pub decision: RuleDecision,
     /// The reason.
@@ -24,12 +24,12 @@ pub struct NewRule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleAddition {
     /// An equal rule already exists on this line.
-    There {
+    AlreadyExists {
         /// The line, from 1.
         line: usize,
     },
     /// The new text: the old text, byte for byte, followed by the rule.
-    Text {
+    Added {
         /// The complete text.
         text: String,
         /// The line of the rule.
@@ -41,10 +41,10 @@ pub enum RuleAddition {
 pub fn add_rule(text: &str, file: &Path, rule: &NewRule) -> Result<RuleAddition, RuleFault> {
     let before = RuleSet::parse(text, file, RuleLayer::User)?;
     let is_same = |other: &&PolicyRule| {
-        other.on == rule.on && other.decision == rule.decision && other.unsandboxed == rule.unsandboxed
+        other.subject == rule.subject && other.decision == rule.decision && other.unsandboxed == rule.unsandboxed
     };
     if let Some(there) = before.iter().find(is_same) {
-        return Ok(RuleAddition::There { line: there.line });
+        return Ok(RuleAddition::AlreadyExists { line: there.line });
     }
     let written = rule.to_string();
     // Distinguishes a fault of the rule itself from a fault of the file.
@@ -65,7 +65,7 @@ pub fn add_rule(text: &str, file: &Path, rule: &NewRule) -> Result<RuleAddition,
         (Some(last), Some(_))
             if after.len() == before.len() + 1 && is_same(&last) && alone.iter().all(|one| is_same(&one)) =>
         {
-            Ok(RuleAddition::Text { line: last.line, text })
+            Ok(RuleAddition::Added { line: last.line, text })
         }
         (Some(_) | None, Some(_) | None) => {
             Err(RuleFault::in_file(file, "the new rule would be read as another one"))
@@ -77,9 +77,9 @@ impl std::fmt::Display for NewRule {
     /// Formats the rule for a rule file.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(out, "[[rule]]")?;
-        match &self.on {
+        match &self.subject {
             RuleSubject::Command { pattern, exact } => {
-                let positions: Vec<String> = pattern.iter().map(|names| one_or_list(names)).collect();
+                let positions: Vec<String> = pattern.iter().map(|names| toml_value(names)).collect();
                 writeln!(out, "pattern = [{}]", positions.join(", "))?;
                 if *exact {
                     writeln!(out, "exact = true")?;
@@ -87,15 +87,15 @@ impl std::fmt::Display for NewRule {
             }
             RuleSubject::Path { paths, access } => {
                 let paths: Vec<String> = paths.iter().map(super::RulePath::to_text).collect();
-                writeln!(out, "path = {}", one_or_list(&paths))?;
+                writeln!(out, "path = {}", toml_value(&paths))?;
                 if *access == PathAccess::Read {
                     writeln!(out, "access = \"read\"")?;
                 }
             }
-            RuleSubject::Tool { names } => writeln!(out, "tool = {}", one_or_list(names))?,
+            RuleSubject::Tool { names } => writeln!(out, "tool = {}", toml_value(names))?,
             RuleSubject::Host { hosts } => {
                 let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
-                writeln!(out, "host = {}", one_or_list(&hosts))?;
+                writeln!(out, "host = {}", toml_value(&hosts))?;
             }
         }
         writeln!(out, "decision = {}", toml_string(self.decision.as_str()))?;
@@ -112,7 +112,7 @@ impl std::fmt::Display for NewRule {
     }
 }
 
-fn one_or_list(texts: &[String]) -> String {
+fn toml_value(texts: &[String]) -> String {
     match texts {
         [one] => toml_string(one),
         [] | [_, ..] => toml_list(texts),

@@ -1,13 +1,13 @@
 //! Tool names and patterns, in which `*` matches any characters.
 
 /// Maximum length of a name in bytes; model APIs accept less.
-const MAX_NAME: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 
 /// Validates `name` as a tool name or a pattern.
 pub fn tool_pattern_fault(name: &str) -> Result<(), String> {
     let why = match name {
         "" => "it is empty; write a tool's name, e.g. `mcp__github__*`",
-        _ if name.len() > MAX_NAME => "no tool has so long a name",
+        _ if name.len() > MAX_NAME_BYTES => "no tool has so long a name",
         _ if !name.chars().all(|letter| letter.is_ascii_graphic()) => {
             "a tool's name has letters, digits, `_`, `-` and the like, and no blanks"
         }
@@ -27,7 +27,7 @@ pub fn matches_tool_pattern(pattern: &str, name: &str) -> bool {
 }
 
 /// The tools that run commands. They are equivalent, and a model may be offered any of them.
-const SHELLS: [&str; 3] = ["exec_command", "shell", "shell_command"];
+const SHELL_TOOLS: [&str; 3] = ["exec_command", "shell", "shell_command"];
 
 /// Other names of built-in tools, each with the equivalent tool.
 const ALIASES: [(&str, &str); 11] = [
@@ -44,15 +44,15 @@ const ALIASES: [(&str, &str); 11] = [
     ("mcp_resource", "read_mcp_resource"),
 ];
 /// The names that stand for every tool of a server, and the prefix of those tools' names.
-const CALL_TOOL: ([&str; 2], &str) = (["mcp_call_tool", "mcp"], "mcp__");
+const SERVER_CALL_TOOLS: ([&str; 2], &str) = (["mcp_call_tool", "mcp"], "mcp__");
 
 /// Returns true if `pattern` is about the tool `name`: by its own name, by an alias, or by any name of an equivalent
 /// tool.
 pub fn pattern_concerns_tool(pattern: &str, name: &str) -> bool {
-    let job: &[&str] = if SHELLS.contains(&name) { &SHELLS } else { &[name] };
+    let job: &[&str] = if SHELL_TOOLS.contains(&name) { &SHELL_TOOLS } else { &[name] };
     let by_alias =
         ALIASES.iter().any(|(alias, tool)| job.contains(tool) && matches_tool_pattern(pattern, alias));
-    let (call_tools, of_servers) = CALL_TOOL;
+    let (call_tools, of_servers) = SERVER_CALL_TOOLS;
     by_alias
         || job.iter().any(|tool| matches_tool_pattern(pattern, tool))
         || name.starts_with(of_servers) && call_tools.contains(&pattern)

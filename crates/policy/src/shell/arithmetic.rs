@@ -27,7 +27,7 @@ impl ScriptParser<'_> {
                         return Err(ParseStop("arithmetic that is not understood"));
                     }
                     if !self.text[start..self.at - 2].split(';').all(never_fails) {
-                        self.found.facts.push(VariableFact::Fails);
+                        self.findings.facts.push(VariableFact::MayFail);
                     }
                     return Ok(());
                 }
@@ -59,7 +59,7 @@ impl ScriptParser<'_> {
         if let Some(name) = self.read_identifier() {
             return self.arithmetic_name(start, name);
         }
-        if OPERATORS.contains(&next) || (next == '\n' && self.pending.is_empty()) {
+        if OPERATORS.contains(&next) || (next == '\n' && self.pending_heredocs.is_empty()) {
             self.bump();
             return Ok(());
         }
@@ -87,11 +87,11 @@ impl ScriptParser<'_> {
         let expression = before.rsplit("((").next().unwrap_or(before);
         let perhaps = !expression.trim().is_empty();
         if !only_set || perhaps {
-            self.found.facts.push(VariableFact::Use(name.clone(), ValueKind::Number));
+            self.findings.facts.push(VariableFact::Use(name.clone(), ValueKind::Number));
         }
         if is_set {
             let value = ScriptWord::Unknown(format!("(({name}))"));
-            self.found.facts.push(VariableFact::Set(name, value, ValueKind::Number));
+            self.findings.facts.push(VariableFact::Set(name, value, ValueKind::Number));
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl ScriptParser<'_> {
         let braced = self.eat('{');
         let length = braced && self.peek() == Some('#') && self.peek_second() != Some('}') && self.eat('#');
         match self.read_identifier() {
-            Some(name) if !length => self.found.facts.push(VariableFact::Use(name, ValueKind::Number)),
+            Some(name) if !length => self.findings.facts.push(VariableFact::Use(name, ValueKind::Number)),
             Some(_) => {}
             None if matches!(self.peek(), Some('#' | '?' | '$' | '!')) => {
                 self.bump();
@@ -144,7 +144,7 @@ fn never_fails(text: &str) -> bool {
                 "+" | "-" | "!" | "(" if wanted => {}
                 ")" if !wanted => settable = false,
                 "=" | "+=" | "-=" | "*=" if settable && !wanted => wanted = true,
-                "/" | "%" if !wanted && divides(&rest[1..]) => (wanted, settable) = (true, false),
+                "/" | "%" if !wanted && starts_with_nonzero(&rest[1..]) => (wanted, settable) = (true, false),
                 "+" | "-" | "*" | "<" | ">" | "==" | "!=" | "<=" | ">=" | "&&" | "||" | "," if !wanted => {
                     // Only the very first operand can be assigned to: after an operator follows a part of a value.
                     (wanted, settable) = (true, false);
@@ -165,6 +165,6 @@ fn never_fails(text: &str) -> bool {
 }
 
 /// Returns true if a nonzero number follows.
-fn divides(text: &str) -> bool {
+fn starts_with_nonzero(text: &str) -> bool {
     text.trim_start().starts_with(|c: char| matches!(c, '1'..='9'))
 }

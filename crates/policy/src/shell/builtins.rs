@@ -9,13 +9,13 @@ use crate::shell::wrapper_options::{OptionTable, parse_options};
 use crate::shell::wrappers;
 
 /// Built-ins that run nothing, for any arguments.
-const HARMLESS: &[&str] = &[
+const HARMLESS_BUILTINS: &[&str] = &[
     ":", "bg", "break", "caller", "cd", "continue", "dirs", "disown", "echo", "exit", "false", "fg", "help",
     "kill", "logout", "popd", "pushd", "pwd", "return", "shift", "suspend", "times", "true", "type",
     "ulimit", "umask", "unalias",
 ];
 /// Built-ins that may run anything, or change the meaning of later words.
-const OPAQUE: &[&str] = &[
+const OPAQUE_BUILTINS: &[&str] = &[
     ".",
     "bind",
     "compgen",
@@ -48,7 +48,7 @@ const OPAQUE: &[&str] = &[
     "zstyle",
 ];
 /// Built-ins that are analysed individually.
-const OTHERS: &[&str] = &[
+const ANALYSED_BUILTINS: &[&str] = &[
     "[",
     "alias",
     "builtin",
@@ -76,8 +76,8 @@ const OTHERS: &[&str] = &[
     "wait",
 ];
 /// Shell options that do not change which commands run.
-const LETTERS: &str = "abBCeEfhmnTuvx";
-const LONG: &[&str] = &[
+const HARMLESS_LETTERS: &str = "abBCeEfhmnTuvx";
+const HARMLESS_OPTIONS: &[&str] = &[
     "allexport",
     "braceexpand",
     "errexit",
@@ -95,7 +95,7 @@ const LONG: &[&str] = &[
     "verbose",
     "xtrace",
 ];
-const SHOPT: &[&str] = &[
+const HARMLESS_SHOPTS: &[&str] = &[
     "dotglob",
     "failglob",
     "globstar",
@@ -108,17 +108,17 @@ const SHOPT: &[&str] = &[
 
 /// Returns true if the name is a shell built-in.
 pub(crate) fn is_builtin(name: &str) -> bool {
-    HARMLESS.contains(&name) || OPAQUE.contains(&name) || OTHERS.contains(&name)
+    HARMLESS_BUILTINS.contains(&name) || OPAQUE_BUILTINS.contains(&name) || ANALYSED_BUILTINS.contains(&name)
 }
 
 /// Returns true if this shell option does not change which commands run.
 pub(crate) fn is_harmless_option(name: &str) -> bool {
-    LONG.contains(&name)
+    HARMLESS_OPTIONS.contains(&name)
 }
 
 /// Returns true if none of these option letters changes which commands run.
 pub(crate) fn are_harmless_letters(letters: &str) -> bool {
-    letters.chars().all(|letter| LETTERS.contains(letter))
+    letters.chars().all(|letter| HARMLESS_LETTERS.contains(letter))
 }
 
 /// Collects the commands that the built-in `name` runs.
@@ -129,15 +129,15 @@ pub(crate) fn collect_builtin(
     place: &CommandContext,
 ) {
     let args = &call.words[1..];
-    if HARMLESS.contains(&name) && place.dialect != ShellDialect::Foreign {
+    if HARMLESS_BUILTINS.contains(&name) && place.dialect != ShellDialect::Foreign {
         return;
     }
-    if place.dialect == ShellDialect::Foreign && counts(name) && args.iter().any(may_run) {
+    if place.dialect == ShellDialect::Foreign && evaluates_arithmetic(name) && args.iter().any(may_run) {
         return walk.add_doubt(&wrappers::display_text(call), "other shells read this differently");
     }
     let fine = match name {
-        _ if HARMLESS.contains(&name) => true,
-        "builtin" | "command" | "exec" => return prefix(walk, name, call, place),
+        _ if HARMLESS_BUILTINS.contains(&name) => true,
+        "builtin" | "command" | "exec" => return collect_prefixed(walk, name, call, place),
         "eval" => return eval(walk, args, place),
         "trap" => return trap(walk, args, place),
         "alias" => alias(walk, args),
@@ -148,11 +148,11 @@ pub(crate) fn collect_builtin(
         "getopts" => variable_builtins::getopts(walk, args),
         "let" => variable_builtins::let_arithmetic(walk, args),
         "compgen" | "complete" => {
-            called_back(walk, name, args, place);
+            collect_callback(walk, name, args, place);
             false
         }
         "mapfile" | "readarray" => {
-            called_back(walk, name, args, place);
+            collect_callback(walk, name, args, place);
             variable_builtins::mapfile(walk, args)
         }
         "printf" => variable_builtins::printf(walk, args),
@@ -191,7 +191,7 @@ fn hash(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
 
 /// Returns true if some shell reads arguments of this command as arithmetic: zsh and ksh do where bash expects a
 /// number.
-fn counts(name: &str) -> bool {
+fn evaluates_arithmetic(name: &str) -> bool {
     !matches!(
         name,
         ":" | "builtin" | "cd" | "command" | "echo" | "eval" | "exec" | "false" | "pwd" | "true" | "type"
@@ -204,7 +204,7 @@ fn may_run(arg: &ParsedWord) -> bool {
 }
 
 /// Collects the command that `command`, `builtin` or `exec` runs.
-fn prefix(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) {
+fn collect_prefixed(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) {
     let args = &call.words[1..];
     if name == "exec" && takes_dashes(args, place) {
         return walk.add_doubt(&wrappers::display_text(call), "other shells read this differently");
@@ -227,7 +227,7 @@ fn prefix(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &C
         return;
     }
     let by = if name == "exec" { StartedBy::Program } else { StartedBy::Shell };
-    walk.collect_call(&CommandCall { words, more: call.more, by }, &place.inside_wrapper(name));
+    walk.collect_call(&CommandCall { words, more_args: call.more_args, started_by: by }, &place.inside_wrapper(name));
 }
 
 /// Returns true if some shell takes an option-like first word for the command: dash knows no options here.
@@ -267,7 +267,7 @@ fn trap(walk: &mut CommandCollector, args: &[ParsedWord], place: &CommandContext
 }
 
 /// Collects the callback script after `-C`, which these built-ins run repeatedly.
-fn called_back(walk: &mut CommandCollector, name: &str, args: &[ParsedWord], place: &CommandContext) {
+fn collect_callback(walk: &mut CommandCollector, name: &str, args: &[ParsedWord], place: &CommandContext) {
     let at = args.iter().position(|arg| arg.known_text() == Some("-C"));
     if let Some(script) = at.and_then(|at| args.get(at + 1)).and_then(ParsedWord::known_text) {
         walk.conditionally(|walk| walk.collect_text(script, &place.inside_wrapper(&format!("{name} -C"))));
@@ -314,6 +314,6 @@ fn set(args: &[ParsedWord]) -> bool {
 fn shopt(args: &[ParsedWord]) -> bool {
     args.iter().all(|arg| {
         arg.known_text()
-            .is_some_and(|word| SHOPT.contains(&word) || matches!(word, "-s" | "-u" | "-q" | "-p"))
+            .is_some_and(|word| HARMLESS_SHOPTS.contains(&word) || matches!(word, "-s" | "-u" | "-q" | "-p"))
     })
 }

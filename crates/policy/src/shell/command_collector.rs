@@ -10,12 +10,12 @@ use crate::shell::syntax_tree::{
     SyntaxNode, VariableFact, WordFindings, WordSpread,
 };
 use crate::shell::{
-    MAX_COMMANDS, MAX_DEPTH, MAX_SCRIPT, ScriptAnalysis, ScriptCommand, ScriptRedirect, ScriptWord,
+    MAX_COMMANDS, MAX_DEPTH, MAX_SCRIPT_BYTES, ScriptAnalysis, ScriptCommand, ScriptRedirect, ScriptWord,
     UndecidedPart, builtins, wrappers,
 };
 
 /// Reasons for parts that were skipped because they exceed a limit.
-const LIMITS: &[&str] =
+const LIMIT_REASONS: &[&str] =
     &["it is too long", "it is nested too deep", "there are too many commands", "it sets too many variables"];
 
 /// The context of a command.
@@ -23,11 +23,11 @@ const LIMITS: &[&str] =
 pub(crate) struct CommandContext {
     pub(crate) dialect: ShellDialect,
     pub(crate) depth: usize,
-    pub(crate) fed: bool,
+    pub(crate) has_piped_input: bool,
     /// The command runs in the background, or in parallel in a pipeline.
-    pub(crate) aside: bool,
-    pub(crate) piped: bool,
-    pub(crate) through: Vec<String>,
+    pub(crate) in_background: bool,
+    pub(crate) in_pipeline: bool,
+    pub(crate) wrappers: Vec<String>,
     pub(crate) redirects: Vec<ScriptRedirect>,
     pub(crate) variables: Vec<(String, ScriptWord)>,
 }
@@ -44,14 +44,14 @@ pub(crate) enum StartedBy {
 #[derive(Debug, Clone)]
 pub(crate) struct CommandCall {
     pub(crate) words: Vec<ParsedWord>,
-    pub(crate) more: bool,
-    pub(crate) by: StartedBy,
+    pub(crate) more_args: bool,
+    pub(crate) started_by: StartedBy,
 }
 
 /// The state of the walk.
 #[derive(Debug, Default)]
 pub(crate) struct CommandCollector {
-    pub(crate) out: ScriptAnalysis,
+    pub(crate) analysis: ScriptAnalysis,
     pub(crate) facts: Vec<VariableFact>,
     /// A login shell runs the user's profile files.
     pub(crate) login: bool,
@@ -61,15 +61,15 @@ pub(crate) struct CommandCollector {
     /// Aliases and their texts.
     pub(crate) aliases: Vec<(String, String)>,
     /// The nesting depth of function definitions.
-    pub(crate) inside: usize,
+    pub(crate) function_depth: usize,
     /// The commands that belong to each function.
     pub(crate) functions: Vec<(String, Range<usize>)>,
-    pub(crate) course: CommandRelations,
+    pub(crate) relations: CommandRelations,
 }
 
 pub(crate) fn collect_script(text: &str) -> ScriptAnalysis {
     let mut walk = CommandCollector::default();
-    walk.collect_text(text, &CommandContext::top());
+    walk.collect_text(text, &CommandContext::top_level());
     walk.finish()
 }
 
@@ -77,27 +77,27 @@ pub(crate) fn collect_argv(argv: &[String]) -> ScriptAnalysis {
     let mut walk = CommandCollector::default();
     if argv.is_empty() || argv.iter().any(|word| word.contains('\0')) {
         walk.add_doubt("", "it is no command");
-    } else if argv.iter().map(String::len).sum::<usize>() > MAX_SCRIPT {
+    } else if argv.iter().map(String::len).sum::<usize>() > MAX_SCRIPT_BYTES {
         walk.add_doubt(&argv[0], "it is too long");
     } else {
         let words = argv.iter().map(|word| ParsedWord::literal(word)).collect();
         walk.collect_call(
-            &CommandCall { words, more: false, by: StartedBy::Program },
-            &CommandContext::top(),
+            &CommandCall { words, more_args: false, started_by: StartedBy::Program },
+            &CommandContext::top_level(),
         );
     }
     walk.finish()
 }
 
 impl CommandContext {
-    fn top() -> Self {
+    fn top_level() -> Self {
         Self {
             dialect: ShellDialect::Bash,
             depth: 0,
-            fed: false,
-            aside: false,
-            piped: false,
-            through: Vec::new(),
+            has_piped_input: false,
+            in_background: false,
+            in_pipeline: false,
+            wrappers: Vec::new(),
             redirects: Vec::new(),
             variables: Vec::new(),
         }
@@ -106,18 +106,18 @@ impl CommandContext {
     /// Returns the context of a command that the wrapper `name` starts here.
     pub(crate) fn inside_wrapper(&self, name: &str) -> Self {
         let mut place = self.clone();
-        place.through.push(name.to_owned());
+        place.wrappers.push(name.to_owned());
         place.depth += 1;
         place
     }
 
     /// Returns this context with these redirections.
-    fn with(&self, targets: &[RedirectTarget]) -> Self {
+    fn with_redirects(&self, targets: &[RedirectTarget]) -> Self {
         let mut place = self.clone();
         place.redirects = targets.iter().filter_map(|target| target.redirect.clone()).collect();
         place.redirects.extend_from_slice(&self.redirects);
-        if let Some(last) = targets.iter().rev().find(|target| target.input) {
-            place.fed = last.fed;
+        if let Some(last) = targets.iter().rev().find(|target| target.is_stdin) {
+            place.has_piped_input = last.has_piped_input;
         }
         place
     }
@@ -126,19 +126,19 @@ impl CommandContext {
 impl CommandCollector {
     /// Records an undecided part.
     pub(crate) fn add_doubt(&mut self, text: &str, why: &'static str) {
-        self.note(text, why, LIMITS.contains(&why));
+        self.record_doubt(text, why, LIMIT_REASONS.contains(&why));
     }
 
-    fn note(&mut self, text: &str, why: &'static str, unread: bool) {
+    fn record_doubt(&mut self, text: &str, why: &'static str, unread: bool) {
         let doubt = UndecidedPart { text: excerpt(text), why, unread };
-        if self.out.undecided.len() < MAX_COMMANDS && !self.out.undecided.contains(&doubt) {
-            self.out.undecided.push(doubt);
+        if self.analysis.undecided.len() < MAX_COMMANDS && !self.analysis.undecided.contains(&doubt) {
+            self.analysis.undecided.push(doubt);
         }
     }
 
     /// Parses `text` as a script and collects its commands.
     pub(crate) fn collect_text(&mut self, text: &str, place: &CommandContext) {
-        if text.len() > MAX_SCRIPT {
+        if text.len() > MAX_SCRIPT_BYTES {
             return self.add_doubt(text, "it is too long");
         }
         // Bash uses the latter two internally.
@@ -151,101 +151,101 @@ impl CommandCollector {
                 for doubt in std::mem::take(&mut reader.doubts) {
                     self.add_doubt(&doubt.text, doubt.why);
                 }
-                self.script(&script, place);
+                self.collect_tree(&script, place);
             }
             Err(stop) => {
                 let at = reader.at.min(text.len());
                 let rest = text[at..].trim();
-                self.note(if rest.is_empty() { text } else { rest }, stop.0, true);
+                self.record_doubt(if rest.is_empty() { text } else { rest }, stop.0, true);
             }
         }
     }
 
-    fn script(&mut self, script: &ScriptTree, place: &CommandContext) {
+    fn collect_tree(&mut self, script: &ScriptTree, place: &CommandContext) {
         for chain in
-            script.0.split_inclusive(|step| !matches!(step.join, StepConnector::And | StepConnector::Or))
+            script.0.split_inclusive(|step| !matches!(step.connector, StepConnector::And | StepConnector::Or))
         {
             let aside = chain
                 .last()
-                .is_some_and(|last| matches!(last.join, StepConnector::Background | StepConnector::Aside));
+                .is_some_and(|last| matches!(last.connector, StepConnector::Background | StepConnector::HeredocSubstitutions));
             // The first command always runs, unless the whole chain runs in another process.
             let (first, others) = chain.split_at(usize::from(!aside && !chain.is_empty()));
-            let background = chain.last().is_some_and(|last| last.join == StepConnector::Background);
-            let beside = background.then(|| CommandContext { aside: true, ..place.clone() });
+            let background = chain.last().is_some_and(|last| last.connector == StepConnector::Background);
+            let beside = background.then(|| CommandContext { in_background: true, ..place.clone() });
             let place = beside.as_ref().unwrap_or(place);
-            first.iter().for_each(|step| self.node(&step.node, place));
-            self.conditionally(|walk| others.iter().for_each(|step| walk.node(&step.node, place)));
+            first.iter().for_each(|step| self.collect_node(&step.node, place));
+            self.conditionally(|walk| others.iter().for_each(|step| walk.collect_node(&step.node, place)));
         }
     }
 
     /// Runs `what` for a part whose assignments may not take effect: a subshell, or conditional code.
     pub(crate) fn conditionally<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
-        self.facts.push(VariableFact::Perhaps);
+        self.facts.push(VariableFact::BeginConditional);
         let done = what(self);
-        self.facts.push(VariableFact::End);
+        self.facts.push(VariableFact::EndConditional);
         done
     }
 
-    fn node(&mut self, node: &SyntaxNode, place: &CommandContext) {
+    fn collect_node(&mut self, node: &SyntaxNode, place: &CommandContext) {
         match node {
-            SyntaxNode::Simple(simple) => self.simple(simple, place),
+            SyntaxNode::Simple(simple) => self.collect_simple(simple, place),
             SyntaxNode::Pipe(nodes) => {
                 let mut place = place.clone();
-                place.piped |= nodes.len() > 1;
+                place.in_pipeline |= nodes.len() > 1;
                 for node in nodes {
                     match nodes.len() {
-                        1 => self.node(node, &place),
-                        _ => self.conditionally(|walk| walk.node(node, &place)),
+                        1 => self.collect_node(node, &place),
+                        _ => self.conditionally(|walk| walk.collect_node(node, &place)),
                     }
-                    place.fed = true;
+                    place.has_piped_input = true;
                     place.redirects.retain(|redirect| {
                         !matches!(redirect, ScriptRedirect::Read(_) | ScriptRedirect::Text(_))
                     });
                 }
             }
-            SyntaxNode::Group(group) => self.group(group, place),
+            SyntaxNode::Group(group) => self.collect_compound(group, place),
             SyntaxNode::Function(name, body) => {
-                self.out.defined.push(name.clone());
-                let first = self.out.commands.len();
-                self.inside += 1;
-                self.node(body, &CommandContext { aside: false, piped: false, ..place.clone() });
-                self.inside -= 1;
-                if first < self.out.commands.len() {
-                    self.functions.push((name.clone(), first..self.out.commands.len()));
+                self.analysis.defined.push(name.clone());
+                let first = self.analysis.commands.len();
+                self.function_depth += 1;
+                self.collect_node(body, &CommandContext { in_background: false, in_pipeline: false, ..place.clone() });
+                self.function_depth -= 1;
+                if first < self.analysis.commands.len() {
+                    self.functions.push((name.clone(), first..self.analysis.commands.len()));
                 }
             }
         }
     }
 
-    fn group(&mut self, group: &CompoundCommand, place: &CommandContext) {
-        let inside = place.with(&group.targets);
-        let first = self.out.commands.len();
+    fn collect_compound(&mut self, group: &CompoundCommand, place: &CommandContext) {
+        let inside = place.with_redirects(&group.targets);
+        let first = self.analysis.commands.len();
         // `((…))` and `[[ … ]]` have no other parts.
         if group.parts.is_empty() {
-            self.found(&group.found, place);
+            self.collect_findings(&group.findings, place);
         } else {
-            self.parts(group, place, &inside);
+            self.collect_parts(group, place, &inside);
         }
-        if self.out.commands.len() == first && !group.targets.is_empty() {
-            self.bare(&inside);
+        if self.analysis.commands.len() == first && !group.targets.is_empty() {
+            self.push_bare_redirect(&inside);
         }
     }
 
-    fn parts(&mut self, group: &CompoundCommand, place: &CommandContext, inside: &CommandContext) {
-        let first = self.out.commands.len();
+    fn collect_parts(&mut self, group: &CompoundCommand, place: &CommandContext, inside: &CommandContext) {
+        let first = self.analysis.commands.len();
         self.conditionally(|walk| {
-            walk.found(&group.found, place);
+            walk.collect_findings(&group.findings, place);
             for part in &group.parts {
-                walk.conditionally(|walk| walk.script(part, inside));
+                walk.conditionally(|walk| walk.collect_tree(part, inside));
             }
         });
         if group.endless {
-            self.course.mark_endless(first..self.out.commands.len());
+            self.relations.mark_endless(first..self.analysis.commands.len());
         }
     }
 
     /// Lists a redirection without a command.
-    fn bare(&mut self, place: &CommandContext) {
+    fn push_bare_redirect(&mut self, place: &CommandContext) {
         if place.dialect == ShellDialect::Foreign {
             self.add_doubt("", "zsh runs a command for a redirection alone");
         }
@@ -253,23 +253,23 @@ impl CommandCollector {
             return;
         }
         self.push_command(
-            &CommandCall { words: vec![ParsedWord::literal(":")], more: false, by: StartedBy::Shell },
+            &CommandCall { words: vec![ParsedWord::literal(":")], more_args: false, started_by: StartedBy::Shell },
             place,
         );
     }
 
     /// Handles the variable actions and nested scripts of words.
-    fn found(&mut self, found: &WordFindings, place: &CommandContext) {
-        self.expanded(found);
-        self.inner(found, place);
+    fn collect_findings(&mut self, found: &WordFindings, place: &CommandContext) {
+        self.record_variables(found);
+        self.collect_nested(found, place);
     }
 
     /// Records the variable actions of words.
-    fn expanded(&mut self, found: &WordFindings) {
+    fn record_variables(&mut self, found: &WordFindings) {
         for fact in &found.facts {
             match fact {
                 VariableFact::Set(name, word, kind) => self.assign(name, word, *kind),
-                VariableFact::Use(..) | VariableFact::Perhaps | VariableFact::End | VariableFact::Fails => {
+                VariableFact::Use(..) | VariableFact::BeginConditional | VariableFact::EndConditional | VariableFact::MayFail => {
                     self.facts.push(fact.clone());
                 }
             }
@@ -277,35 +277,35 @@ impl CommandCollector {
     }
 
     /// Collects the commands of scripts inside words.
-    fn inner(&mut self, found: &WordFindings, place: &CommandContext) {
-        for inner in &found.inner {
+    fn collect_nested(&mut self, found: &WordFindings, place: &CommandContext) {
+        for inner in &found.nested_scripts {
             let mut place = place.clone();
-            place.fed |= inner.fed;
-            self.conditionally(|walk| walk.script(&inner.script, &place));
+            place.has_piped_input |= inner.has_piped_input;
+            self.conditionally(|walk| walk.collect_tree(&inner.script, &place));
         }
     }
 
-    fn simple(&mut self, simple: &SimpleCommand, place: &CommandContext) {
-        let mut own = place.with(&simple.targets);
+    fn collect_simple(&mut self, simple: &SimpleCommand, place: &CommandContext) {
+        let mut own = place.with_redirects(&simple.targets);
         if simple.words.is_empty() {
-            self.found(&simple.found, place);
-            for (name, word, kind) in &simple.sets {
+            self.collect_findings(&simple.findings, place);
+            for (name, word, kind) in &simple.assignments {
                 self.assign(name, word, *kind);
             }
             if !simple.targets.is_empty() {
-                self.bare(&own);
+                self.push_bare_redirect(&own);
             }
             return;
         }
         // Words are expanded before the assignments of the command take effect.
-        self.expanded(&simple.found);
+        self.record_variables(&simple.findings);
         let name = simple.words[0].known_text();
-        if name == Some("exec") && simple.words.len() == 1 && simple.targets.iter().any(|target| target.input)
+        if name == Some("exec") && simple.words.len() == 1 && simple.targets.iter().any(|target| target.is_stdin)
         {
             self.add_doubt("exec", "it changes what all that follows reads");
         }
-        self.facts.push(VariableFact::Perhaps);
-        for (variable, word, kind) in &simple.sets {
+        self.facts.push(VariableFact::BeginConditional);
+        for (variable, word, kind) in &simple.assignments {
             // For `read`, `IFS` only affects how the line is split.
             if variable != "IFS" || name != Some("read") {
                 self.set_variable(variable, word, *kind);
@@ -313,17 +313,17 @@ impl CommandCollector {
             own.variables.push((variable.clone(), word.clone()));
         }
         // Without its own assignments, a command's variable changes persist.
-        if simple.sets.is_empty() {
-            self.facts.push(VariableFact::End);
+        if simple.assignments.is_empty() {
+            self.facts.push(VariableFact::EndConditional);
         }
         self.collect_call(
-            &CommandCall { words: simple.words.clone(), more: false, by: StartedBy::Shell },
+            &CommandCall { words: simple.words.clone(), more_args: false, started_by: StartedBy::Shell },
             &own,
         );
-        if !simple.sets.is_empty() {
-            self.facts.push(VariableFact::End);
+        if !simple.assignments.is_empty() {
+            self.facts.push(VariableFact::EndConditional);
         }
-        self.inner(&simple.found, place);
+        self.collect_nested(&simple.findings, place);
     }
 
     /// Lists a command and collects the commands that it starts.
@@ -338,7 +338,7 @@ impl CommandCollector {
                 self.add_doubt(first.text(), "the name of a command is not known");
                 self.list_likely_commands(call, place);
             }
-            Some(name) if call.by == StartedBy::Shell && builtins::is_builtin(name) => {
+            Some(name) if call.started_by == StartedBy::Shell && builtins::is_builtin(name) => {
                 builtins::collect_builtin(self, name, call, place);
             }
             Some(name) => self.conditionally(|walk| wrappers::collect_wrapped(walk, name, call, place)),
@@ -347,18 +347,18 @@ impl CommandCollector {
 
     /// Lists a command.
     pub(crate) fn push_command(&mut self, call: &CommandCall, place: &CommandContext) {
-        if self.out.commands.len() >= MAX_COMMANDS {
+        if self.analysis.commands.len() >= MAX_COMMANDS {
             return self.add_doubt(call.words[0].text(), "there are too many commands");
         }
-        self.course.record(self.out.commands.len(), call, place);
-        self.out.commands.push(ScriptCommand {
+        self.relations.record(self.analysis.commands.len(), call, place);
+        self.analysis.commands.push(ScriptCommand {
             words: call.words.iter().map(|term| term.word.clone()).collect(),
-            more: call.more,
+            more_args: call.more_args,
             variables: place.variables.clone(),
             redirects: place.redirects.clone(),
-            through: place.through.clone(),
-            fed: place.fed,
-            built_in: call.by == StartedBy::Shell
+            wrappers: place.wrappers.clone(),
+            has_piped_input: place.has_piped_input,
+            built_in: call.started_by == StartedBy::Shell
                 && call.words[0].known_text().is_some_and(builtins::is_builtin),
         });
     }
@@ -371,24 +371,24 @@ impl CommandCollector {
             self.add_doubt("HOME", "a login shell runs files from there");
         }
         self.find_growth();
-        self.feed_functions();
+        self.mark_piped_functions();
         self.list_forwarded_commands();
         self.expand_aliases();
-        self.out
+        self.analysis
     }
 
     /// Marks the commands of a function as fed if a call of the function is.
-    fn feed_functions(&mut self) {
+    fn mark_piped_functions(&mut self) {
         // ends: each round but the last feeds another function
         for _ in 0..self.functions.len() {
             let mut changed = false;
             for (name, range) in &self.functions {
                 let is_call = |command: &ScriptCommand| matches!(&command.words[0], ScriptWord::Literal(word) if word == name);
-                let fed = self.out.commands.iter().any(|command| command.fed && is_call(command));
+                let fed = self.analysis.commands.iter().any(|command| command.has_piped_input && is_call(command));
                 for command in
-                    self.out.commands[range.clone()].iter_mut().filter(|command| fed && !command.fed)
+                    self.analysis.commands[range.clone()].iter_mut().filter(|command| fed && !command.has_piped_input)
                 {
-                    command.fed = true;
+                    command.has_piped_input = true;
                     changed = true;
                 }
             }

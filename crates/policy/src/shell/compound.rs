@@ -12,32 +12,32 @@ impl ScriptParser<'_> {
     pub(crate) fn parse_compound(&mut self) -> ParseResult<Option<SyntaxNode>> {
         let start = self.at;
         if self.peek() == Some('(') {
-            return self.parenthesis().map(Some);
+            return self.parse_parenthesis().map(Some);
         }
         let Some(word) = self.reserved_word() else { return Ok(None) };
         let group = match word {
             "{" => {
                 self.bump();
-                let part = self.filled(&["}"])?;
+                let part = self.parse_nonempty_list(&["}"])?;
                 self.expect_word("}")?;
-                self.group(vec![part])
+                self.take_compound(vec![part])
             }
-            "if" => self.branches()?,
+            "if" => self.parse_if()?,
             "while" | "until" => {
                 self.eat_all(word);
                 let from = self.at;
-                let condition = self.filled(&["do"])?;
+                let condition = self.parse_nonempty_list(&["do"])?;
                 let endless = is_constant_condition(word, &self.text[from..self.at]);
-                let body = self.body()?;
-                CompoundCommand { endless, ..self.group(vec![condition, body]) }
+                let body = self.parse_loop_body()?;
+                CompoundCommand { endless, ..self.take_compound(vec![condition, body]) }
             }
-            "for" => self.for_loop()?,
-            "case" => self.cases()?,
+            "for" => self.parse_for()?,
+            "case" => self.parse_case()?,
             "[[" => {
                 self.doubt_unless_bash(start);
                 self.eat_all(word);
                 self.parse_condition()?;
-                self.group(Vec::new())
+                self.take_compound(Vec::new())
             }
             "function" => {
                 self.doubt_unless_bash(start);
@@ -54,44 +54,44 @@ impl ScriptParser<'_> {
     }
 
     /// Builds a group from the parsed parts and the findings so far.
-    fn group(&mut self, parts: Vec<ScriptTree>) -> CompoundCommand {
-        CompoundCommand { found: std::mem::take(&mut self.found), parts, ..CompoundCommand::default() }
+    fn take_compound(&mut self, parts: Vec<ScriptTree>) -> CompoundCommand {
+        CompoundCommand { findings: std::mem::take(&mut self.findings), parts, ..CompoundCommand::default() }
     }
 
     /// Parses a nonempty list of steps.
-    fn filled(&mut self, stops: &[&str]) -> ParseResult<ScriptTree> {
+    fn parse_nonempty_list(&mut self, stops: &[&str]) -> ParseResult<ScriptTree> {
         let script = self.parse_list(stops)?;
         if script.0.is_empty() { Err(ParseStop("a command is missing")) } else { Ok(script) }
     }
 
     /// Parses `(…)` or `((…))`.
-    fn parenthesis(&mut self) -> ParseResult<SyntaxNode> {
+    fn parse_parenthesis(&mut self) -> ParseResult<SyntaxNode> {
         let start = self.at;
         self.bump();
         if self.peek() == Some('(') {
             self.doubt_unless_bash(start);
             self.bump();
             self.parse_arithmetic(false)?;
-            return Ok(SyntaxNode::Group(self.group(Vec::new())));
+            return Ok(SyntaxNode::Group(self.take_compound(Vec::new())));
         }
-        let part = self.filled(&[])?;
+        let part = self.parse_nonempty_list(&[])?;
         if !self.eat(')') {
             return Err(ParseStop("a parenthesis that is not closed"));
         }
-        Ok(SyntaxNode::Group(self.group(vec![part])))
+        Ok(SyntaxNode::Group(self.take_compound(vec![part])))
     }
 
-    fn branches(&mut self) -> ParseResult<CompoundCommand> {
+    fn parse_if(&mut self) -> ParseResult<CompoundCommand> {
         let mut parts = Vec::new();
         let mut word = "if";
         // ends: each round reads a branch
         loop {
             self.expect_word(word)?;
             if word != "else" {
-                parts.push(self.filled(&["then"])?);
+                parts.push(self.parse_nonempty_list(&["then"])?);
                 self.expect_word("then")?;
             }
-            parts.push(self.filled(&["elif", "else", "fi"])?);
+            parts.push(self.parse_nonempty_list(&["elif", "else", "fi"])?);
             self.skip_lines()?;
             word = match self.reserved_word() {
                 Some("elif") if word != "else" => "elif",
@@ -100,18 +100,18 @@ impl ScriptParser<'_> {
             };
         }
         self.expect_word("fi")?;
-        Ok(self.group(parts))
+        Ok(self.take_compound(parts))
     }
 
     /// Parses `do … done`.
-    fn body(&mut self) -> ParseResult<ScriptTree> {
+    fn parse_loop_body(&mut self) -> ParseResult<ScriptTree> {
         self.expect_word("do")?;
-        let body = self.filled(&["done"])?;
+        let body = self.parse_nonempty_list(&["done"])?;
         self.expect_word("done")?;
         Ok(body)
     }
 
-    fn for_loop(&mut self) -> ParseResult<CompoundCommand> {
+    fn parse_for(&mut self) -> ParseResult<CompoundCommand> {
         let start = self.at;
         self.eat_all("for");
         self.skip_blanks();
@@ -131,26 +131,26 @@ impl ScriptParser<'_> {
             self.skip_lines()?;
             if self.reserved_word() == Some("in") {
                 self.eat_all("in");
-                self.loop_words(&name)?;
+                self.parse_loop_words(&name)?;
             } else {
                 let value = ScriptWord::Unknown("\"$@\"".to_owned());
-                self.found.facts.push(VariableFact::Set(name, value, ValueKind::Any));
+                self.findings.facts.push(VariableFact::Set(name, value, ValueKind::Any));
             }
         }
         self.skip_blanks();
         if self.peek() == Some(';') && self.peek_second() != Some(';') {
             self.bump();
         }
-        let body = self.body()?;
-        Ok(CompoundCommand { endless, ..self.group(vec![body]) })
+        let body = self.parse_loop_body()?;
+        Ok(CompoundCommand { endless, ..self.take_compound(vec![body]) })
     }
 
     /// Parses the words that a loop variable is set to.
-    fn loop_words(&mut self, name: &str) -> ParseResult<()> {
+    fn parse_loop_words(&mut self, name: &str) -> ParseResult<()> {
         self.skip_blanks();
         // ends: each round reads a word
         while let Some(ParsedWord { word, kind, .. }) = self.parse_word()? {
-            self.found.facts.push(VariableFact::Set(name.to_owned(), word, kind));
+            self.findings.facts.push(VariableFact::Set(name.to_owned(), word, kind));
             self.skip_blanks();
         }
         if matches!(self.peek(), Some(';' | '\n')) {
@@ -160,7 +160,7 @@ impl ScriptParser<'_> {
         }
     }
 
-    fn cases(&mut self) -> ParseResult<CompoundCommand> {
+    fn parse_case(&mut self) -> ParseResult<CompoundCommand> {
         self.eat_all("case");
         self.skip_blanks();
         self.parse_word()?.ok_or(ParseStop("a case without a word"))?;
@@ -172,7 +172,7 @@ impl ScriptParser<'_> {
             if self.reserved_word() == Some("esac") {
                 break;
             }
-            self.patterns()?;
+            self.parse_case_patterns()?;
             parts.push(self.parse_list(&["esac"])?);
             self.skip_lines()?;
             let at = self.at;
@@ -183,11 +183,11 @@ impl ScriptParser<'_> {
             }
         }
         self.expect_word("esac")?;
-        Ok(self.group(parts))
+        Ok(self.take_compound(parts))
     }
 
     /// Parses `(a | b)`, where the opening parenthesis is optional.
-    fn patterns(&mut self) -> ParseResult<()> {
+    fn parse_case_patterns(&mut self) -> ParseResult<()> {
         self.eat('(');
         // ends: each round reads a pattern
         loop {
@@ -219,9 +219,9 @@ impl ScriptParser<'_> {
         if !is_body {
             return Err(ParseStop("a function that is not understood"));
         }
-        let outer = std::mem::take(&mut self.found);
+        let outer = std::mem::take(&mut self.findings);
         let body = self.one_level_deeper(ScriptParser::parse_command)?;
-        self.found = outer;
+        self.findings = outer;
         Ok(SyntaxNode::Function(name, Box::new(body)))
     }
 }

@@ -10,7 +10,7 @@ impl fmt::Display for ScriptAnalysis {
         let mut lines: Vec<String> = self.commands.iter().map(ToString::to_string).collect();
         lines.extend(self.assigned.iter().map(|(name, value)| format!("sets {name}={value}")));
         lines.extend(self.defined.iter().map(|name| format!("defines {name}")));
-        lines.extend(self.undecided.iter().map(|it| format!("undecided: {}: {}", it.why, visible(&it.text))));
+        lines.extend(self.undecided.iter().map(|it| format!("undecided: {}: {}", it.why, escape_invisible(&it.text))));
         f.write_str(&lines.join("\n"))
     }
 }
@@ -18,7 +18,7 @@ impl fmt::Display for ScriptAnalysis {
 impl ScriptCommand {
     /// Formats the command without its wrappers and input.
     pub fn command_text(&self) -> String {
-        let bare = Self { through: Vec::new(), fed: false, ..self.clone() };
+        let bare = Self { wrappers: Vec::new(), has_piped_input: false, ..self.clone() };
         bare.to_string()
     }
 }
@@ -30,17 +30,17 @@ impl fmt::Display for ScriptCommand {
         }
         let words: Vec<String> = self.words.iter().map(ToString::to_string).collect();
         f.write_str(&words.join(" "))?;
-        if self.more {
+        if self.more_args {
             f.write_str(" ‹more›")?;
         }
         for redirect in &self.redirects {
             write!(f, " {redirect}")?;
         }
         let mut notes = Vec::new();
-        if !self.through.is_empty() {
-            notes.push(format!("through {}", self.through.join(", ")));
+        if !self.wrappers.is_empty() {
+            notes.push(format!("through {}", self.wrappers.join(", ")));
         }
-        if self.fed {
+        if self.has_piped_input {
             notes.push("fed".to_owned());
         }
         if notes.is_empty() { Ok(()) } else { write!(f, "  [{}]", notes.join("; ")) }
@@ -64,14 +64,14 @@ impl fmt::Display for ScriptWord {
         let simple = |c: char| c.is_alphanumeric() || "_-./=:,+@%^[]{}!#".contains(c);
         match self {
             Self::Literal(text) if !text.is_empty() && text.chars().all(simple) => f.write_str(text),
-            Self::Literal(text) => write!(f, "'{}'", visible(text)),
-            Self::Unknown(text) => write!(f, "‹{}›", visible(text)),
+            Self::Literal(text) => write!(f, "'{}'", escape_invisible(text)),
+            Self::Unknown(text) => write!(f, "‹{}›", escape_invisible(text)),
         }
     }
 }
 
 /// Escapes every character that could change how the rest is displayed.
-fn visible(text: &str) -> String {
+fn escape_invisible(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {

@@ -20,7 +20,7 @@ impl ScriptParser<'_> {
             Some('(') => {
                 self.bump();
                 let script = self.parse_substitution()?;
-                self.found.inner.push(NestedScript { script, fed: false });
+                self.findings.nested_scripts.push(NestedScript { script, has_piped_input: false });
                 build.add_unknown(UnknownPart::Other, spread);
             }
             Some('{') => {
@@ -32,7 +32,7 @@ impl ScriptParser<'_> {
             Some('\'') if !quoted => {
                 self.doubt_unless_bash(start);
                 self.bump();
-                self.ansi(build)?;
+                self.parse_ansi_quoted(build)?;
             }
             Some('"') if !quoted => {
                 self.doubt_unless_bash(start);
@@ -53,22 +53,22 @@ impl ScriptParser<'_> {
                     self.bump();
                     build.add_unknown(part, if next == '@' { WordSpread::Any } else { spread });
                 }
-                None => self.bare(build),
+                None => self.push_bare_dollar(build),
             },
-            None => self.bare(build),
+            None => self.push_bare_dollar(build),
         }
         Ok(())
     }
 
     /// Adds a `$` that begins no expansion.
-    fn bare(&mut self, build: &mut WordBuilder) {
+    fn push_bare_dollar(&mut self, build: &mut WordBuilder) {
         build.bare_dollar = true;
         build.push('$');
     }
 
     /// Parses `$'…'` after the quote. An unsupported escape makes the word unknown.
-    fn ansi(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
-        build.begun = true;
+    fn parse_ansi_quoted(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
+        build.started = true;
         // ends: each round steps on
         loop {
             match self.bump_raw() {
@@ -80,12 +80,12 @@ impl ScriptParser<'_> {
                     Some('r') => build.push('\r'),
                     Some('e' | 'E') => build.push('\u{1b}'),
                     Some(next @ ('\\' | '\'' | '"' | '?')) => build.push(next),
-                    Some('x') => self.code(build, 2, 16),
-                    Some('u') => self.code(build, 4, 16),
-                    Some('U') => self.code(build, 8, 16),
+                    Some('x') => self.parse_char_code(build, 2, 16),
+                    Some('u') => self.parse_char_code(build, 4, 16),
+                    Some('U') => self.parse_char_code(build, 8, 16),
                     Some('0'..='7') => {
                         self.at -= 1;
-                        self.code(build, 3, 8);
+                        self.parse_char_code(build, 3, 8);
                     }
                     Some(_) => build.add_unknown(UnknownPart::Other, WordSpread::One),
                     None => return Err(ParseStop("a quote that does not end")),
@@ -96,7 +96,7 @@ impl ScriptParser<'_> {
     }
 
     /// Parses a character code of `count` digits. Fewer digits, or a non-printable character, make the word unknown.
-    fn code(&mut self, build: &mut WordBuilder, count: usize, radix: u32) {
+    fn parse_char_code(&mut self, build: &mut WordBuilder, count: usize, radix: u32) {
         let digits = self.text.get(self.at..self.at + count).unwrap_or_default();
         let code = u32::from_str_radix(digits, radix).ok().and_then(char::from_u32);
         let plain = code.filter(|c| *c == ' ' || c.is_ascii_graphic());

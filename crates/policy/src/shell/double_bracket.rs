@@ -4,7 +4,7 @@ use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser};
 use crate::shell::syntax_tree::{ParsedWord, ValueKind, VariableFact};
 
 /// Operators whose operands are evaluated as arithmetic.
-const COMPARES: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+const NUMERIC_OPERATORS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl ScriptParser<'_> {
     /// Parses up to the closing `]]`.
@@ -15,11 +15,11 @@ impl ScriptParser<'_> {
             self.skip_lines()?;
             // Compares the source text: the tilde makes `=~` an unknown word, as if it named a home directory.
             if words.last().is_some_and(|last| last.text() == "=~") {
-                self.pattern()?;
+                self.parse_regex()?;
                 words.push(ParsedWord::literal(""));
                 continue;
             }
-            if self.eat_all("&&") || self.eat_all("||") || self.parenthesis_in(&words) {
+            if self.eat_all("&&") || self.eat_all("||") || self.eat_group_parenthesis(&words) {
                 check_group(self, &words)?;
                 words.clear();
                 continue;
@@ -38,13 +38,13 @@ impl ScriptParser<'_> {
     }
 
     /// Consumes a grouping parenthesis. A parenthesis after a word belongs to a pattern.
-    fn parenthesis_in(&mut self, words: &[ParsedWord]) -> bool {
+    fn eat_group_parenthesis(&mut self, words: &[ParsedWord]) -> bool {
         let begins = words.iter().all(|word| word.text() == "!");
         if begins { self.eat('(') } else { self.eat(')') }
     }
 
     /// Parses a regular expression: characters without another meaning to the shell, and simple variables.
-    fn pattern(&mut self) -> ParseResult<()> {
+    fn parse_regex(&mut self) -> ParseResult<()> {
         let mut open = 0_usize;
         let start = self.at;
         // ends: each round steps on
@@ -81,12 +81,12 @@ impl ScriptParser<'_> {
 fn check_group(reader: &mut ScriptParser<'_>, words: &[ParsedWord]) -> ParseResult<()> {
     for (at, term) in words.iter().enumerate() {
         let Some(operator) = term.known_text() else { continue };
-        if COMPARES.contains(&operator) {
+        if NUMERIC_OPERATORS.contains(&operator) {
             for side in [at.checked_sub(1), at.checked_add(1)] {
                 let side = side
                     .and_then(|side| words.get(side))
                     .ok_or(ParseStop("a condition that is not understood"))?;
-                number(reader, side)?;
+                require_number(reader, side)?;
             }
         }
         if matches!(operator, "-v" | "-R") && words.get(at + 1).is_some_and(|name| !is_name(name)) {
@@ -102,14 +102,14 @@ fn is_name(term: &ParsedWord) -> bool {
 }
 
 /// Accepts a number, or a variable that must be one.
-fn number(reader: &mut ScriptParser<'_>, term: &ParsedWord) -> ParseResult<()> {
+fn require_number(reader: &mut ScriptParser<'_>, term: &ParsedWord) -> ParseResult<()> {
     if term.kind == ValueKind::Number {
         return Ok(());
     }
     let bare = term.text().trim_matches(['"', '$', '{', '}']);
-    match term.names.as_deref() {
+    match term.variables.as_deref() {
         Some([name]) if name == bare => {
-            reader.found.facts.push(VariableFact::Use(name.clone(), ValueKind::Number));
+            reader.findings.facts.push(VariableFact::Use(name.clone(), ValueKind::Number));
             Ok(())
         }
         _ => Err(ParseStop("arithmetic on what is not known")),

@@ -4,9 +4,9 @@ use crate::shell::command_collector::{CommandCall, CommandCollector, CommandCont
 use crate::shell::special_wrappers::replace_placeholder;
 use crate::shell::syntax_tree::ParsedWord;
 
-const STARTS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
+const EXEC_ACTIONS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
 /// Tests and actions without a value.
-const ALONE: &[&str] = &[
+const TESTS_WITHOUT_VALUE: &[&str] = &[
     "!",
     "--help",
     "--version",
@@ -50,7 +50,7 @@ const ALONE: &[&str] = &[
     "-P",
 ];
 /// Tests and actions with one value.
-const ONE: &[&str] = &[
+const TESTS_WITH_VALUE: &[&str] = &[
     "-D",
     "-amin",
     "-anewer",
@@ -113,18 +113,18 @@ pub(crate) fn collect_find_commands(
             free |= !arg.is_operand();
             continue;
         };
-        if STARTS.contains(&word) {
-            let (command, more, end) = command(&args[at..])?;
+        if EXEC_ACTIONS.contains(&word) {
+            let (command, more, end) = parse_exec_command(&args[at..])?;
             free |= command.iter().any(|term| term.known_text().is_none());
             commands.push((word, command, more));
             at += end;
         } else {
-            let values = takes(word)?;
+            let values = value_count(word)?;
             free |= args.iter().skip(at).take(values).any(|value| !value.spread_is_one());
             at += values;
         }
     }
-    if call.more || (free && !is_clear(walk, args, &commands)) {
+    if call.more_args || (free && !is_unambiguous(walk, args, &commands)) {
         return None;
     }
     for (word, command, more) in commands {
@@ -133,7 +133,7 @@ pub(crate) fn collect_find_commands(
         }
         let words = command.iter().map(|word| replace_placeholder(word, "{}")).collect();
         walk.collect_call(
-            &CommandCall { words, more, by: StartedBy::Program },
+            &CommandCall { words, more_args: more, started_by: StartedBy::Program },
             &place.inside_wrapper(&format!("find {word}")),
         );
     }
@@ -141,7 +141,7 @@ pub(crate) fn collect_find_commands(
 }
 
 /// Returns true if no unknown word can begin or end a command.
-fn is_clear(
+fn is_unambiguous(
     walk: &mut CommandCollector,
     args: &[ParsedWord],
     commands: &[(&str, Vec<ParsedWord>, bool)],
@@ -166,17 +166,17 @@ fn is_clear(
 }
 
 /// Returns the number of values of this word; `None` if it is unknown.
-fn takes(word: &str) -> Option<usize> {
+fn value_count(word: &str) -> Option<usize> {
     match word {
         "-fprintf" => Some(2),
-        _ if ALONE.contains(&word) || !word.starts_with('-') || word.starts_with("-O") => Some(0),
-        _ if ONE.contains(&word) || (word.starts_with("-newer") && word.len() == "-newerXY".len()) => Some(1),
+        _ if TESTS_WITHOUT_VALUE.contains(&word) || !word.starts_with('-') || word.starts_with("-O") => Some(0),
+        _ if TESTS_WITH_VALUE.contains(&word) || (word.starts_with("-newer") && word.len() == "-newerXY".len()) => Some(1),
         _ => None,
     }
 }
 
 /// Returns the words up to `;` or `{} +`, a flag for added arguments, and the number of consumed words.
-fn command(args: &[ParsedWord]) -> Option<(Vec<ParsedWord>, bool, usize)> {
+fn parse_exec_command(args: &[ParsedWord]) -> Option<(Vec<ParsedWord>, bool, usize)> {
     for (at, arg) in args.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| args[before].known_text());
         match arg.known_text() {

@@ -7,41 +7,41 @@ use crate::shell::command_collector::{CommandCall, CommandCollector, CommandCont
 use crate::shell::{ScriptCommand, ScriptWord, UnboundedGrowth};
 
 /// Commands that slow down or end a loop.
-const WAITS: &[&str] =
+const WAITING_COMMANDS: &[&str] =
     &["sleep", "usleep", "wait", "read", "inotifywait", "break", "exit", "return", "exec", "fg"];
 
 /// Relations between the commands of a script, by index.
 #[derive(Debug, Default)]
 pub(crate) struct CommandRelations {
     /// Commands that the shell itself looks up, so that the name may mean a function.
-    called: HashSet<usize>,
+    shell_calls: HashSet<usize>,
     /// Commands that run in the background.
-    aside: HashSet<usize>,
+    background: HashSet<usize>,
     /// Commands of a pipeline with several commands.
-    piped: HashSet<usize>,
+    in_pipeline: HashSet<usize>,
     /// Bodies of loops with a constant condition.
-    endless: Vec<Range<usize>>,
+    endless_bodies: Vec<Range<usize>>,
 }
 
 impl CommandRelations {
     /// Records how the next listed command is reached.
     pub(crate) fn record(&mut self, at: usize, call: &CommandCall, place: &CommandContext) {
-        let bypasses = place.through.last().is_some_and(|by| matches!(by.as_str(), "command" | "builtin"));
-        if call.by == StartedBy::Shell && !bypasses {
-            self.called.insert(at);
+        let bypasses = place.wrappers.last().is_some_and(|by| matches!(by.as_str(), "command" | "builtin"));
+        if call.started_by == StartedBy::Shell && !bypasses {
+            self.shell_calls.insert(at);
         }
-        if place.aside {
-            self.aside.insert(at);
+        if place.in_background {
+            self.background.insert(at);
         }
-        if place.piped {
-            self.piped.insert(at);
+        if place.in_pipeline {
+            self.in_pipeline.insert(at);
         }
     }
 
     /// Records the body of a loop with a constant condition.
     pub(crate) fn mark_endless(&mut self, body: Range<usize>) {
         if !body.is_empty() {
-            self.endless.push(body);
+            self.endless_bodies.push(body);
         }
     }
 }
@@ -49,38 +49,38 @@ impl CommandRelations {
 impl CommandCollector {
     /// Finds the commands that make the script grow.
     pub(crate) fn find_growth(&mut self) {
-        let mut grows = self.recursion();
-        for body in &self.course.endless {
-            let body = body.start..body.end.min(self.out.commands.len());
-            let waits = |at: usize| !self.course.aside.contains(&at) && named(&self.out.commands[at], WAITS);
+        let mut grows = self.recursive_calls();
+        for body in &self.relations.endless_bodies {
+            let body = body.start..body.end.min(self.analysis.commands.len());
+            let waits = |at: usize| !self.relations.background.contains(&at) && has_name_in(&self.analysis.commands[at], WAITING_COMMANDS);
             if body.clone().any(waits) {
                 continue;
             }
             grows.extend(
                 body.clone()
-                    .filter(|at| self.course.aside.contains(at))
+                    .filter(|at| self.relations.background.contains(at))
                     .map(|at| (at, UnboundedGrowth::Processes)),
             );
-            let writes = |at: &usize| self.out.commands[*at].writes_a_file();
+            let writes = |at: &usize| self.analysis.commands[*at].writes_a_file();
             grows.extend(body.filter(writes).map(|at| (at, UnboundedGrowth::Output)));
         }
-        self.out.grows = grows;
+        self.analysis.growth = grows;
     }
 
     /// Returns the function calls that lead back to their own function.
-    fn recursion(&self) -> Vec<(usize, UnboundedGrowth)> {
+    fn recursive_calls(&self) -> Vec<(usize, UnboundedGrowth)> {
         let mut callees: HashMap<&str, HashSet<&str>> = HashMap::new();
         for (name, body) in &self.functions {
-            let called = self.calls(body).filter_map(|at| self.function(at));
+            let called = self.possible_function_calls(body).filter_map(|at| self.literal_name(at));
             callees.entry(name).or_default().extend(called);
         }
         let mut grows = Vec::new();
         for (name, body) in &self.functions {
-            let leads_back = leading_to(name, &callees);
-            let is_back = |at: &usize| self.function(*at).is_some_and(|callee| leads_back.contains(callee));
-            let back: Vec<usize> = self.calls(body).filter(is_back).collect();
-            let aside = back.iter().any(|at| self.course.aside.contains(at));
-            let forks = back.iter().filter(|at| self.course.piped.contains(at)).count() > 1;
+            let leads_back = callers_of(name, &callees);
+            let is_back = |at: &usize| self.literal_name(*at).is_some_and(|callee| leads_back.contains(callee));
+            let back: Vec<usize> = self.possible_function_calls(body).filter(is_back).collect();
+            let aside = back.iter().any(|at| self.relations.background.contains(at));
+            let forks = back.iter().filter(|at| self.relations.in_pipeline.contains(at)).count() > 1;
             let how = if aside || forks { UnboundedGrowth::Processes } else { UnboundedGrowth::Recursion };
             grows.extend(back.into_iter().map(|at| (at, how)));
         }
@@ -88,14 +88,14 @@ impl CommandCollector {
     }
 
     /// Returns the commands in `body` that the shell may take for a function.
-    fn calls(&self, body: &Range<usize>) -> impl Iterator<Item = usize> {
-        let listed = body.start..body.end.min(self.out.commands.len());
-        listed.filter(|at| self.course.called.contains(at))
+    fn possible_function_calls(&self, body: &Range<usize>) -> impl Iterator<Item = usize> {
+        let listed = body.start..body.end.min(self.analysis.commands.len());
+        listed.filter(|at| self.relations.shell_calls.contains(at))
     }
 
     /// Returns the name of the command at `at`, if it is known.
-    fn function(&self, at: usize) -> Option<&str> {
-        match &self.out.commands[at].words[0] {
+    fn literal_name(&self, at: usize) -> Option<&str> {
+        match &self.analysis.commands[at].words[0] {
             ScriptWord::Literal(name) => Some(name),
             ScriptWord::Unknown(_) => None,
         }
@@ -103,7 +103,7 @@ impl CommandCollector {
 }
 
 /// Returns the functions that call `target` directly or indirectly, including `target` itself.
-fn leading_to<'a>(target: &'a str, callees: &HashMap<&'a str, HashSet<&'a str>>) -> HashSet<&'a str> {
+fn callers_of<'a>(target: &'a str, callees: &HashMap<&'a str, HashSet<&'a str>>) -> HashSet<&'a str> {
     let mut found = HashSet::from([target]);
     // ends: each round but the last finds another one
     loop {
@@ -121,7 +121,7 @@ fn leading_to<'a>(target: &'a str, callees: &HashMap<&'a str, HashSet<&'a str>>)
 }
 
 /// Returns true if the command is one of `names`.
-fn named(command: &ScriptCommand, names: &[&str]) -> bool {
+fn has_name_in(command: &ScriptCommand, names: &[&str]) -> bool {
     matches!(&command.words[0], ScriptWord::Literal(name) if names.contains(&name.as_str()))
 }
 

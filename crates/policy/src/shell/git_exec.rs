@@ -5,11 +5,11 @@ use crate::shell::shell_invocation;
 use crate::shell::syntax_tree::{ParsedWord, ShellDialect};
 use crate::shell::wrapper_options::{OptionTable, parse_options};
 
-const GLOBAL: OptionTable = OptionTable {
+const GLOBAL_OPTIONS: OptionTable = OptionTable {
     flags: "pP",
     valued: "cC",
     attached: "",
-    long: &[
+    long_flags: &[
         "version",
         "help",
         "paginate",
@@ -30,7 +30,7 @@ const GLOBAL: OptionTable = OptionTable {
     long_attached: &[],
 };
 /// Prefixes of settings that name no program.
-const SETTINGS: &[&str] = &[
+const HARMLESS_SETTINGS: &[&str] = &[
     "advice.",
     "color.",
     "column.",
@@ -45,7 +45,7 @@ const SETTINGS: &[&str] = &[
     "user.name=",
 ];
 /// Sub-commands with an argument that names a program.
-const STARTERS: &[&str] = &[
+const PROGRAM_SUBCOMMANDS: &[&str] = &[
     "archive",
     "bisect",
     "clone",
@@ -77,7 +77,7 @@ const STARTERS: &[&str] = &[
     "web--browse",
 ];
 /// Prefixes of arguments that name a program for these sub-commands.
-const PROGRAMS: &[&str] = &[
+const PROGRAM_ARGUMENTS: &[&str] = &[
     "--op", "--up", "--rece", "--exe", "--ex=", "--tool", "-x", "-O", "-u", "-t", "ext::", "--con", "--co=",
     "--te", "-c",
 ];
@@ -89,8 +89,8 @@ pub(crate) fn collect_git_commands(
     place: &CommandContext,
 ) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse_options(args, &GLOBAL)?;
-    let harmless = |setting: &ParsedWord| SETTINGS.iter().any(|known| setting.prefix.starts_with(known));
+    let parsed = parse_options(args, &GLOBAL_OPTIONS)?;
+    let harmless = |setting: &ParsedWord| HARMLESS_SETTINGS.iter().any(|known| setting.prefix.starts_with(known));
     if !parsed.values("c").all(harmless) {
         let named = args.get(parsed.rest).and_then(ParsedWord::known_text).unwrap_or_default();
         let is_meant = |key: &str| key.eq_ignore_ascii_case(&format!("alias.{named}"));
@@ -99,24 +99,24 @@ pub(crate) fn collect_git_commands(
             .filter_map(ParsedWord::known_text)
             .filter_map(|setting| setting.split_once('='));
         set.filter(|(key, _)| is_meant(key)).for_each(|(_, value)| {
-            alias(walk, value, call, parsed.rest, place);
+            collect_alias(walk, value, call, parsed.rest, place);
         });
         return None;
     }
-    let Some(name) = args.get(parsed.rest) else { return (!call.more).then_some(()) };
+    let Some(name) = args.get(parsed.rest) else { return (!call.more_args).then_some(()) };
     let name = name.known_text()?;
     let rest = &args[parsed.rest + 1..];
     match name {
-        "bisect" => bisect(walk, rest, call.more, place),
-        "rebase" => rebase(walk, rest, call.more, place),
-        "submodule" => submodule(walk, rest, call.more, place),
+        "bisect" => bisect(walk, rest, call.more_args, place),
+        "rebase" => rebase(walk, rest, call.more_args, place),
+        "submodule" => submodule(walk, rest, call.more_args, place),
         "filter-branch" | "difftool" | "instaweb" | "mergetool" | "send-email" | "shell" | "remote-ext"
         | "web--browse" => None,
-        _ if STARTERS.contains(&name) => {
+        _ if PROGRAM_SUBCOMMANDS.contains(&name) => {
             let set_upstream = name == "push";
             let mut fine = |arg: &ParsedWord| match arg.known_text() {
                 Some("-u") => set_upstream,
-                Some(word) => !PROGRAMS.iter().any(|program| word.starts_with(program)),
+                Some(word) => !PROGRAM_ARGUMENTS.iter().any(|program| word.starts_with(program)),
                 // The word may be such an option.
                 None => arg.is_operand() || walk.require_plain(arg),
             };
@@ -128,13 +128,13 @@ pub(crate) fn collect_git_commands(
 
 /// Collects the commands of an alias set by `value`, for the sub-command at word `at`. The call stays undecided: the
 /// repository may have settings too.
-fn alias(walk: &mut CommandCollector, value: &str, call: &CommandCall, at: usize, place: &CommandContext) {
+fn collect_alias(walk: &mut CommandCollector, value: &str, call: &CommandCall, at: usize, place: &CommandContext) {
     if let Some(script) = value.trim_start().strip_prefix('!') {
         return shell_invocation::collect_started_shell(
             walk,
             script,
             "git alias",
-            ShellDialect::Plain,
+            ShellDialect::Posix,
             place,
         );
     }
@@ -142,7 +142,7 @@ fn alias(walk: &mut CommandCollector, value: &str, call: &CommandCall, at: usize
     let words = call.words[..=at].iter().cloned().chain(value.split_whitespace().map(ParsedWord::literal));
     let words = words.chain(call.words[at + 1..].iter().skip(1).cloned()).collect();
     walk.collect_call(
-        &CommandCall { words, more: false, by: StartedBy::Program },
+        &CommandCall { words, more_args: false, started_by: StartedBy::Program },
         &place.inside_wrapper("git alias"),
     );
 }
@@ -164,7 +164,7 @@ fn bisect(
     }
     // Git passes the words to a shell, each quoted.
     walk.collect_call(
-        &CommandCall { words, more, by: StartedBy::Program },
+        &CommandCall { words, more_args: more, started_by: StartedBy::Program },
         &place.inside_wrapper("git bisect run"),
     );
     Some(())
@@ -199,7 +199,7 @@ fn rebase(
         }
     }
     for text in texts {
-        shell_invocation::collect_started_shell(walk, text, "git rebase -x", ShellDialect::Plain, place);
+        shell_invocation::collect_started_shell(walk, text, "git rebase -x", ShellDialect::Posix, place);
     }
     Some(())
 }
@@ -225,7 +225,7 @@ fn submodule(
         };
         return others.iter().all(fine).then_some(());
     }
-    let options = OptionTable { flags: "q", long: &["quiet", "recursive"], ..OptionTable::NONE };
+    let options = OptionTable { flags: "q", long_flags: &["quiet", "recursive"], ..OptionTable::NONE };
     let at = parse_options(others, &options)?.rest;
     match &others[at..] {
         [] => None,
@@ -234,14 +234,14 @@ fn submodule(
                 walk,
                 script.known_text()?,
                 "git submodule foreach",
-                ShellDialect::Plain,
+                ShellDialect::Posix,
                 place,
             );
             Some(())
         }
         words => {
             walk.collect_call(
-                &CommandCall { words: words.to_vec(), more, by: StartedBy::Program },
+                &CommandCall { words: words.to_vec(), more_args: more, started_by: StartedBy::Program },
                 &place.inside_wrapper("git submodule foreach"),
             );
             Some(())

@@ -13,19 +13,19 @@ const RESERVED: &[&str] = &[
     "in", "select", "then", "time", "until", "while", "{", "}",
 ];
 /// Commands whose arguments the shell reads as assignments.
-pub(crate) const DECLARES: &[&str] = &["declare", "export", "local", "readonly", "typeset"];
+pub(crate) const DECLARATION_COMMANDS: &[&str] = &["declare", "export", "local", "readonly", "typeset"];
 /// Words that are reserved in zsh or ksh.
-const FOREIGN: &[&str] =
+const FOREIGN_RESERVED_WORDS: &[&str] =
     &["always", "end", "foreach", "namespace", "nocorrect", "noglob", "repeat", "-", "@", "%"];
 
 impl ScriptParser<'_> {
     /// Parses the whole text as a script.
     pub(crate) fn parse_script(&mut self) -> ParseResult<ScriptTree> {
         let mut script = self.parse_list(&[])?;
-        if !self.pending.is_empty() {
+        if !self.pending_heredocs.is_empty() {
             return Err(ParseStop("a here-document that does not end"));
         }
-        fill_heredocs(&mut script, &mut std::mem::take(&mut self.bodies).into_iter());
+        fill_heredocs(&mut script, &mut std::mem::take(&mut self.heredoc_bodies).into_iter());
         if self.peek().is_some() {
             return Err(ParseStop("something that is not understood"));
         }
@@ -34,20 +34,20 @@ impl ScriptParser<'_> {
 
     /// Parses steps up to a closing parenthesis, the end of a case, the end of the text, or one of these words.
     pub(crate) fn parse_list(&mut self, stops: &[&str]) -> ParseResult<ScriptTree> {
-        let outer = std::mem::take(&mut self.found);
-        let mut steps = self.steps(stops)?;
+        let outer = std::mem::take(&mut self.findings);
+        let mut steps = self.parse_steps(stops)?;
         // The substitutions in here-documents.
-        let found = std::mem::replace(&mut self.found, outer);
-        if !found.inner.is_empty() || !found.facts.is_empty() {
+        let found = std::mem::replace(&mut self.findings, outer);
+        if !found.nested_scripts.is_empty() || !found.facts.is_empty() {
             steps.push(ScriptStep {
-                node: SyntaxNode::Group(CompoundCommand { found, ..CompoundCommand::default() }),
-                join: StepConnector::Aside,
+                node: SyntaxNode::Group(CompoundCommand { findings: found, ..CompoundCommand::default() }),
+                connector: StepConnector::HeredocSubstitutions,
             });
         }
         Ok(ScriptTree(steps))
     }
 
-    fn steps(&mut self, stops: &[&str]) -> ParseResult<Vec<ScriptStep>> {
+    fn parse_steps(&mut self, stops: &[&str]) -> ParseResult<Vec<ScriptStep>> {
         let mut steps = Vec::new();
         // ends: each round reads a step, or is the last
         loop {
@@ -60,7 +60,7 @@ impl ScriptParser<'_> {
             if ends {
                 return Ok(steps);
             }
-            self.and_or(&mut steps)?;
+            self.parse_and_or(&mut steps)?;
             self.skip_blanks();
             match self.peek() {
                 None | Some(')' | '\n') => {}
@@ -71,7 +71,7 @@ impl ScriptParser<'_> {
                 Some('&') => {
                     self.bump();
                     if let Some(last) = steps.last_mut() {
-                        last.join = StepConnector::Background;
+                        last.connector = StepConnector::Background;
                     }
                 }
                 Some(_) => return Err(ParseStop("something that is not understood")),
@@ -79,10 +79,10 @@ impl ScriptParser<'_> {
         }
     }
 
-    fn and_or(&mut self, steps: &mut Vec<ScriptStep>) -> ParseResult<()> {
+    fn parse_and_or(&mut self, steps: &mut Vec<ScriptStep>) -> ParseResult<()> {
         // ends: each round reads a pipeline
         loop {
-            let node = self.pipeline()?;
+            let node = self.parse_pipeline()?;
             self.skip_blanks();
             let join = if self.eat_all("&&") {
                 StepConnector::And
@@ -91,7 +91,7 @@ impl ScriptParser<'_> {
             } else {
                 StepConnector::Then
             };
-            steps.push(ScriptStep { node, join });
+            steps.push(ScriptStep { node, connector: join });
             if join == StepConnector::Then {
                 return Ok(());
             }
@@ -99,7 +99,7 @@ impl ScriptParser<'_> {
         }
     }
 
-    fn pipeline(&mut self) -> ParseResult<SyntaxNode> {
+    fn parse_pipeline(&mut self) -> ParseResult<SyntaxNode> {
         let mut prefixed = false;
         // ends: each round steps over a word
         loop {
@@ -111,7 +111,7 @@ impl ScriptParser<'_> {
                 Some("time") if self.dialect == ShellDialect::Bash => {
                     self.eat_all("time");
                     self.skip_blanks();
-                    self.time_options();
+                    self.skip_time_options();
                 }
                 _ => break,
             }
@@ -138,7 +138,7 @@ impl ScriptParser<'_> {
     }
 
     /// Skips the options of `time`.
-    fn time_options(&mut self) {
+    fn skip_time_options(&mut self) {
         for option in ["-p", "--"] {
             let at = self.at;
             if self.eat_all(option) && self.at_word_end() {
@@ -178,7 +178,7 @@ impl ScriptParser<'_> {
 
     pub(crate) fn parse_command(&mut self) -> ParseResult<SyntaxNode> {
         self.skip_blanks();
-        let outer = std::mem::take(&mut self.found);
+        let outer = std::mem::take(&mut self.findings);
         let group = self.one_level_deeper(ScriptParser::parse_compound)?;
         let node = match group {
             Some(SyntaxNode::Group(mut group)) => {
@@ -190,19 +190,19 @@ impl ScriptParser<'_> {
                 if !self.at_word_end() {
                     return Err(ParseStop("something that is not understood"));
                 }
-                let found = std::mem::take(&mut self.found);
-                group.found.inner.extend(found.inner);
-                group.found.facts.extend(found.facts);
+                let found = std::mem::take(&mut self.findings);
+                group.findings.nested_scripts.extend(found.nested_scripts);
+                group.findings.facts.extend(found.facts);
                 SyntaxNode::Group(group)
             }
             Some(node) => node,
-            None => self.simple()?,
+            None => self.parse_simple()?,
         };
-        self.found = outer;
+        self.findings = outer;
         Ok(node)
     }
 
-    fn simple(&mut self) -> ParseResult<SyntaxNode> {
+    fn parse_simple(&mut self) -> ParseResult<SyntaxNode> {
         let mut simple = SimpleCommand::default();
         let mut declares = false;
         // ends: each round reads something
@@ -212,21 +212,21 @@ impl ScriptParser<'_> {
                 continue;
             }
             if simple.words.is_empty() {
-                if let Some(set) = self.assignment()? {
-                    simple.sets.push(set);
+                if let Some(set) = self.parse_assignment()? {
+                    simple.assignments.push(set);
                     continue;
                 }
                 self.check_name(&simple)?;
             }
             let start = self.at;
-            let term = if declares { self.declared()? } else { self.parse_word()? };
+            let term = if declares { self.parse_declaration_arg()? } else { self.parse_word()? };
             let Some(term) = term else { break };
             if simple.words.is_empty() {
                 // A quoted name is an ordinary command, and its arguments are split.
-                declares = DECLARES.contains(&&self.text[start..self.at]);
+                declares = DECLARATION_COMMANDS.contains(&&self.text[start..self.at]);
             }
             simple.words.push(term);
-            let first = simple.words.len() == 1 && simple.sets.is_empty() && simple.targets.is_empty();
+            let first = simple.words.len() == 1 && simple.assignments.is_empty() && simple.targets.is_empty();
             if first {
                 self.skip_blanks();
                 if self.peek() == Some('(') {
@@ -234,10 +234,10 @@ impl ScriptParser<'_> {
                 }
             }
         }
-        if simple.words.is_empty() && simple.sets.is_empty() && simple.targets.is_empty() {
+        if simple.words.is_empty() && simple.assignments.is_empty() && simple.targets.is_empty() {
             return Err(ParseStop("a command is missing"));
         }
-        simple.found = std::mem::take(&mut self.found);
+        simple.findings = std::mem::take(&mut self.findings);
         Ok(SyntaxNode::Simple(simple))
     }
 
@@ -252,14 +252,14 @@ impl ScriptParser<'_> {
                 self.at = at;
                 if is_program { Ok(()) } else { Err(ParseStop("other shells read this differently")) }
             }
-            Some("in") if simple.sets.is_empty() && simple.targets.is_empty() => Ok(()),
+            Some("in") if simple.assignments.is_empty() && simple.targets.is_empty() => Ok(()),
             Some(_) => Err(ParseStop("a word of the grammar where none is expected")),
             None => {
                 let rest = &self.text[at..];
                 let end = rest.find(|c: char| c.is_whitespace() || is_word_end(c)).unwrap_or(rest.len());
                 let word = &rest[..end];
                 let is_job = word.starts_with('%');
-                if self.dialect == ShellDialect::Foreign && (FOREIGN.contains(&word) || is_job) {
+                if self.dialect == ShellDialect::Foreign && (FOREIGN_RESERVED_WORDS.contains(&word) || is_job) {
                     return Err(ParseStop("other shells read this differently"));
                 }
                 Ok(())
@@ -278,15 +278,15 @@ impl ScriptParser<'_> {
     }
 
     /// Parses `NAME=value`, if it begins here.
-    fn assignment(&mut self) -> ParseResult<Option<(String, ScriptWord, ValueKind)>> {
+    fn parse_assignment(&mut self) -> ParseResult<Option<(String, ScriptWord, ValueKind)>> {
         self.peek();
         let start = self.at;
         let Some(name) = self.read_identifier() else { return Ok(None) };
         let element = self.peek() == Some('[');
         if self.eat('[') {
-            if !self.index() || !matches!(self.peek(), Some('=' | '+')) {
+            if !self.parse_index() || !matches!(self.peek(), Some('=' | '+')) {
                 self.at = start;
-                return self.no_subscript();
+                return self.reject_subscript();
             }
             self.doubt_unless_bash(start);
         }
@@ -298,7 +298,7 @@ impl ScriptParser<'_> {
         }
         if self.peek() == Some('(') {
             self.doubt_unless_bash(start);
-            self.array()?;
+            self.parse_array()?;
             // The word continues: a `#` begins no comment here.
             if !self.at_word_end() {
                 return Err(ParseStop("something that is not understood"));
@@ -323,7 +323,7 @@ impl ScriptParser<'_> {
 
     /// Parses `1]`, `i]` or `$i]`, and returns true on success. The variable must be a number: it is evaluated unless
     /// the array is associative.
-    fn index(&mut self) -> bool {
+    fn parse_index(&mut self) -> bool {
         // ends: each round steps on
         while self.peek().is_some_and(|next| next.is_ascii_digit()) {
             self.bump();
@@ -333,12 +333,12 @@ impl ScriptParser<'_> {
         }
         self.eat('$');
         let name = self.read_identifier();
-        self.found.facts.extend(name.map(|name| VariableFact::Use(name, ValueKind::Number)));
+        self.findings.facts.extend(name.map(|name| VariableFact::Use(name, ValueKind::Number)));
         self.eat(']')
     }
 
     /// Rejects a word that bash reads as an array element.
-    fn no_subscript(&mut self) -> ParseResult<Option<(String, ScriptWord, ValueKind)>> {
+    fn reject_subscript(&mut self) -> ParseResult<Option<(String, ScriptWord, ValueKind)>> {
         let rest = &self.text[self.at..];
         let end = rest.find([' ', '\t', '\n']).unwrap_or(rest.len());
         if rest[..end].contains('=') || rest[..end].contains(['$', '`', '"', '\'', '(']) {
@@ -348,7 +348,7 @@ impl ScriptParser<'_> {
     }
 
     /// Parses the elements of an array.
-    fn array(&mut self) -> ParseResult<()> {
+    fn parse_array(&mut self) -> ParseResult<()> {
         self.bump();
         // ends: each round reads a word
         loop {
@@ -358,7 +358,7 @@ impl ScriptParser<'_> {
             }
             let start = self.at;
             let element = self.eat('[');
-            if element && !(self.index() && self.eat('=')) {
+            if element && !(self.parse_index() && self.eat('=')) {
                 self.at = start;
                 return Err(ParseStop("a subscript that may run a command"));
             }
@@ -369,9 +369,9 @@ impl ScriptParser<'_> {
     }
 
     /// Parses an argument of a declaration command: possibly an assignment.
-    fn declared(&mut self) -> ParseResult<Option<ParsedWord>> {
+    fn parse_declaration_arg(&mut self) -> ParseResult<Option<ParsedWord>> {
         let start = self.at;
-        let Some((name, value, kind)) = self.assignment()? else { return self.parse_word() };
+        let Some((name, value, kind)) = self.parse_assignment()? else { return self.parse_word() };
         let raw = self.text[start..self.at].to_owned();
         let known = match &value {
             ScriptWord::Literal(text) => Some(format!("{name}={text}")),
@@ -381,12 +381,12 @@ impl ScriptParser<'_> {
             // Other shells may split the value.
             self.doubt_unless_bash(start);
         }
-        self.found.facts.push(VariableFact::Set(name, value, kind));
+        self.findings.facts.push(VariableFact::Set(name, value, kind));
         let mut term = match known {
             Some(text) => ParsedWord::literal(&text),
             None => ParsedWord::unknown(&raw, crate::shell::syntax_tree::WordSpread::One),
         };
-        term.assigns = true;
+        term.is_assignment = true;
         Ok(Some(term))
     }
 }

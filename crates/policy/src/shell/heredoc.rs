@@ -15,14 +15,14 @@ pub(crate) struct HeredocBody {
 impl ScriptParser<'_> {
     /// Reads the texts of the here-documents that begin on the line that just ended.
     pub(crate) fn read_heredoc_bodies(&mut self) -> ParseResult<()> {
-        for pending in std::mem::take(&mut self.pending) {
-            let body = self.take_body(&pending)?;
-            self.bodies.push(body);
+        for pending in std::mem::take(&mut self.pending_heredocs) {
+            let body = self.read_heredoc_body(&pending)?;
+            self.heredoc_bodies.push(body);
         }
         Ok(())
     }
 
-    fn take_body(&mut self, pending: &PendingHeredoc) -> ParseResult<HeredocBody> {
+    fn read_heredoc_body(&mut self, pending: &PendingHeredoc) -> ParseResult<HeredocBody> {
         let mut text = String::new();
         // ends: each round steps over a line
         loop {
@@ -31,8 +31,8 @@ impl ScriptParser<'_> {
                 return Err(ParseStop("a here-document that does not end"));
             };
             self.at = (self.at + line.len() + 1).min(self.text.len());
-            let line = if pending.tabs { line.trim_start_matches('\t') } else { line };
-            if line == pending.end {
+            let line = if pending.strip_tabs { line.trim_start_matches('\t') } else { line };
+            if line == pending.delimiter {
                 break;
             }
             let backslashes = line.len() - line.trim_end_matches('\\').len();
@@ -45,12 +45,12 @@ impl ScriptParser<'_> {
         if pending.quoted || !text.contains(['$', '`', '\\']) {
             return Ok(HeredocBody { word: ScriptWord::Literal(text.clone()), verbatim: Some(text) });
         }
-        let word = self.expand(&text)?;
+        let word = self.expand_heredoc(&text)?;
         Ok(HeredocBody { word, verbatim: None })
     }
 
     /// Parses a text that is expanded as in double quotes, except that a double quote is literal.
-    fn expand(&mut self, text: &str) -> ParseResult<ScriptWord> {
+    fn expand_heredoc(&mut self, text: &str) -> ParseResult<ScriptWord> {
         self.one_level_deeper(|outer| {
             let mut reader = ScriptParser::new(text, outer.dialect, outer.depth);
             let mut build = WordBuilder::default();
@@ -77,8 +77,8 @@ impl ScriptParser<'_> {
                 }
             }
             outer.doubts.append(&mut reader.doubts);
-            outer.found.inner.append(&mut reader.found.inner);
-            outer.found.facts.append(&mut reader.found.facts);
+            outer.findings.nested_scripts.append(&mut reader.findings.nested_scripts);
+            outer.findings.facts.append(&mut reader.findings.facts);
             Ok(match build.known_text() {
                 Some(known) => ScriptWord::Literal(known.to_owned()),
                 None => ScriptWord::Unknown(text.to_owned()),

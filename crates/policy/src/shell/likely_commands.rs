@@ -7,21 +7,21 @@ use crate::shell::syntax_tree::{ParsedWord, VariableFact, WordSpread};
 use crate::shell::{MAX_COMMANDS, ScriptCommand, ScriptWord};
 
 /// Maximum number of values tried for a variable.
-const VALUES: usize = 4;
+const MAX_VALUES: usize = 4;
 /// Positional parameters that, as a command name, run a function's arguments.
-const PASSED: &[&str] = &["$@", "$*", "$1", "${@}", "${*}", "${1}"];
+const FORWARDED_PARAMETERS: &[&str] = &["$@", "$*", "$1", "${@}", "${*}", "${1}"];
 
 impl CommandCollector {
     /// Lists the likely commands of a call with an unknown name.
     pub(crate) fn list_likely_commands(&mut self, call: &CommandCall, place: &CommandContext) {
         // Leaves room for commands that certainly run.
-        if self.out.commands.len() > MAX_COMMANDS / 2 {
+        if self.analysis.commands.len() > MAX_COMMANDS / 2 {
             return;
         }
         let written = call.words[0].text();
         let bare = written.trim_matches('"');
         let mut likely = Vec::new();
-        if let Some(name) = asked_for(bare) {
+        if let Some(name) = looked_up_program(bare) {
             likely.push(vec![name.to_owned()]);
         } else if matches!(bare.trim_matches(['$', '{', '}']).split(':').next(), Some("SHELL" | "BASH" | "0"))
         {
@@ -31,21 +31,21 @@ impl CommandCollector {
         } else if let Some(name) = bare.strip_prefix('$') {
             let name = name.trim_matches(['{', '}']).trim_end_matches("[@]");
             let printed: Vec<ParsedWord> =
-                self.facts.iter().rev().filter_map(|fact| printed(fact, name)).take(1).collect();
+                self.facts.iter().rev().filter_map(|fact| assigned_substitution(fact, name)).take(1).collect();
             for term in printed {
                 let words = [vec![term], call.words[1..].to_vec()].concat();
                 self.push_command(
-                    &CommandCall { words, more: call.more, by: StartedBy::Program },
+                    &CommandCall { words, more_args: call.more_args, started_by: StartedBy::Program },
                     &place.inside_wrapper(bare),
                 );
             }
-            likely.extend(self.facts.iter().rev().filter_map(|fact| value(fact, name, written)).take(VALUES));
+            likely.extend(self.facts.iter().rev().filter_map(|fact| assigned_words(fact, name, written)).take(MAX_VALUES));
         }
         for first in likely.into_iter().filter(|words| words.iter().all(|word| is_plain(word))) {
             let first = first.iter().map(|word| ParsedWord::literal(word));
             let words: Vec<ParsedWord> = first.chain(call.words[1..].iter().cloned()).collect();
             if !words.is_empty() {
-                let likely = CommandCall { words, more: call.more, by: StartedBy::Shell };
+                let likely = CommandCall { words, more_args: call.more_args, started_by: StartedBy::Shell };
                 self.conditionally(|walk| walk.collect_call(&likely, &place.inside_wrapper(bare)));
             }
         }
@@ -59,7 +59,7 @@ impl CommandCollector {
             VariableFact::Set(set, ScriptWord::Literal(text), _) if set == name => Some(text.clone()),
             _ => None,
         };
-        self.facts.iter().rev().filter_map(value).take(VALUES).collect()
+        self.facts.iter().rev().filter_map(value).take(MAX_VALUES).collect()
     }
 
     /// Lists the likely commands behind aliases where their names are used.
@@ -67,48 +67,48 @@ impl CommandCollector {
         let mut expanded = Vec::new();
         for (name, value) in &self.aliases {
             let is_use = |command: &&ScriptCommand| matches!(&command.words[0], ScriptWord::Literal(word) if word == name);
-            for call in self.out.commands.iter().filter(is_use) {
+            for call in self.analysis.commands.iter().filter(is_use) {
                 let value = value.split_whitespace().map(|word| ScriptWord::Literal(word.to_owned()));
                 let words: Vec<ScriptWord> = value.chain(call.words[1..].iter().cloned()).collect();
-                let through = call.through.iter().chain([name]).cloned().collect();
+                let through = call.wrappers.iter().chain([name]).cloned().collect();
                 if !words.is_empty() {
-                    expanded.push(ScriptCommand { words, through, built_in: false, ..call.clone() });
+                    expanded.push(ScriptCommand { words, wrappers: through, built_in: false, ..call.clone() });
                 }
             }
         }
-        expanded.truncate(MAX_COMMANDS.saturating_sub(self.out.commands.len()));
-        self.out.commands.extend(expanded);
+        expanded.truncate(MAX_COMMANDS.saturating_sub(self.analysis.commands.len()));
+        self.analysis.commands.extend(expanded);
     }
 
     /// Lists the commands passed to functions that run their own arguments.
     pub(crate) fn list_forwarded_commands(&mut self) {
         let passes = |command: &ScriptCommand| match &command.words[0] {
-            ScriptWord::Unknown(text) => PASSED.contains(&text.trim_matches('"')),
+            ScriptWord::Unknown(text) => FORWARDED_PARAMETERS.contains(&text.trim_matches('"')),
             ScriptWord::Literal(_) => false,
         };
         let mut passed = Vec::new();
         for (name, range) in &self.functions {
-            if !self.out.commands[range.clone()].iter().any(passes) {
+            if !self.analysis.commands[range.clone()].iter().any(passes) {
                 continue;
             }
             let is_call = |command: &&ScriptCommand| matches!(&command.words[0], ScriptWord::Literal(word) if word == name);
-            for call in self.out.commands.iter().filter(is_call).filter(|call| call.words.len() > 1) {
-                let through = call.through.iter().chain([name]).cloned().collect();
+            for call in self.analysis.commands.iter().filter(is_call).filter(|call| call.words.len() > 1) {
+                let through = call.wrappers.iter().chain([name]).cloned().collect();
                 passed.push(ScriptCommand {
                     words: call.words[1..].to_vec(),
-                    through,
+                    wrappers: through,
                     built_in: false,
                     ..call.clone()
                 });
             }
         }
-        passed.truncate(MAX_COMMANDS.saturating_sub(self.out.commands.len()));
-        self.out.commands.extend(passed);
+        passed.truncate(MAX_COMMANDS.saturating_sub(self.analysis.commands.len()));
+        self.analysis.commands.extend(passed);
     }
 }
 
 /// Returns the program that a substitution looks up: `$(which rm)`.
-fn asked_for(written: &str) -> Option<&str> {
+fn looked_up_program(written: &str) -> Option<&str> {
     let inside = written.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
     let inside = inside.or_else(|| written.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')))?;
     let asks = ["which ", "command -v ", "type -p ", "type -P "];
@@ -116,26 +116,26 @@ fn asked_for(written: &str) -> Option<&str> {
 }
 
 /// Returns the words of the variable `name` as it is `written`, if `fact` assigns it.
-fn value(fact: &VariableFact, name: &str, written: &str) -> Option<Vec<String>> {
+fn assigned_words(fact: &VariableFact, name: &str, written: &str) -> Option<Vec<String>> {
     let VariableFact::Set(_, word, _) = fact else { return None };
     let text = match word {
         ScriptWord::Literal(text) if written.starts_with('"') => {
-            return is(fact, name).then(|| vec![text.clone()]);
+            return assigns(fact, name).then(|| vec![text.clone()]);
         }
         ScriptWord::Literal(text) => text.as_str(),
         ScriptWord::Unknown(text) => text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'))?,
     };
-    is(fact, name).then(|| text.split_whitespace().map(str::to_owned).collect())
+    assigns(fact, name).then(|| text.split_whitespace().map(str::to_owned).collect())
 }
 
 /// Returns the substitution that `fact` assigns to the variable `name`.
-fn printed(fact: &VariableFact, name: &str) -> Option<ParsedWord> {
+fn assigned_substitution(fact: &VariableFact, name: &str) -> Option<ParsedWord> {
     let VariableFact::Set(_, ScriptWord::Unknown(text), _) = fact else { return None };
-    (is(fact, name) && text.trim_matches('"').starts_with("$("))
+    (assigns(fact, name) && text.trim_matches('"').starts_with("$("))
         .then(|| ParsedWord::unknown(text, WordSpread::Any))
 }
 
-fn is(fact: &VariableFact, name: &str) -> bool {
+fn assigns(fact: &VariableFact, name: &str) -> bool {
     matches!(fact, VariableFact::Set(set, ..) if set == name)
 }
 

@@ -42,7 +42,7 @@ mod wrappers;
 pub use patch_command::{PatchCommand, find_patch};
 
 /// Maximum length of a script in bytes.
-pub(super) const MAX_SCRIPT: usize = 64 * 1024;
+pub(super) const MAX_SCRIPT_BYTES: usize = 64 * 1024;
 /// Maximum number of listed commands.
 pub(super) const MAX_COMMANDS: usize = 256;
 /// Maximum nesting depth: lists in lists, substitutions in words, scripts in scripts, wrappers around wrappers.
@@ -78,15 +78,15 @@ pub struct ScriptCommand {
     /// The name and the arguments; never empty. A redirection without a command is listed as the command `:`.
     pub words: Vec<ScriptWord>,
     /// Further unknown arguments follow: those that `xargs` or `find -exec … +` adds.
-    pub more: bool,
+    pub more_args: bool,
     /// Variables set for this command alone: by `NAME=value` before it, or by `env`.
     pub variables: Vec<(String, ScriptWord)>,
     /// The command's own redirections, then those of the enclosing commands.
     pub redirects: Vec<ScriptRedirect>,
     /// The wrappers that start the command, outermost first, e.g. `["bash -lc", "env", "xargs"]`.
-    pub through: Vec<String>,
+    pub wrappers: Vec<String>,
     /// Standard input is the output of another command of the script, or a previously opened file descriptor.
-    pub fed: bool,
+    pub has_piped_input: bool,
     /// The name means a shell built-in, not a program.
     pub built_in: bool,
 }
@@ -125,7 +125,7 @@ pub struct ScriptAnalysis {
     /// Variables that the script sets for later commands.
     pub assigned: Vec<(String, ScriptWord)>,
     /// Commands, by index, that are repeated without a visible end.
-    pub grows: Vec<(usize, UnboundedGrowth)>,
+    pub growth: Vec<(usize, UnboundedGrowth)>,
 }
 
 impl ScriptCommand {

@@ -7,7 +7,7 @@ use crate::shell::syntax_tree::{ShellDialect, ValueKind, VariableFact};
 use crate::shell::word_parser::{UnknownPart, WordBuilder};
 
 /// Transformations that run nothing. `P` is excluded.
-const HARMLESS: &[char] = &['Q', 'U', 'u', 'L', 'E', 'A', 'a', 'K', 'k'];
+const HARMLESS_TRANSFORMS: &[char] = &['Q', 'U', 'u', 'L', 'E', 'A', 'a', 'K', 'k'];
 
 impl ScriptParser<'_> {
     /// Parses up to the closing brace. Returns the kind of the value, and whether it may be several words even in
@@ -18,11 +18,11 @@ impl ScriptParser<'_> {
         if length {
             self.bump();
         }
-        let (name, mut part) = self.parameter_name()?;
+        let (name, mut part) = self.parse_parameter_name()?;
         let subscript = self.peek() == Some('[');
         let mut many = name == "@";
         if subscript {
-            many |= self.subscript()?;
+            many |= self.parse_subscript()?;
             part = UnknownPart::Other;
             self.doubt_unless_bash(start);
         }
@@ -32,11 +32,11 @@ impl ScriptParser<'_> {
         if length || name.is_empty() {
             return Err(ParseStop("an expansion that is not understood"));
         }
-        self.operation(&name, quoted)?;
+        self.parse_operation(&name, quoted)?;
         Ok((UnknownPart::Other, many))
     }
 
-    fn parameter_name(&mut self) -> ParseResult<(String, UnknownPart)> {
+    fn parse_parameter_name(&mut self) -> ParseResult<(String, UnknownPart)> {
         if let Some(name) = self.read_identifier() {
             return Ok((name.clone(), UnknownPart::Variable(name)));
         }
@@ -57,7 +57,7 @@ impl ScriptParser<'_> {
     }
 
     /// Parses `[@]`, `[*]`, `[1]`, `[i]` or `[$i]`. Returns true if it selects the whole array.
-    fn subscript(&mut self) -> ParseResult<bool> {
+    fn parse_subscript(&mut self) -> ParseResult<bool> {
         self.bump();
         if self.eat_all("@]") || self.eat_all("*]") {
             return Ok(true);
@@ -71,45 +71,45 @@ impl ScriptParser<'_> {
         }
         self.eat('$');
         let name = self.read_identifier().ok_or(ParseStop("a subscript that may run a command"))?;
-        self.found.facts.push(VariableFact::Use(name, ValueKind::Number));
+        self.findings.facts.push(VariableFact::Use(name, ValueKind::Number));
         if self.eat(']') { Ok(false) } else { Err(ParseStop("a subscript that may run a command")) }
     }
 
     /// Parses the operation on the value, and the closing brace.
-    fn operation(&mut self, name: &str, quoted: bool) -> ParseResult<()> {
+    fn parse_operation(&mut self, name: &str, quoted: bool) -> ParseResult<()> {
         let start = self.at;
         let first = self.bump().ok_or(ParseStop("an expansion that does not end"))?;
         match first {
             ':' if !matches!(self.peek(), Some('-' | '=' | '?' | '+')) => {
                 self.doubt_unless_bash(start);
-                return self.offset();
+                return self.parse_offset();
             }
             ':' => {
                 if self.bump() == Some('=') {
-                    self.sets(name);
+                    self.record_assignment(name);
                 }
             }
-            '=' => self.sets(name),
+            '=' => self.record_assignment(name),
             '-' | '?' | '+' => {}
             '#' | '%' if self.dialect != ShellDialect::Foreign => {}
             '/' | '^' | ',' => self.doubt_unless_bash(start),
             '@' => {
                 self.doubt_unless_bash(start);
-                let harmless = self.bump().is_some_and(|next| HARMLESS.contains(&next)) && self.eat('}');
+                let harmless = self.bump().is_some_and(|next| HARMLESS_TRANSFORMS.contains(&next)) && self.eat('}');
                 return if harmless { Ok(()) } else { Err(ParseStop("an expansion that may run its value")) };
             }
             _ => return Err(ParseStop("an expansion that is not understood")),
         }
-        self.operand(quoted)
+        self.parse_operand(quoted)
     }
 
-    fn sets(&mut self, name: &str) {
+    fn record_assignment(&mut self, name: &str) {
         let word = ScriptWord::Unknown(format!("${{{name}:=…}}"));
-        self.found.facts.push(VariableFact::Set(name.to_owned(), word, ValueKind::Any));
+        self.findings.facts.push(VariableFact::Set(name.to_owned(), word, ValueKind::Any));
     }
 
     /// Parses a substring range such as `1:2`: numbers, and variables that must be numbers.
-    fn offset(&mut self) -> ParseResult<()> {
+    fn parse_offset(&mut self) -> ParseResult<()> {
         let start = self.at;
         // ends: each round steps on
         loop {
@@ -119,7 +119,7 @@ impl ScriptParser<'_> {
                     let plain = |c: char| c.is_ascii_digit() || c == ' ';
                     let mut parts = self.text[start..self.at].split(':').skip(1);
                     if !parts.all(|length| length.chars().all(plain)) {
-                        self.found.facts.push(VariableFact::Fails);
+                        self.findings.facts.push(VariableFact::MayFail);
                     }
                     self.bump();
                     return Ok(());
@@ -134,14 +134,14 @@ impl ScriptParser<'_> {
                     if matches!(self.peek(), Some('[' | '$' | '{')) {
                         return Err(ParseStop("arithmetic that is not understood"));
                     }
-                    self.found.facts.push(VariableFact::Use(name, ValueKind::Number));
+                    self.findings.facts.push(VariableFact::Use(name, ValueKind::Number));
                 }
             }
         }
     }
 
     /// Parses a word up to the closing brace.
-    fn operand(&mut self, quoted: bool) -> ParseResult<()> {
+    fn parse_operand(&mut self, quoted: bool) -> ParseResult<()> {
         let mut build = WordBuilder::default();
         // ends: each round steps on
         loop {

@@ -5,10 +5,10 @@ use crate::shell::script_parser::ScriptParser;
 use crate::shell::syntax_tree::{
     ParsedWord, ScriptTree, ShellDialect, SimpleCommand, StepConnector, SyntaxNode,
 };
-use crate::shell::{MAX_SCRIPT, ScriptRedirect};
+use crate::shell::{MAX_SCRIPT_BYTES, ScriptRedirect};
 
 /// Command names that apply a patch.
-const NAMES: &[&str] = &["apply_patch", "applypatch"];
+const PATCH_COMMANDS: &[&str] = &["apply_patch", "applypatch"];
 const SHELLS: &[&str] = &["bash", "sh", "zsh"];
 
 /// A patch that a command would apply.
@@ -24,42 +24,42 @@ pub struct PatchCommand {
 /// `apply_patch` with a here-document without expansions, optionally after `cd DIR &&`.
 pub fn find_patch(argv: &[String]) -> Option<PatchCommand> {
     match argv {
-        [name, text] if NAMES.contains(&name.as_str()) => {
+        [name, text] if PATCH_COMMANDS.contains(&name.as_str()) => {
             Some(PatchCommand { directory: None, text: text.clone() })
         }
         [shell, flag, script]
             if SHELLS.contains(&program_name(shell)) && matches!(flag.as_str(), "-c" | "-lc") =>
         {
-            if script.len() > MAX_SCRIPT || script.contains(['\0', '\u{1}', '\u{7f}']) {
+            if script.len() > MAX_SCRIPT_BYTES || script.contains(['\0', '\u{1}', '\u{7f}']) {
                 return None;
             }
             let dialect =
-                if program_name(shell) == "bash" { ShellDialect::Bash } else { ShellDialect::Plain };
+                if program_name(shell) == "bash" { ShellDialect::Bash } else { ShellDialect::Posix };
             let mut reader = ScriptParser::new(script, dialect, 0);
             let script = reader.parse_script().ok().filter(|_| reader.doubts.is_empty())?;
-            in_script(&script)
+            find_in_script(&script)
         }
         _ => None,
     }
 }
 
-fn in_script(script: &ScriptTree) -> Option<PatchCommand> {
+fn find_in_script(script: &ScriptTree) -> Option<PatchCommand> {
     let (directory, last) = match script.0.as_slice() {
         [last] => (None, last),
-        [first, last] if first.join == StepConnector::And => (Some(directory(&first.node)?), last),
+        [first, last] if first.connector == StepConnector::And => (Some(cd_directory(&first.node)?), last),
         _ => return None,
     };
     // A patch in the background is not supported: its result would be lost.
-    let text = match (&last.node, last.join) {
-        (SyntaxNode::Simple(simple), StepConnector::Then) => text(simple)?,
+    let text = match (&last.node, last.connector) {
+        (SyntaxNode::Simple(simple), StepConnector::Then) => patch_text(simple)?,
         _ => return None,
     };
     Some(PatchCommand { directory, text })
 }
 
 /// Returns the `DIR` of `cd DIR`.
-fn directory(node: &SyntaxNode) -> Option<String> {
-    let SyntaxNode::Simple(SimpleCommand { sets, words, targets, .. }) = node else { return None };
+fn cd_directory(node: &SyntaxNode) -> Option<String> {
+    let SyntaxNode::Simple(SimpleCommand { assignments: sets, words, targets, .. }) = node else { return None };
     match words.as_slice() {
         [cd, directory] if cd.known_text() == Some("cd") && sets.is_empty() && targets.is_empty() => {
             directory
@@ -72,15 +72,15 @@ fn directory(node: &SyntaxNode) -> Option<String> {
 }
 
 /// Returns the text of the patch, which is the only argument or the only redirection.
-fn text(simple: &SimpleCommand) -> Option<String> {
-    if !simple.sets.is_empty()
-        || simple.words.first().and_then(ParsedWord::known_text).is_none_or(|name| !NAMES.contains(&name))
+fn patch_text(simple: &SimpleCommand) -> Option<String> {
+    if !simple.assignments.is_empty()
+        || simple.words.first().and_then(ParsedWord::known_text).is_none_or(|name| !PATCH_COMMANDS.contains(&name))
     {
         return None;
     }
     match (simple.words.as_slice(), simple.targets.as_slice()) {
         ([_, text], []) => text.known_text().map(str::to_owned),
-        ([_], [target]) if target.input && matches!(target.redirect, Some(ScriptRedirect::Text(_))) => {
+        ([_], [target]) if target.is_stdin && matches!(target.redirect, Some(ScriptRedirect::Text(_))) => {
             target.verbatim.clone()
         }
         _ => None,

@@ -5,9 +5,9 @@ use crate::shell::syntax_tree::{ParsedWord, RedirectTarget, ValueKind, VariableF
 use crate::shell::{ScriptRedirect, ScriptWord};
 
 /// Maximum number of redirections of one command.
-const MAX_TARGETS: usize = 64;
+const MAX_REDIRECTS: usize = 64;
 /// Maximum number of digits of a file descriptor.
-const MAX_DIGITS: usize = 5;
+const MAX_DESCRIPTOR_DIGITS: usize = 5;
 
 /// The file descriptor before the operator.
 enum DescriptorPrefix {
@@ -26,7 +26,7 @@ impl ScriptParser<'_> {
             return Err(ParseStop("a subscript that may run a command"));
         }
         self.at = start;
-        let descriptor = self.descriptor();
+        let descriptor = self.parse_descriptor();
         let both = matches!(descriptor, DescriptorPrefix::None) && self.eat_all("&>");
         let operator = if both { Some('>') } else { self.peek().filter(|next| matches!(next, '<' | '>')) };
         let is_process = !both && self.peek_second() == Some('(');
@@ -34,7 +34,7 @@ impl ScriptParser<'_> {
             self.at = start;
             return Ok(false);
         };
-        if targets.len() >= MAX_TARGETS {
+        if targets.len() >= MAX_REDIRECTS {
             return Err(ParseStop("too many redirections"));
         }
         if both {
@@ -47,18 +47,18 @@ impl ScriptParser<'_> {
             let value = ScriptWord::Unknown(format!("{{{name}}}"));
             // If the file cannot be opened, the variable is unchanged.
             let set = VariableFact::Set(name.clone(), value, ValueKind::Number);
-            self.found.facts.extend([VariableFact::Perhaps, set, VariableFact::End]);
+            self.findings.facts.extend([VariableFact::BeginConditional, set, VariableFact::EndConditional]);
         }
         if matches!(&descriptor, DescriptorPrefix::Number(digits) if digits.len() > 1) {
             self.doubt_unless_bash(start);
         }
-        let target = if operator == '<' { self.input(&descriptor)? } else { self.output(&descriptor, both)? };
+        let target = if operator == '<' { self.parse_input(&descriptor)? } else { self.parse_output(&descriptor, both)? };
         targets.push(target);
         Ok(true)
     }
 
     /// Parses the file descriptor before the operator; consumes nothing if no redirection follows.
-    fn descriptor(&mut self) -> DescriptorPrefix {
+    fn parse_descriptor(&mut self) -> DescriptorPrefix {
         let start = self.at;
         let mut found = DescriptorPrefix::None;
         if self.eat('{') {
@@ -85,7 +85,7 @@ impl ScriptParser<'_> {
         DescriptorPrefix::None
     }
 
-    fn input(&mut self, descriptor: &DescriptorPrefix) -> ParseResult<RedirectTarget> {
+    fn parse_input(&mut self, descriptor: &DescriptorPrefix) -> ParseResult<RedirectTarget> {
         let input = match descriptor {
             DescriptorPrefix::None => true,
             DescriptorPrefix::Number(digits) => is_zero(digits)?,
@@ -94,27 +94,27 @@ impl ScriptParser<'_> {
         if self.eat('<') {
             if self.eat('<') {
                 self.doubt_unless_bash(self.at);
-                let word = self.target()?.word;
+                let word = self.parse_target()?.word;
                 return Ok(RedirectTarget {
                     redirect: Some(ScriptRedirect::Text(word)),
-                    input,
-                    fed: false,
+                    is_stdin: input,
+                    has_piped_input: false,
                     verbatim: None,
                 });
             }
             let tabs = self.eat('-');
-            let end = self.delimiter(tabs)?;
-            self.pending.push(end);
+            let end = self.parse_delimiter(tabs)?;
+            self.pending_heredocs.push(end);
             // The text is inserted here once it is read.
             let redirect = Some(ScriptRedirect::Text(ScriptWord::Unknown(String::new())));
-            return Ok(RedirectTarget { redirect, input, fed: false, verbatim: None });
+            return Ok(RedirectTarget { redirect, is_stdin: input, has_piped_input: false, verbatim: None });
         }
         if self.eat('&') {
             self.skip_blanks();
             // Another file descriptor may be anything.
             let fed = input && !matches!(self.peek(), Some('-' | '0'));
-            self.duplicate(true)?;
-            return Ok(RedirectTarget { redirect: None, input, fed, verbatim: None });
+            self.parse_duplicate(true)?;
+            return Ok(RedirectTarget { redirect: None, is_stdin: input, has_piped_input: fed, verbatim: None });
         }
         let both_ways = self.eat('>');
         if !both_ways
@@ -123,20 +123,20 @@ impl ScriptParser<'_> {
         {
             return Err(ParseStop("zsh may read this as a pattern"));
         }
-        let term = self.target()?;
+        let term = self.parse_target()?;
         let fed = term.text().starts_with("<(");
         let redirect =
             if both_ways { ScriptRedirect::ReadWrite(term.word) } else { ScriptRedirect::Read(term.word) };
-        Ok(RedirectTarget { redirect: Some(redirect), input, fed, verbatim: None })
+        Ok(RedirectTarget { redirect: Some(redirect), is_stdin: input, has_piped_input: fed, verbatim: None })
     }
 
-    fn output(&mut self, descriptor: &DescriptorPrefix, both: bool) -> ParseResult<RedirectTarget> {
+    fn parse_output(&mut self, descriptor: &DescriptorPrefix, both: bool) -> ParseResult<RedirectTarget> {
         let input = matches!(descriptor, DescriptorPrefix::Number(digits) if is_zero(digits)?);
         let redirect = if self.eat('>') {
-            Some(ScriptRedirect::Append(self.target()?.word))
+            Some(ScriptRedirect::Append(self.parse_target()?.word))
         } else if !both && self.eat('&') {
             let start = self.at;
-            match self.duplicate(false)? {
+            match self.parse_duplicate(false)? {
                 Some(term) if matches!(descriptor, DescriptorPrefix::None) => {
                     self.doubt_unless_bash(start);
                     // Bash expands the word twice.
@@ -152,20 +152,20 @@ impl ScriptParser<'_> {
             if !both {
                 self.eat('|');
             }
-            Some(ScriptRedirect::Write(self.target()?.word))
+            Some(ScriptRedirect::Write(self.parse_target()?.word))
         };
-        Ok(RedirectTarget { redirect, input, fed: false, verbatim: None })
+        Ok(RedirectTarget { redirect, is_stdin: input, has_piped_input: false, verbatim: None })
     }
 
     /// Parses the operand of `<&` and `>&`. Returns the word if it is a file.
-    fn duplicate(&mut self, input: bool) -> ParseResult<Option<ParsedWord>> {
+    fn parse_duplicate(&mut self, input: bool) -> ParseResult<Option<ParsedWord>> {
         self.skip_blanks();
         let closes = self.peek() == Some('-');
         // Bash takes the dash alone, and the rest as another word.
         if closes && self.peek_second().is_some_and(|next| !is_word_end(next)) {
             return Err(ParseStop("other shells read this differently"));
         }
-        let term = self.target()?;
+        let term = self.parse_target()?;
         match term.known_text() {
             Some("-") => Ok(None),
             Some(text) => {
@@ -183,31 +183,31 @@ impl ScriptParser<'_> {
     }
 
     /// Parses the target word of a redirection.
-    fn target(&mut self) -> ParseResult<ParsedWord> {
+    fn parse_target(&mut self) -> ParseResult<ParsedWord> {
         self.skip_blanks();
         self.parse_word()?.ok_or(ParseStop("a redirection without a target"))
     }
 
     /// Parses the delimiter of a here-document.
-    fn delimiter(&mut self, tabs: bool) -> ParseResult<PendingHeredoc> {
+    fn parse_delimiter(&mut self, tabs: bool) -> ParseResult<PendingHeredoc> {
         // A `#` would begin a comment here, so that there is no delimiter.
         self.skip_blanks();
         let start = self.at;
-        let pending = std::mem::take(&mut self.pending);
-        let term = self.target()?;
-        self.pending = pending;
+        let pending = std::mem::take(&mut self.pending_heredocs);
+        let term = self.parse_target()?;
+        self.pending_heredocs = pending;
         let raw = &self.text[start..self.at];
         let end = term.known_text().ok_or(ParseStop("a here-document whose end is not known"))?;
         if raw.contains(['$', '`', '\n', '{', '~', '*', '?', '[']) || end.is_empty() || end.contains('\n') {
             return Err(ParseStop("a here-document whose end is not known"));
         }
         let quoted = raw.contains(['\'', '"', '\\']);
-        Ok(PendingHeredoc { end: end.to_owned(), quoted, tabs })
+        Ok(PendingHeredoc { delimiter: end.to_owned(), quoted, strip_tabs: tabs })
     }
 }
 
 fn is_zero(digits: &str) -> ParseResult<bool> {
-    if digits.len() > MAX_DIGITS {
+    if digits.len() > MAX_DESCRIPTOR_DIGITS {
         return Err(ParseStop("a descriptor that is not known"));
     }
     Ok(digits.bytes().all(|digit| digit == b'0'))

@@ -10,14 +10,14 @@ pub(crate) struct ParseStop(pub(crate) &'static str);
 pub(crate) type ParseResult<T> = Result<T, ParseStop>;
 
 /// Maximum length of an excerpt in a doubt.
-const SHOWN: usize = 60;
+const MAX_EXCERPT_CHARS: usize = 60;
 
 /// A here-document whose text has not been read yet.
 #[derive(Debug)]
 pub(crate) struct PendingHeredoc {
-    pub(crate) end: String,
+    pub(crate) delimiter: String,
     pub(crate) quoted: bool,
-    pub(crate) tabs: bool,
+    pub(crate) strip_tabs: bool,
 }
 
 /// Parses one script.
@@ -27,10 +27,10 @@ pub(crate) struct ScriptParser<'a> {
     pub(crate) at: usize,
     pub(crate) depth: usize,
     pub(crate) dialect: ShellDialect,
-    pub(crate) pending: Vec<PendingHeredoc>,
+    pub(crate) pending_heredocs: Vec<PendingHeredoc>,
     /// The here-document texts read so far, in the order of their redirections.
-    pub(crate) bodies: Vec<crate::shell::heredoc::HeredocBody>,
-    pub(crate) found: WordFindings,
+    pub(crate) heredoc_bodies: Vec<crate::shell::heredoc::HeredocBody>,
+    pub(crate) findings: WordFindings,
     pub(crate) doubts: Vec<UndecidedPart>,
 }
 
@@ -41,9 +41,9 @@ impl<'a> ScriptParser<'a> {
             at: 0,
             depth,
             dialect,
-            pending: Vec::new(),
-            bodies: Vec::new(),
-            found: WordFindings::default(),
+            pending_heredocs: Vec::new(),
+            heredoc_bodies: Vec::new(),
+            findings: WordFindings::default(),
             doubts: Vec::new(),
         }
     }
@@ -176,7 +176,7 @@ impl<'a> ScriptParser<'a> {
 
 /// Returns the beginning of the first line.
 pub(crate) fn excerpt(text: &str) -> String {
-    text.lines().next().unwrap_or_default().chars().take(SHOWN).collect()
+    text.lines().next().unwrap_or_default().chars().take(MAX_EXCERPT_CHARS).collect()
 }
 
 /// Returns true if this character ends a word.

@@ -9,20 +9,20 @@ use crate::shell::{ScriptRedirect, ScriptWord};
 /// Shells whose options are known.
 const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
 /// Shells with a syntax of their own.
-const OTHERS: &[&str] = &[
+const OTHER_SHELLS: &[&str] = &[
     "csh", "elvish", "fish", "ksh93", "mksh", "nu", "oksh", "osh", "pdksh", "posh", "pwsh", "rbash", "tcsh",
     "xonsh", "yash",
 ];
 
 pub(crate) fn is_shell(name: &str) -> bool {
-    SHELLS.contains(&name) || OTHERS.contains(&name)
+    SHELLS.contains(&name) || OTHER_SHELLS.contains(&name)
 }
 
 /// Returns the dialect of the shell `name`.
-fn dialect(name: &str) -> ShellDialect {
+fn dialect_of(name: &str) -> ShellDialect {
     match name {
         "bash" => ShellDialect::Bash,
-        "ash" | "dash" | "sh" => ShellDialect::Plain,
+        "ash" | "dash" | "sh" => ShellDialect::Posix,
         _ => ShellDialect::Foreign,
     }
 }
@@ -31,7 +31,7 @@ fn dialect(name: &str) -> ShellDialect {
 #[derive(Default)]
 struct ShellInvocation {
     /// The word that contains `-c`.
-    script: Option<String>,
+    script_flag: Option<String>,
     login: bool,
     /// The position of the first operand.
     rest: usize,
@@ -45,16 +45,16 @@ pub(crate) fn collect_shell_script(
     place: &CommandContext,
 ) -> Option<()> {
     let args = &call.words[1..];
-    let start = (!OTHERS.contains(&name)).then(|| options(args, dialect(name))).flatten();
+    let start = (!OTHER_SHELLS.contains(&name)).then(|| parse_shell_options(args, dialect_of(name))).flatten();
     let Some(start) = start else {
-        guess(walk, name, args, place);
+        collect_guessed_script(walk, name, args, place);
         return None;
     };
     walk.login |= start.login;
-    let Some(flag) = start.script else {
+    let Some(flag) = start.script_flag else {
         // The script is a file or standard input; an added or unknown word may be the file.
         if args.len() == start.rest {
-            given(walk, name, place);
+            collect_stdin_script(walk, name, place);
         }
         return Some(());
     };
@@ -64,43 +64,43 @@ pub(crate) fn collect_shell_script(
     let Some(known) = script.known_text() else {
         // `xargs` and `find` replace only the placeholder; the rest of the script stays as it is.
         let adds = |by: &String| by == "xargs" || by.starts_with("find -");
-        if place.through.last().is_some_and(adds) {
-            text(walk, script.text(), &by, dialect(name), place);
+        if place.wrappers.last().is_some_and(adds) {
+            collect_script_text(walk, script.text(), &by, dialect_of(name), place);
         }
-        for likely in likely(walk, script) {
-            text(walk, &likely, &by, dialect(name), place);
+        for likely in likely_scripts(walk, script) {
+            collect_script_text(walk, &likely, &by, dialect_of(name), place);
         }
         return None;
     };
-    text(walk, known, &by, dialect(name), place);
+    collect_script_text(walk, known, &by, dialect_of(name), place);
     Some(())
 }
 
 /// Collects the commands of a script on standard input. The script's own commands may consume parts of that input, so
 /// the result is only likely.
-fn given(walk: &mut CommandCollector, name: &str, place: &CommandContext) {
+fn collect_stdin_script(walk: &mut CommandCollector, name: &str, place: &CommandContext) {
     let inner = CommandContext { redirects: Vec::new(), ..place.clone() };
     for redirect in &place.redirects {
         if let ScriptRedirect::Text(ScriptWord::Literal(script)) = redirect {
-            text(walk, script, &format!("{name} <<<"), dialect(name), &inner);
+            collect_script_text(walk, script, &format!("{name} <<<"), dialect_of(name), &inner);
         }
     }
 }
 
 /// Collects the likely script of a shell that is not understood: the word after `-c`.
-fn guess(walk: &mut CommandCollector, name: &str, args: &[ParsedWord], place: &CommandContext) {
+fn collect_guessed_script(walk: &mut CommandCollector, name: &str, args: &[ParsedWord], place: &CommandContext) {
     let is_flag = |word: &str| {
         matches!(word, "--command" | "-Command") || word.strip_prefix('-').is_some_and(|it| it.ends_with('c'))
     };
     let at = args.iter().position(|arg| arg.known_text().is_some_and(is_flag));
     let Some(script) = at.and_then(|at| args.get(at + 1)) else { return };
-    for likely in likely(walk, script) {
-        text(walk, &likely, &format!("{name} -c"), dialect(name), place);
+    for likely in likely_scripts(walk, script) {
+        collect_script_text(walk, &likely, &format!("{name} -c"), dialect_of(name), place);
     }
 }
 
 /// Returns the likely text of a script: the value of its variable, or the text around its variables.
-fn likely(walk: &CommandCollector, script: &ParsedWord) -> Vec<String> {
+fn likely_scripts(walk: &CommandCollector, script: &ParsedWord) -> Vec<String> {
     if let Some(known) = script.known_text() {
         return vec![known.to_owned()];
     }
@@ -120,12 +120,12 @@ pub(crate) fn collect_started_shell(
 ) {
     let words = ["sh", "-c", script].into_iter().map(ParsedWord::literal).collect();
     let place = place.inside_wrapper(by);
-    walk.push_command(&CommandCall { words, more: false, by: StartedBy::Program }, &place);
-    text(walk, script, "sh -c", dialect, &place);
+    walk.push_command(&CommandCall { words, more_args: false, started_by: StartedBy::Program }, &place);
+    collect_script_text(walk, script, "sh -c", dialect, &place);
 }
 
 /// Collects the commands of a script that `by` runs.
-fn text(walk: &mut CommandCollector, script: &str, by: &str, dialect: ShellDialect, place: &CommandContext) {
+fn collect_script_text(walk: &mut CommandCollector, script: &str, by: &str, dialect: ShellDialect, place: &CommandContext) {
     let mut inner = place.inside_wrapper(by);
     inner.dialect = dialect;
     for (name, word) in &place.variables {
@@ -142,7 +142,7 @@ fn text(walk: &mut CommandCollector, script: &str, by: &str, dialect: ShellDiale
 }
 
 /// Parses the options of a shell. Returns `None` if one is unknown or changes how scripts are parsed.
-fn options(args: &[ParsedWord], dialect: ShellDialect) -> Option<ShellInvocation> {
+fn parse_shell_options(args: &[ParsedWord], dialect: ShellDialect) -> Option<ShellInvocation> {
     let mut start = ShellInvocation::default();
     // ends: each round takes a word
     while let Some(arg) = args.get(start.rest) {
@@ -165,15 +165,15 @@ fn options(args: &[ParsedWord], dialect: ShellDialect) -> Option<ShellInvocation
         }
         let Some(letters) = word.strip_prefix(['-', '+']) else { return Some(start) };
         start.rest += 1;
-        letters_of(letters, word, args, &mut start)?;
+        parse_option_letters(letters, word, args, &mut start)?;
     }
     Some(start)
 }
 
-fn letters_of(letters: &str, word: &str, args: &[ParsedWord], start: &mut ShellInvocation) -> Option<()> {
+fn parse_option_letters(letters: &str, word: &str, args: &[ParsedWord], start: &mut ShellInvocation) -> Option<()> {
     for letter in letters.chars() {
         match letter {
-            'c' if word.starts_with('-') => start.script = Some(word.to_owned()),
+            'c' if word.starts_with('-') => start.script_flag = Some(word.to_owned()),
             'l' => start.login = true,
             's' if word == "-s" => {}
             'o' => {

@@ -3,7 +3,7 @@
 use crate::shell::ScriptWord;
 
 /// Names that do so for any value.
-const CHANGES: &[&str] = &[
+const COMMAND_CHANGING_NAMES: &[&str] = &[
     "CDPATH",
     "COMP_WORDBREAKS",
     "ENV",
@@ -29,9 +29,9 @@ const CHANGES: &[&str] = &[
     "ZDOTDIR",
 ];
 /// Prefixes of such names.
-const FAMILIES: &[&str] = &["BASH", "DYLD_", "LD_"];
+const COMMAND_CHANGING_PREFIXES: &[&str] = &["BASH", "DYLD_", "LD_"];
 /// Variables that the shell keeps numeric.
-pub(crate) const NUMBERS: &[&str] = &[
+pub(crate) const NUMERIC_VARIABLES: &[&str] = &[
     "BASHPID",
     "EPOCHSECONDS",
     "EUID",
@@ -49,8 +49,8 @@ pub(crate) const NUMBERS: &[&str] = &[
 pub(crate) fn changes_commands(name: &str, value: &ScriptWord) -> bool {
     let is_locale = name == "LANG" || name.starts_with("LC_");
     let function = name.contains(['%', '(', ')']);
-    CHANGES.contains(&name)
-        || FAMILIES.iter().any(|family| name.starts_with(family))
+    COMMAND_CHANGING_NAMES.contains(&name)
+        || COMMAND_CHANGING_PREFIXES.iter().any(|family| name.starts_with(family))
         || function
         || (is_locale && !is_usual_locale(value))
 }

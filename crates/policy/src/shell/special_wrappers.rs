@@ -6,18 +6,18 @@ use crate::shell::syntax_tree::{ParsedWord, ShellDialect, WordSpread};
 use crate::shell::wrapper_options::{OptionTable, ScannedOptions, parse_options};
 use crate::shell::wrappers::collect_from;
 
-const XARGS: OptionTable = OptionTable {
+const XARGS_OPTIONS: OptionTable = OptionTable {
     flags: "0oprtx",
     valued: "aEdILnPs",
     attached: "eil",
-    long: &["null", "open-tty", "interactive", "no-run-if-empty", "verbose", "exit"],
+    long_flags: &["null", "open-tty", "interactive", "no-run-if-empty", "verbose", "exit"],
     long_valued: &["arg-file", "delimiter", "max-args", "max-chars", "max-procs"],
     long_attached: &["eof", "replace", "max-lines"],
 };
 
 pub(crate) fn xargs(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse_options(args, &XARGS)?;
+    let parsed = parse_options(args, &XARGS_OPTIONS)?;
     let mut replaced = None;
     for (name, value) in parsed.options_in_order() {
         match (name, value) {
@@ -31,10 +31,10 @@ pub(crate) fn xargs(walk: &mut CommandCollector, call: &CommandCall, place: &Com
         }
     }
     let mut words: Vec<ParsedWord> = args[parsed.rest..].to_vec();
-    if words.is_empty() && !call.more {
+    if words.is_empty() && !call.more_args {
         words.push(ParsedWord::literal("echo"));
     }
-    let more = call.more || replaced.is_none();
+    let more = call.more_args || replaced.is_none();
     if let Some(mark) = replaced.filter(|mark| !mark.is_empty()) {
         words = words.iter().map(|word| replace_placeholder(word, &mark)).collect();
     }
@@ -43,8 +43,8 @@ pub(crate) fn xargs(walk: &mut CommandCollector, call: &CommandCall, place: &Com
     }
     let mut place = place.inside_wrapper("xargs");
     // The input of `xargs` is not the input of the command.
-    place.fed = false;
-    walk.collect_call(&CommandCall { words, more, by: StartedBy::Program }, &place);
+    place.has_piped_input = false;
+    walk.collect_call(&CommandCall { words, more_args: more, started_by: StartedBy::Program }, &place);
     Some(())
 }
 
@@ -62,41 +62,41 @@ pub(crate) fn replace_placeholder(word: &ParsedWord, mark: &str) -> ParsedWord {
     }
 }
 
-const WATCH: OptionTable = OptionTable {
+const WATCH_OPTIONS: OptionTable = OptionTable {
     flags: "bcegptwx",
     valued: "nq",
     attached: "d",
-    long: &["beep", "color", "errexit", "chgexit", "precise", "no-title", "no-wrap", "exec"],
+    long_flags: &["beep", "color", "errexit", "chgexit", "precise", "no-title", "no-wrap", "exec"],
     long_valued: &["interval", "equexit"],
     long_attached: &["differences"],
 };
 
 pub(crate) fn watch(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse_options(args, &WATCH)?;
+    let parsed = parse_options(args, &WATCH_OPTIONS)?;
     if parsed.has("x") || parsed.has("exec") {
         return collect_from(walk, "watch", call, parsed.rest, place);
     }
     let words: Option<Vec<&str>> = args[parsed.rest..].iter().map(ParsedWord::known_text).collect();
-    if call.more {
+    if call.more_args {
         return None;
     }
-    shell_invocation::collect_started_shell(walk, &words?.join(" "), "watch", ShellDialect::Plain, place);
+    shell_invocation::collect_started_shell(walk, &words?.join(" "), "watch", ShellDialect::Posix, place);
     Some(())
 }
 
-const FLOCK: OptionTable = OptionTable {
+const FLOCK_OPTIONS: OptionTable = OptionTable {
     flags: "sxeunoF",
     valued: "wE",
     attached: "",
-    long: &["shared", "exclusive", "unlock", "nonblock", "nb", "close", "no-fork", "verbose"],
+    long_flags: &["shared", "exclusive", "unlock", "nonblock", "nb", "close", "no-fork", "verbose"],
     long_valued: &["timeout", "wait", "conflict-exit-code"],
     long_attached: &[],
 };
 
 pub(crate) fn flock(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse_options(args, &FLOCK)?;
+    let parsed = parse_options(args, &FLOCK_OPTIONS)?;
     let file = args.get(parsed.rest);
     if file.is_some_and(|file| !file.spread_is_one()) {
         return None;
@@ -105,7 +105,7 @@ pub(crate) fn flock(walk: &mut CommandCollector, call: &CommandCall, place: &Com
         Some(None) => None,
         Some(Some("-c" | "--command")) => {
             let [script] = &args[parsed.rest + 2..] else { return None };
-            let text = script.known_text().filter(|_| !call.more)?;
+            let text = script.known_text().filter(|_| !call.more_args)?;
             shell_invocation::collect_started_shell(walk, text, "flock", ShellDialect::Foreign, place);
             Some(())
         }
@@ -114,11 +114,11 @@ pub(crate) fn flock(walk: &mut CommandCollector, call: &CommandCall, place: &Com
     }
 }
 
-const SCRIPT: OptionTable = OptionTable {
+const SCRIPT_OPTIONS: OptionTable = OptionTable {
     flags: "aefq",
     valued: "cEIOBTmo",
     attached: "t",
-    long: &["append", "return", "flush", "force", "quiet"],
+    long_flags: &["append", "return", "flush", "force", "quiet"],
     long_valued: &[
         "command",
         "echo",
@@ -134,17 +134,17 @@ const SCRIPT: OptionTable = OptionTable {
 
 /// Handles `script`, whose options may follow its operand.
 pub(crate) fn script(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
-    let commands = permuted(&call.words[1..], &SCRIPT, 1)?;
-    let text = commands.filter(|_| !call.more)?;
+    let commands = permuted_command_text(&call.words[1..], &SCRIPT_OPTIONS, 1)?;
+    let text = commands.filter(|_| !call.more_args)?;
     shell_invocation::collect_started_shell(walk, &text, "script", ShellDialect::Foreign, place);
     Some(())
 }
 
-const SU: OptionTable = OptionTable {
+const SU_OPTIONS: OptionTable = OptionTable {
     flags: "mplfP",
     valued: "cgGw",
     attached: "",
-    long: &["preserve-environment", "login", "fast", "pty"],
+    long_flags: &["preserve-environment", "login", "fast", "pty"],
     long_valued: &["command", "session-command", "group", "supp-group", "whitelist-environment"],
     long_attached: &[],
 };
@@ -153,13 +153,13 @@ const SU: OptionTable = OptionTable {
 pub(crate) fn su(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args: Vec<ParsedWord> =
         call.words[1..].iter().filter(|arg| arg.known_text() != Some("-")).cloned().collect();
-    let text = permuted(&args, &SU, 1)?.filter(|_| !call.more)?;
+    let text = permuted_command_text(&args, &SU_OPTIONS, 1)?.filter(|_| !call.more_args)?;
     shell_invocation::collect_started_shell(walk, &text, "su", ShellDialect::Foreign, place);
     Some(())
 }
 
 /// Returns the single text after `-c`, where options and at most `operands` operands may be mixed.
-fn permuted(args: &[ParsedWord], options: &OptionTable, operands: usize) -> Option<Option<String>> {
+fn permuted_command_text(args: &[ParsedWord], options: &OptionTable, operands: usize) -> Option<Option<String>> {
     let mut texts: Vec<String> = Vec::new();
     let mut at = 0;
     let mut seen = 0;

@@ -7,7 +7,7 @@ use crate::shell::{ScriptRedirect, ScriptWord};
 pub(crate) enum ShellDialect {
     Bash,
     /// `sh`, which may be dash or bash: only syntax that both read alike is accepted.
-    Plain,
+    Posix,
     /// zsh, ksh, or an unknown shell: only syntax that all of them read alike is accepted.
     Foreign,
 }
@@ -40,9 +40,9 @@ pub(crate) struct ParsedWord {
     pub(crate) spread: WordSpread,
     pub(crate) kind: ValueKind,
     /// The variables in the word, if every unknown part is a variable's value.
-    pub(crate) names: Option<Vec<String>>,
+    pub(crate) variables: Option<Vec<String>>,
     /// The word is an assignment `NAME=value` in a declaration command.
-    pub(crate) assigns: bool,
+    pub(crate) is_assignment: bool,
 }
 
 impl ParsedWord {
@@ -52,14 +52,14 @@ impl ParsedWord {
             prefix: text.to_owned(),
             spread: WordSpread::One,
             kind: kind_of(text),
-            names: Some(Vec::new()),
-            assigns: false,
+            variables: Some(Vec::new()),
+            is_assignment: false,
         }
     }
 
     pub(crate) fn unknown(text: &str, spread: WordSpread) -> Self {
         let word = ScriptWord::Unknown(text.to_owned());
-        Self { word, prefix: String::new(), spread, kind: ValueKind::Any, names: None, assigns: false }
+        Self { word, prefix: String::new(), spread, kind: ValueKind::Any, variables: None, is_assignment: false }
     }
 
     /// Returns the word, if it is known.
@@ -110,10 +110,10 @@ pub(crate) enum VariableFact {
     /// The value is used and must have this kind; otherwise it could run a command.
     Use(String, ValueKind),
     /// Assignments between this and the matching `End` may not take effect.
-    Perhaps,
-    End,
+    BeginConditional,
+    EndConditional,
     /// An error is possible, after which the rest of the line does not run.
-    Fails,
+    MayFail,
 }
 
 /// A script inside a word: `$(…)`, backticks, `<(…)` or `>(…)`.
@@ -121,13 +121,13 @@ pub(crate) enum VariableFact {
 pub(crate) struct NestedScript {
     pub(crate) script: ScriptTree,
     /// The script reads the output of the enclosing command.
-    pub(crate) fed: bool,
+    pub(crate) has_piped_input: bool,
 }
 
 /// The scripts and variable actions found while parsing words.
 #[derive(Debug, Default)]
 pub(crate) struct WordFindings {
-    pub(crate) inner: Vec<NestedScript>,
+    pub(crate) nested_scripts: Vec<NestedScript>,
     pub(crate) facts: Vec<VariableFact>,
 }
 
@@ -137,9 +137,9 @@ pub(crate) struct RedirectTarget {
     /// `None` for a redirection that only duplicates a file descriptor.
     pub(crate) redirect: Option<ScriptRedirect>,
     /// The redirection concerns standard input.
-    pub(crate) input: bool,
+    pub(crate) is_stdin: bool,
     /// The input is a process substitution, or a duplicated file descriptor.
-    pub(crate) fed: bool,
+    pub(crate) has_piped_input: bool,
     /// The text of a here-document without expansions.
     pub(crate) verbatim: Option<String>,
 }
@@ -152,7 +152,7 @@ pub(crate) enum StepConnector {
     Then,
     Background,
     /// A pseudo-step that holds the substitutions in here-documents.
-    Aside,
+    HeredocSubstitutions,
 }
 
 #[derive(Debug, Default)]
@@ -161,7 +161,7 @@ pub(crate) struct ScriptTree(pub(crate) Vec<ScriptStep>);
 #[derive(Debug)]
 pub(crate) struct ScriptStep {
     pub(crate) node: SyntaxNode,
-    pub(crate) join: StepConnector,
+    pub(crate) connector: StepConnector,
 }
 
 #[derive(Debug)]
@@ -177,15 +177,15 @@ pub(crate) enum SyntaxNode {
 #[derive(Debug, Default)]
 pub(crate) struct SimpleCommand {
     /// Assignments before the command; without a command they apply to later commands.
-    pub(crate) sets: Vec<(String, ScriptWord, ValueKind)>,
+    pub(crate) assignments: Vec<(String, ScriptWord, ValueKind)>,
     pub(crate) words: Vec<ParsedWord>,
     pub(crate) targets: Vec<RedirectTarget>,
-    pub(crate) found: WordFindings,
+    pub(crate) findings: WordFindings,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct CompoundCommand {
-    pub(crate) found: WordFindings,
+    pub(crate) findings: WordFindings,
     pub(crate) parts: Vec<ScriptTree>,
     pub(crate) targets: Vec<RedirectTarget>,
     /// A loop with a constant condition.

@@ -13,7 +13,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Records an assignment of an unknown value to each of these names.
-fn set_names(walk: &mut CommandCollector, names: &[ParsedWord], by: &str) -> bool {
+fn assign_unknown(walk: &mut CommandCollector, names: &[ParsedWord], by: &str) -> bool {
     names.iter().all(|term| {
         let Some(name) = term.known_text().filter(|name| is_name(name)) else { return false };
         walk.assign(name, &ScriptWord::Unknown(by.to_owned()), ValueKind::Any);
@@ -31,7 +31,7 @@ pub(crate) fn declare(walk: &mut CommandCollector, name: &str, args: &[ParsedWor
         return false;
     }
     // Outside a function `local` fails and sets nothing.
-    if name == "local" && walk.inside == 0 {
+    if name == "local" && walk.function_depth == 0 {
         return false;
     }
     let is_array = has('a') || has('A');
@@ -41,7 +41,7 @@ pub(crate) fn declare(walk: &mut CommandCollector, name: &str, args: &[ParsedWor
     }
     args.iter().all(|arg| {
         let Some(word) = arg.known_text() else {
-            return arg.assigns && assigns_safely(walk, arg.text(), is_array);
+            return arg.is_assignment && assigns_safely(walk, arg.text(), is_array);
         };
         if options && word.len() > 1 && word.starts_with(['-', '+']) {
             options = word != "--";
@@ -52,7 +52,7 @@ pub(crate) fn declare(walk: &mut CommandCollector, name: &str, args: &[ParsedWor
         if is_array && let Some(name) = word.split('=').next() {
             walk.note_array(name);
         }
-        if !arg.assigns && is_name(word) {
+        if !arg.is_assignment && is_name(word) {
             // The variable is empty or unchanged.
             let kind = if stays { ValueKind::Any } else { ValueKind::Number };
             walk.set_variable_conditionally(word, &ScriptWord::Literal(String::new()), kind);
@@ -61,12 +61,12 @@ pub(crate) fn declare(walk: &mut CommandCollector, name: &str, args: &[ParsedWor
         match word.split_once('=') {
             // The value would be read as array elements.
             Some((_, value)) if value.starts_with('(') => false,
-            Some((name, value)) if !arg.assigns && is_name(name) => {
+            Some((name, value)) if !arg.is_assignment && is_name(name) => {
                 let value = ScriptWord::Literal(value.to_owned());
                 walk.assign(name, &value, ValueKind::Any);
                 true
             }
-            _ => arg.assigns || is_name(word),
+            _ => arg.is_assignment || is_name(word),
         }
     })
 }
@@ -90,7 +90,7 @@ fn assigns_safely(walk: &mut CommandCollector, text: &str, is_array: bool) -> bo
 pub(crate) fn getopts(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     let [letters, name, ..] = args else { return true };
     letters.known_text().is_some_and(|letters| !letters.starts_with('-'))
-        && set_names(walk, std::slice::from_ref(name), "getopts")
+        && assign_unknown(walk, std::slice::from_ref(name), "getopts")
 }
 
 /// Handles `let`: each word is arithmetic.
@@ -100,12 +100,12 @@ pub(crate) fn let_arithmetic(walk: &mut CommandCollector, args: &[ParsedWord]) -
         let text = format!("{word}))");
         let mut reader = ScriptParser::new(&text, ShellDialect::Bash, 0);
         let fine = reader.parse_arithmetic(false).is_ok() && reader.at == text.len();
-        for fact in std::mem::take(&mut reader.found.facts) {
+        for fact in std::mem::take(&mut reader.findings.facts) {
             match fact {
                 VariableFact::Set(name, value, kind) => walk.assign(&name, &value, kind),
                 VariableFact::Use(name, kind) => walk.require_kind(&name, kind),
-                VariableFact::Perhaps | VariableFact::End => {}
-                VariableFact::Fails => walk.note_possible_error(),
+                VariableFact::BeginConditional | VariableFact::EndConditional => {}
+                VariableFact::MayFail => walk.note_possible_error(),
             }
         }
         fine
@@ -117,7 +117,7 @@ pub(crate) fn mapfile(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool 
     let Some(parsed) = parse_options(args, &options) else { return false };
     let names = &args[parsed.rest..];
     names.iter().filter_map(ParsedWord::known_text).for_each(|name| walk.note_array(name));
-    names.len() <= 1 && set_names(walk, names, "mapfile")
+    names.len() <= 1 && assign_unknown(walk, names, "mapfile")
 }
 
 pub(crate) fn read(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
@@ -125,7 +125,7 @@ pub(crate) fn read(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     let Some(parsed) = parse_options(args, &options) else { return false };
     let array: Vec<ParsedWord> = parsed.values("a").cloned().collect();
     array.iter().filter_map(ParsedWord::known_text).for_each(|name| walk.note_array(name));
-    set_names(walk, &array, "read") && set_names(walk, &args[parsed.rest..], "read")
+    assign_unknown(walk, &array, "read") && assign_unknown(walk, &args[parsed.rest..], "read")
 }
 
 pub(crate) fn unset(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
@@ -146,7 +146,7 @@ pub(crate) fn printf(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     if let [option, name, rest @ ..] = args
         && option.known_text() == Some("-v")
     {
-        if !set_names(walk, std::slice::from_ref(name), "printf") {
+        if !assign_unknown(walk, std::slice::from_ref(name), "printf") {
             return false;
         }
         args = rest;
@@ -157,21 +157,21 @@ pub(crate) fn printf(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     }
     let Some(format) = args.first() else { return true };
     match format.known_text() {
-        Some(format) => (dashes || !format.starts_with('-')) && (args.len() == 1 || !counts(format)),
+        Some(format) => (dashes || !format.starts_with('-')) && (args.len() == 1 || !has_count_conversion(format)),
         None => {
-            (dashes || format.is_operand() || begins_apart(format))
+            (dashes || format.is_operand() || begins_no_option(format))
                 && (args.len() == 1 && format.spread_is_one())
         }
     }
 }
 
 /// Returns true if the format begins with a literal that begins no option.
-fn begins_apart(format: &ParsedWord) -> bool {
+fn begins_no_option(format: &ParsedWord) -> bool {
     !format.prefix.is_empty() && !format.prefix.starts_with('-')
 }
 
 /// Returns true if a format may contain `%n`.
-fn counts(format: &str) -> bool {
+fn has_count_conversion(format: &str) -> bool {
     format.split('%').skip(1).any(|rest| {
         let rest = rest.trim_start_matches(|c: char| {
             !c.is_ascii_alphabetic() || matches!(c, 'h' | 'j' | 'l' | 'L' | 't' | 'z')

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::shell::command_collector::CommandCollector;
-use crate::shell::shell_variables::{NUMBERS, changes_commands};
+use crate::shell::shell_variables::{NUMERIC_VARIABLES, changes_commands};
 use crate::shell::syntax_tree::{ParsedWord, ValueKind, VariableFact};
 use crate::shell::{MAX_COMMANDS, ScriptWord};
 
@@ -12,8 +12,8 @@ impl CommandCollector {
     pub(crate) fn assign(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
         self.set_variable(name, word, kind);
         let set = (name.to_owned(), word.clone());
-        if self.out.assigned.len() < MAX_COMMANDS {
-            self.out.assigned.push(set);
+        if self.analysis.assigned.len() < MAX_COMMANDS {
+            self.analysis.assigned.push(set);
         } else {
             self.add_doubt(name, "it sets too many variables");
         }
@@ -22,7 +22,7 @@ impl CommandCollector {
     /// Records an assignment, also one for a single command.
     pub(crate) fn set_variable(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
         // The shell evaluates every value assigned to these variables.
-        let evaluated = NUMBERS.contains(&name) && kind != ValueKind::Number;
+        let evaluated = NUMERIC_VARIABLES.contains(&name) && kind != ValueKind::Number;
         if evaluated || changes_commands(name, word) {
             self.add_doubt(name, "this variable changes how commands are found or run");
         }
@@ -43,7 +43,7 @@ impl CommandCollector {
 
     /// Records a possible error, after which the rest of the line does not run.
     pub(crate) fn note_possible_error(&mut self) {
-        self.facts.push(VariableFact::Fails);
+        self.facts.push(VariableFact::MayFail);
     }
 
     /// Records that a variable must have a value of this kind.
@@ -54,7 +54,7 @@ impl CommandCollector {
     /// Accepts a word that is known, or consists of variables that must be plain: then it is one word and not an
     /// option.
     pub(crate) fn require_plain(&mut self, term: &ParsedWord) -> bool {
-        let Some(names) = &term.names else { return term.kind == ValueKind::Number };
+        let Some(names) = &term.variables else { return term.kind == ValueKind::Number };
         for name in names {
             self.require_kind(name, ValueKind::Plain);
         }
@@ -72,7 +72,7 @@ impl CommandCollector {
     }
 
     pub(crate) fn note_definition(&mut self, name: &str) {
-        self.out.defined.push(name.to_owned());
+        self.analysis.defined.push(name.to_owned());
     }
 
     /// Checks that each used variable is set before its use, and has the required kind in every assignment.
@@ -85,10 +85,10 @@ impl CommandCollector {
                 *entry = (*entry).max(*kind);
             }
         }
-        let mut set: Vec<&str> = NUMBERS.to_vec();
+        let mut set: Vec<&str> = NUMERIC_VARIABLES.to_vec();
         let mut begun = Vec::new();
         // After an error on its line a command does not run, and its assignments do not take effect.
-        let fails = facts.iter().any(|fact| matches!(fact, VariableFact::Fails));
+        let fails = facts.iter().any(|fact| matches!(fact, VariableFact::MayFail));
         for fact in &facts {
             match fact {
                 VariableFact::Set(name, ..) => set.push(name),
@@ -98,9 +98,9 @@ impl CommandCollector {
                         self.add_doubt(name, "the value of this variable might run a command");
                     }
                 }
-                VariableFact::Perhaps => begun.push(set.len()),
-                VariableFact::End => set.truncate(begun.pop().unwrap_or(NUMBERS.len())),
-                VariableFact::Fails => {}
+                VariableFact::BeginConditional => begun.push(set.len()),
+                VariableFact::EndConditional => set.truncate(begun.pop().unwrap_or(NUMERIC_VARIABLES.len())),
+                VariableFact::MayFail => {}
             }
         }
         self.facts = facts;

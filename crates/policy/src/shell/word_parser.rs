@@ -10,19 +10,19 @@ use crate::shell::syntax_tree::{
 #[derive(Debug)]
 pub(crate) struct WordBuilder {
     /// The literal text before the first unknown part.
-    value: String,
-    known: bool,
+    literal: String,
+    is_known: bool,
     spread: WordSpread,
-    names: Option<Vec<String>>,
+    variables: Option<Vec<String>>,
     /// The number of unknown parts, and the number of numeric ones among them.
-    unknown: usize,
-    numbers: usize,
+    unknown_parts: usize,
+    numeric_parts: usize,
     /// Something was read, possibly only a pair of quotes.
-    pub(crate) begun: bool,
+    pub(crate) started: bool,
     /// Something follows the first unknown part.
-    tail: bool,
+    has_tail: bool,
     /// The position of the first unquoted open brace.
-    brace: Option<usize>,
+    brace_position: Option<usize>,
     /// The word contains a `$` that begins no expansion.
     pub(crate) bare_dollar: bool,
 }
@@ -41,15 +41,15 @@ pub(crate) enum UnknownPart {
 impl Default for WordBuilder {
     fn default() -> Self {
         Self {
-            value: String::new(),
-            known: true,
+            literal: String::new(),
+            is_known: true,
             spread: WordSpread::One,
-            names: Some(Vec::new()),
-            unknown: 0,
-            numbers: 0,
-            begun: false,
-            tail: false,
-            brace: None,
+            variables: Some(Vec::new()),
+            unknown_parts: 0,
+            numeric_parts: 0,
+            started: false,
+            has_tail: false,
+            brace_position: None,
             bare_dollar: false,
         }
     }
@@ -57,28 +57,28 @@ impl Default for WordBuilder {
 
 impl WordBuilder {
     pub(crate) fn push(&mut self, next: char) {
-        self.begun = true;
-        if self.known {
-            self.value.push(next);
+        self.started = true;
+        if self.is_known {
+            self.literal.push(next);
         } else {
-            self.tail = true;
+            self.has_tail = true;
         }
     }
 
     /// Adds an unknown part that may become `spread` words.
     pub(crate) fn add_unknown(&mut self, part: UnknownPart, spread: WordSpread) {
-        self.begun = true;
-        self.tail |= !self.known;
-        self.known = false;
-        self.unknown += 1;
+        self.started = true;
+        self.has_tail |= !self.is_known;
+        self.is_known = false;
+        self.unknown_parts += 1;
         match part {
             UnknownPart::Variable(name) => {
-                if let Some(names) = &mut self.names {
+                if let Some(names) = &mut self.variables {
                     names.push(name);
                 }
             }
-            UnknownPart::Number => self.numbers += 1,
-            UnknownPart::Path | UnknownPart::Other => self.names = None,
+            UnknownPart::Number => self.numeric_parts += 1,
+            UnknownPart::Path | UnknownPart::Other => self.variables = None,
         }
         self.spread = match (self.spread, spread) {
             (WordSpread::Any, _) | (_, WordSpread::Any) => WordSpread::Any,
@@ -89,31 +89,31 @@ impl WordBuilder {
 
     /// Returns the text, if all of it is known.
     pub(crate) fn known_text(&self) -> Option<&str> {
-        self.known.then_some(self.value.as_str())
+        self.is_known.then_some(self.literal.as_str())
     }
 
     /// Finishes the word with the source text `raw`.
     pub(crate) fn finish(mut self, raw: &str) -> ParsedWord {
         let listed = raw.contains(',') || raw.contains("..");
         let mut kind = ValueKind::Any;
-        if let Some(at) = self.brace.filter(|_| listed) {
-            self.value.truncate(at);
+        if let Some(at) = self.brace_position.filter(|_| listed) {
+            self.literal.truncate(at);
             self.add_unknown(UnknownPart::Other, WordSpread::Names);
             if is_number_range(raw) {
                 kind = ValueKind::Number;
             }
-        } else if self.known {
-            return ParsedWord::literal(&self.value);
-        } else if self.numbers == 1 && self.unknown == 1 && !self.tail && self.value.is_empty() {
+        } else if self.is_known {
+            return ParsedWord::literal(&self.literal);
+        } else if self.numeric_parts == 1 && self.unknown_parts == 1 && !self.has_tail && self.literal.is_empty() {
             kind = ValueKind::Number;
         }
         ParsedWord {
             word: ScriptWord::Unknown(raw.to_owned()),
-            prefix: self.value,
+            prefix: self.literal,
             spread: self.spread,
             kind,
-            names: self.names,
-            assigns: false,
+            variables: self.variables,
+            is_assignment: false,
         }
     }
 }
@@ -138,26 +138,26 @@ impl ScriptParser<'_> {
         // ends: each round steps on
         while let Some(next) = self.peek() {
             match next {
-                '<' | '>' if self.peek_second() == Some('(') => self.process(&mut build)?,
+                '<' | '>' if self.peek_second() == Some('(') => self.parse_process_substitution(&mut build)?,
                 _ if is_word_end(next) => break,
-                _ => self.piece(next, &mut build)?,
+                _ => self.parse_piece(next, &mut build)?,
             }
         }
         let raw = &self.text[start..self.at];
-        if !self.pending.is_empty() && raw.contains('\n') {
+        if !self.pending_heredocs.is_empty() && raw.contains('\n') {
             return Err(ParseStop("a here-document begins in the middle of a word"));
         }
-        if !build.begun {
+        if !build.started {
             return Ok(None);
         }
-        if build.brace.is_some() && build.bare_dollar {
+        if build.brace_position.is_some() && build.bare_dollar {
             self.add_doubt(start, "braces may make an expansion of this");
         }
         Ok(Some(build.finish(raw)))
     }
 
     /// Parses one part of a word that begins with `next`.
-    fn piece(&mut self, next: char, build: &mut WordBuilder) -> ParseResult<()> {
+    fn parse_piece(&mut self, next: char, build: &mut WordBuilder) -> ParseResult<()> {
         match next {
             '\'' => {
                 self.bump();
@@ -186,22 +186,22 @@ impl ScriptParser<'_> {
     fn parse_unquoted(&mut self, next: char, build: &mut WordBuilder) {
         let at = self.at;
         self.bump();
-        let after_start = !build.begun || build.known_text().is_some_and(|value| value.ends_with(['=', ':']));
+        let after_start = !build.started || build.known_text().is_some_and(|value| value.ends_with(['=', ':']));
         match next {
             '*' | '?' => build.add_unknown(UnknownPart::Path, WordSpread::Names),
             // A single bracket is the command of that name.
-            '[' if build.begun || !self.at_word_end() => {
+            '[' if build.started || !self.at_word_end() => {
                 build.add_unknown(UnknownPart::Path, WordSpread::Names);
             }
             '~' if after_start || build.known_text().is_none() => {
                 build.add_unknown(UnknownPart::Path, WordSpread::One);
             }
-            '=' if !build.begun && self.dialect == ShellDialect::Foreign => {
+            '=' if !build.started && self.dialect == ShellDialect::Foreign => {
                 self.add_doubt(at, "zsh replaces this by the path of a program");
                 build.push(next);
             }
             '{' => {
-                build.brace = build.brace.or(Some(build.value.len()));
+                build.brace_position = build.brace_position.or(Some(build.literal.len()));
                 build.push(next);
             }
             _ => {
@@ -215,7 +215,7 @@ impl ScriptParser<'_> {
 
     /// Parses text in single quotes, after the opening quote.
     pub(crate) fn parse_single_quoted(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
-        build.begun = true;
+        build.started = true;
         // ends: each round steps on
         loop {
             match self.bump_raw() {
@@ -228,7 +228,7 @@ impl ScriptParser<'_> {
 
     /// Parses text in double quotes, after the opening quote.
     pub(crate) fn parse_double_quoted(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
-        build.begun = true;
+        build.started = true;
         // ends: each round steps on
         loop {
             match self.peek() {
@@ -259,29 +259,29 @@ impl ScriptParser<'_> {
     }
 
     /// Parses `<(…)` or `>(…)`.
-    fn process(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
+    fn parse_process_substitution(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
         let start = self.at;
         let fed = self.bump() == Some('>');
         self.bump();
         self.doubt_unless_bash(start);
         let script = self.parse_substitution()?;
-        self.found.inner.push(NestedScript { script, fed });
+        self.findings.nested_scripts.push(NestedScript { script, has_piped_input: fed });
         build.add_unknown(UnknownPart::Path, WordSpread::One);
         Ok(())
     }
 
     /// Parses the script of `$(…)` after the opening parenthesis, including the closing one.
     pub(crate) fn parse_substitution(&mut self) -> ParseResult<crate::shell::syntax_tree::ScriptTree> {
-        let outer = (std::mem::take(&mut self.found), std::mem::take(&mut self.pending));
-        let bodies = std::mem::take(&mut self.bodies);
+        let outer = (std::mem::take(&mut self.findings), std::mem::take(&mut self.pending_heredocs));
+        let bodies = std::mem::take(&mut self.heredoc_bodies);
         let start = self.at;
         let script = self.one_level_deeper(|reader| {
             let mut script = reader.parse_list(&[])?;
-            let bodies = std::mem::take(&mut reader.bodies);
+            let bodies = std::mem::take(&mut reader.heredoc_bodies);
             let alone = match script.0.as_slice() {
                 [only] => matches!(only.node, SyntaxNode::Simple(_)),
                 [only, aside] => {
-                    matches!(only.node, SyntaxNode::Simple(_)) && aside.join == StepConnector::Aside
+                    matches!(only.node, SyntaxNode::Simple(_)) && aside.connector == StepConnector::HeredocSubstitutions
                 }
                 _ => false,
             };
@@ -290,13 +290,13 @@ impl ScriptParser<'_> {
                 reader.add_doubt(start, "a here-document among other commands in a substitution");
             }
             crate::shell::grammar::fill_heredocs(&mut script, &mut bodies.into_iter());
-            if !reader.pending.is_empty() {
+            if !reader.pending_heredocs.is_empty() {
                 return Err(ParseStop("a here-document that begins after its substitution"));
             }
             if reader.eat(')') { Ok(script) } else { Err(ParseStop("a substitution that does not end")) }
         })?;
-        (self.found, self.pending) = outer;
-        self.bodies = bodies;
+        (self.findings, self.pending_heredocs) = outer;
+        self.heredoc_bodies = bodies;
         Ok(script)
     }
 
@@ -318,14 +318,14 @@ impl ScriptParser<'_> {
                 Some(next) => script.push(next),
             }
         }
-        let script = self.sub_script(&script)?;
-        self.found.inner.push(NestedScript { script, fed: false });
+        let script = self.parse_sub_script(&script)?;
+        self.findings.nested_scripts.push(NestedScript { script, has_piped_input: false });
         build.add_unknown(UnknownPart::Other, if quoted { WordSpread::One } else { WordSpread::Any });
         Ok(())
     }
 
     /// Parses `text` as a separate script.
-    fn sub_script(&mut self, text: &str) -> ParseResult<crate::shell::syntax_tree::ScriptTree> {
+    fn parse_sub_script(&mut self, text: &str) -> ParseResult<crate::shell::syntax_tree::ScriptTree> {
         self.one_level_deeper(|outer| {
             let mut reader = ScriptParser::new(text, outer.dialect, outer.depth);
             let script = reader.parse_script()?;

@@ -11,7 +11,7 @@ pub(crate) struct OptionTable {
     pub(crate) valued: &'static str,
     /// Letters with an optional attached value.
     pub(crate) attached: &'static str,
-    pub(crate) long: &'static [&'static str],
+    pub(crate) long_flags: &'static [&'static str],
     /// Long options with a value, after `=` or in the next word.
     pub(crate) long_valued: &'static [&'static str],
     /// Long options with an optional value after `=`.
@@ -20,29 +20,29 @@ pub(crate) struct OptionTable {
 
 impl OptionTable {
     pub(crate) const NONE: Self =
-        Self { flags: "", valued: "", attached: "", long: &[], long_valued: &[], long_attached: &[] };
+        Self { flags: "", valued: "", attached: "", long_flags: &[], long_valued: &[], long_attached: &[] };
 }
 
 /// The parsed options, and the position after them.
 #[derive(Debug, Default)]
 pub(crate) struct ScannedOptions {
-    given: Vec<(String, Option<ParsedWord>)>,
+    options: Vec<(String, Option<ParsedWord>)>,
     pub(crate) rest: usize,
 }
 
 impl ScannedOptions {
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.given.iter().any(|(given, _)| given == name)
+        self.options.iter().any(|(given, _)| given == name)
     }
 
     /// Returns the values of an option, in order.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a ParsedWord> {
-        self.given.iter().filter(move |(given, _)| given == name).filter_map(|(_, value)| value.as_ref())
+        self.options.iter().filter(move |(given, _)| given == name).filter_map(|(_, value)| value.as_ref())
     }
 
     /// Returns the options with their values, in order.
     pub(crate) fn options_in_order(&self) -> impl Iterator<Item = (&str, Option<&ParsedWord>)> {
-        self.given.iter().map(|(name, value)| (name.as_str(), value.as_ref()))
+        self.options.iter().map(|(name, value)| (name.as_str(), value.as_ref()))
     }
 }
 
@@ -79,14 +79,14 @@ fn take_long(
         None => (word, None),
     };
     let value = match value {
-        None if options.long.contains(&name) || options.long_attached.contains(&name) => None,
+        None if options.long_flags.contains(&name) || options.long_attached.contains(&name) => None,
         None if options.long_valued.contains(&name) => Some(next_value(args, parsed)?),
         Some(value) if options.long_valued.contains(&name) || options.long_attached.contains(&name) => {
             Some(value)
         }
         _ => return None,
     };
-    parsed.given.push((name.to_owned(), value));
+    parsed.options.push((name.to_owned(), value));
     Some(())
 }
 
@@ -100,7 +100,7 @@ fn take_letters(
         let rest = &letters[at + letter.len_utf8()..];
         let attached = (!rest.is_empty()).then(|| ParsedWord::literal(rest));
         let value = if options.flags.contains(letter) {
-            parsed.given.push((letter.to_string(), None));
+            parsed.options.push((letter.to_string(), None));
             continue;
         } else if options.valued.contains(letter) {
             Some(attached.map_or_else(|| next_value(args, parsed), Some)?)
@@ -109,7 +109,7 @@ fn take_letters(
         } else {
             return None;
         };
-        parsed.given.push((letter.to_string(), value));
+        parsed.options.push((letter.to_string(), value));
         return Some(());
     }
     Some(())

@@ -9,7 +9,7 @@ pub(crate) struct WrapperRow {
     pub(crate) options: OptionTable,
     pub(crate) operands: usize,
     /// The behaviour without a command.
-    pub(crate) alone: WithoutCommand,
+    pub(crate) without_command: WithoutCommand,
 }
 
 impl WrapperRow {
@@ -73,7 +73,7 @@ const SETPRIV_VALUED: &[&str] = &[
 const SETPRIV_LONG: &[&str] = &["nnp", "no-new-privs", "clear-groups", "keep-groups", "init-groups"];
 
 const NUMACTL_VALUED: &[&str] = &["cpunodebind", "interleave", "membind", "physcpubind", "preferred"];
-const LIMITS: &[&str] = &[
+const PRLIMIT_RESOURCES: &[&str] = &[
     "as",
     "core",
     "cpu",
@@ -96,7 +96,7 @@ const LIMITS: &[&str] = &[
 pub(crate) const ROWS: &[WrapperRow] = &[
     row(
         "chroot",
-        OptionTable { long: &["skip-chdir"], long_valued: &["groups", "userspec"], ..OptionTable::NONE },
+        OptionTable { long_flags: &["skip-chdir"], long_valued: &["groups", "userspec"], ..OptionTable::NONE },
         1,
         WithoutCommand::Shell,
     ),
@@ -132,7 +132,7 @@ pub(crate) const ROWS: &[WrapperRow] = &[
         OptionTable {
             flags: "t",
             valued: "cn",
-            long: &["ignore"],
+            long_flags: &["ignore"],
             long_valued: &["class", "classdata"],
             ..OptionTable::NONE
         },
@@ -160,7 +160,7 @@ pub(crate) const ROWS: &[WrapperRow] = &[
     ),
     row(
         "prlimit",
-        OptionTable { attached: "cdefilmnqrstuvxy", long_attached: LIMITS, ..OptionTable::NONE },
+        OptionTable { attached: "cdefilmnqrstuvxy", long_attached: PRLIMIT_RESOURCES, ..OptionTable::NONE },
         0,
         WithoutCommand::Nothing,
     ),
@@ -170,7 +170,7 @@ pub(crate) const ROWS: &[WrapperRow] = &[
             flags: "aFZ",
             valued: "tSGW",
             attached: "muinpCUTrw",
-            long: &["all", "preserve-credentials", "no-fork", "follow-context"],
+            long_flags: &["all", "preserve-credentials", "no-fork", "follow-context"],
             long_valued: &["target", "setuid", "setgid", "wdns"],
             long_attached: NAMESPACES,
         },
@@ -179,13 +179,13 @@ pub(crate) const ROWS: &[WrapperRow] = &[
     ),
     row(
         "setpriv",
-        OptionTable { long: SETPRIV_LONG, long_valued: SETPRIV_VALUED, ..OptionTable::NONE },
+        OptionTable { long_flags: SETPRIV_LONG, long_valued: SETPRIV_VALUED, ..OptionTable::NONE },
         0,
         WithoutCommand::Nothing,
     ),
     row(
         "setsid",
-        OptionTable { flags: "cfw", long: &["ctty", "fork", "wait"], ..OptionTable::NONE },
+        OptionTable { flags: "cfw", long_flags: &["ctty", "fork", "wait"], ..OptionTable::NONE },
         0,
         WithoutCommand::Nothing,
     ),
@@ -209,7 +209,7 @@ pub(crate) const ROWS: &[WrapperRow] = &[
     ),
     row(
         "taskset",
-        OptionTable { flags: "ac", long: &["all-tasks", "cpu-list"], ..OptionTable::NONE },
+        OptionTable { flags: "ac", long_flags: &["all-tasks", "cpu-list"], ..OptionTable::NONE },
         1,
         WithoutCommand::Nothing,
     ),
@@ -218,7 +218,7 @@ pub(crate) const ROWS: &[WrapperRow] = &[
         OptionTable {
             flags: "apvq",
             valued: "fo",
-            long: &["append", "portability", "verbose", "quiet"],
+            long_flags: &["append", "portability", "verbose", "quiet"],
             long_valued: &["format", "output"],
             ..OptionTable::NONE
         },
@@ -230,7 +230,7 @@ pub(crate) const ROWS: &[WrapperRow] = &[
         OptionTable {
             flags: "v",
             valued: "ks",
-            long: &["foreground", "preserve-status", "verbose"],
+            long_flags: &["foreground", "preserve-status", "verbose"],
             long_valued: &["kill-after", "signal"],
             ..OptionTable::NONE
         },
@@ -244,7 +244,7 @@ pub(crate) const ROWS: &[WrapperRow] = &[
         OptionTable {
             flags: "fmuinpUCTrc",
             valued: "RwSG",
-            long: UNSHARE_LONG,
+            long_flags: UNSHARE_LONG,
             long_valued: UNSHARE_VALUED,
             long_attached: NAMESPACES,
             ..OptionTable::NONE
@@ -260,5 +260,5 @@ const fn row(
     operands: usize,
     alone: WithoutCommand,
 ) -> WrapperRow {
-    WrapperRow { names, options, operands, alone }
+    WrapperRow { names, options, operands, without_command: alone }
 }

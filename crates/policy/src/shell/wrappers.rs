@@ -8,7 +8,7 @@ use crate::shell::wrapper_table::{ROWS, WithoutCommand, WrapperRow};
 use crate::shell::{ScriptWord, find_exec, git_exec, shell_invocation, special_wrappers};
 
 /// Wrappers whose arguments are not understood.
-const OPAQUE: &[&str] = &[
+const OPAQUE_WRAPPERS: &[&str] = &[
     "aa-exec",
     "at",
     "batch",
@@ -82,8 +82,8 @@ pub(crate) fn collect_wrapped(
             shell_invocation::collect_shell_script(walk, name, call, place)
         }
         _ => match ROWS.iter().find(|row| row.has_name(name)) {
-            Some(row) => simple(walk, row, name, call, place),
-            None => (!OPAQUE.contains(&name) || call.words.len() == 1).then_some(()),
+            Some(row) => collect_simple_wrapper(walk, row, name, call, place),
+            None => (!OPAQUE_WRAPPERS.contains(&name) || call.words.len() == 1).then_some(()),
         },
     };
     if fine.is_none() {
@@ -101,16 +101,16 @@ pub(crate) fn collect_from(
 ) -> Option<()> {
     let words = call.words.get(at + 1..).unwrap_or_default().to_vec();
     if words.is_empty() {
-        return (!call.more).then_some(());
+        return (!call.more_args).then_some(());
     }
     walk.collect_call(
-        &CommandCall { words, more: call.more, by: StartedBy::Program },
+        &CommandCall { words, more_args: call.more_args, started_by: StartedBy::Program },
         &place.inside_wrapper(name),
     );
     Some(())
 }
 
-fn simple(
+fn collect_simple_wrapper(
     walk: &mut CommandCollector,
     row: &WrapperRow,
     name: &str,
@@ -137,14 +137,14 @@ fn simple(
     if !args.iter().take(at).all(ParsedWord::spread_is_one) {
         return None;
     }
-    if at >= args.len() && row.alone == WithoutCommand::Shell {
+    if at >= args.len() && row.without_command == WithoutCommand::Shell {
         return None;
     }
     collect_from(walk, name, call, at, place)
 }
 
 /// Adds the assignments `NAME=value` from position `at` to `place`, and returns their end.
-fn variables(
+fn take_assignments(
     walk: &mut CommandCollector,
     args: &[ParsedWord],
     mut at: usize,
@@ -174,18 +174,18 @@ fn variables(
     Some(at)
 }
 
-const ENV: OptionTable = OptionTable {
+const ENV_OPTIONS: OptionTable = OptionTable {
     flags: "i0v",
     valued: "auCS",
     attached: "",
-    long: &["ignore-environment", "null", "debug", "list-signal-handling"],
+    long_flags: &["ignore-environment", "null", "debug", "list-signal-handling"],
     long_valued: &["argv0", "unset", "chdir", "split-string"],
     long_attached: &["block-signal", "default-signal", "ignore-signal"],
 };
 
 fn env(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse_options(args, &ENV)?;
+    let parsed = parse_options(args, &ENV_OPTIONS)?;
     let mut inner = place.clone();
     for name in parsed.values("u").chain(parsed.values("unset")) {
         walk.set_variable(name.known_text()?, &ScriptWord::Literal(String::new()), ValueKind::Plain);
@@ -204,7 +204,7 @@ fn env(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) 
     if args.get(at).and_then(ParsedWord::known_text) == Some("-") {
         at += 1;
     }
-    let at = variables(walk, args, at, &mut inner)?;
+    let at = take_assignments(walk, args, at, &mut inner)?;
     collect_from(walk, "env", call, at, &inner)
 }
 
@@ -228,20 +228,20 @@ fn env_split(
     let words: Vec<ParsedWord> =
         words.into_iter().map(ParsedWord::literal).chain(rest.iter().cloned()).collect();
     let mut inner = place.inside_wrapper("env");
-    let at = variables(walk, &words, 0, &mut inner)?;
+    let at = take_assignments(walk, &words, 0, &mut inner)?;
     let words = words.get(at..).unwrap_or_default().to_vec();
     if words.is_empty() {
-        return (!call.more).then_some(());
+        return (!call.more_args).then_some(());
     }
-    walk.collect_call(&CommandCall { words, more: call.more, by: StartedBy::Program }, &inner);
+    walk.collect_call(&CommandCall { words, more_args: call.more_args, started_by: StartedBy::Program }, &inner);
     Some(())
 }
 
-const SUDO: OptionTable = OptionTable {
+const SUDO_OPTIONS: OptionTable = OptionTable {
     flags: "ABbEHknPS",
     valued: "CDghpRrTtuU",
     attached: "",
-    long: &[
+    long_flags: &[
         "askpass",
         "background",
         "preserve-env",
@@ -256,16 +256,16 @@ const SUDO: OptionTable = OptionTable {
 
 fn sudo(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse_options(args, &SUDO)?;
+    let parsed = parse_options(args, &SUDO_OPTIONS)?;
     let mut inner = place.clone();
-    let at = variables(walk, args, parsed.rest, &mut inner)?;
+    let at = take_assignments(walk, args, parsed.rest, &mut inner)?;
     collect_from(walk, "sudo", call, at, &inner)
 }
 
 /// Handles `busybox`, whose applets have other options than the programs of the same name.
 fn busybox(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
-    let Some(applet) = args.first() else { return (!call.more).then_some(()) };
+    let Some(applet) = args.first() else { return (!call.more_args).then_some(()) };
     let name = applet.known_text().filter(|name| !name.starts_with('-'))?;
     let known_here = matches!(name, "sh" | "ash");
     let is_wrapper = ROWS.iter().any(|row| row.has_name(name))
@@ -288,10 +288,10 @@ fn command(walk: &mut CommandCollector, call: &CommandCall, place: &CommandConte
     }
     let words = call.words.get(parsed.rest + 1..).unwrap_or_default().to_vec();
     if words.is_empty() {
-        return (!call.more).then_some(());
+        return (!call.more_args).then_some(());
     }
     walk.collect_call(
-        &CommandCall { words, more: call.more, by: StartedBy::Shell },
+        &CommandCall { words, more_args: call.more_args, started_by: StartedBy::Shell },
         &place.inside_wrapper("command"),
     );
     Some(())

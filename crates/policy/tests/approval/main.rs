@@ -19,7 +19,7 @@ use toolgate_policy::{
 struct TrustedMachine;
 
 impl MachineLookup for TrustedMachine {
-    fn program(&self, name: &str, cwd: &Path, _: bool) -> Option<ResolvedProgram> {
+    fn resolve_program(&self, name: &str, cwd: &Path, _: bool) -> Option<ResolvedProgram> {
         let path = match name.contains('/') {
             true => cwd.join(name),
             false => PathBuf::from("/usr/bin").join(name),
@@ -28,7 +28,7 @@ impl MachineLookup for TrustedMachine {
         Some(ResolvedProgram { path, trusted: system })
     }
 
-    fn standing(&self, path: &Path) -> PathBuf {
+    fn nearest_existing(&self, path: &Path) -> PathBuf {
         path.to_owned()
     }
 

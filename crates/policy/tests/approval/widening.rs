@@ -1,7 +1,7 @@
 //! Tests the questions after a denial, and the proposed rules.
 
 use toolgate_policy::{
-    ApprovalPolicy, ApprovalQuestion, Denial, Escalation, Gate, Grant, Grants, Intent, MAX_CLIMBS,
+    ApprovalPolicy, ApprovalQuestion, Denial, Escalation, Gate, Grant, Grants, Intent, MAX_WIDENINGS,
     NetworkPolicy, Permit, ReviewDecision, ReviewOutcome, SandboxPolicy, Verdict,
 };
 
@@ -64,10 +64,10 @@ fn each_round_gives_something_new_and_there_are_few() {
     let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::WorkspaceWrite);
     let intent = script("make");
     let mut permit = permit(&gate, &intent);
-    for round in 0..MAX_CLIMBS {
+    for round in 0..MAX_WIDENINGS {
         let denial = may_not_write(&format!("/out/{round}"));
         let question = gate.widen("t", &intent, &permit, std::slice::from_ref(&denial), None).unwrap();
-        assert!(question.again && question.grants.len() == round + 1);
+        assert!(question.is_retry && question.grants.len() == round + 1);
         let ReviewOutcome::Allow(wider) = gate.settle(*question, &ReviewDecision::Approved) else {
             panic!("it was approved")
         };
@@ -164,7 +164,7 @@ fn proposed_rules_are_narrow() {
         };
         let proposal = question.proposal.unwrap();
         assert!(proposal.rule.to_string().contains(&format!("pattern = {rule}\n")), "{line} {proposed:?}");
-        assert_eq!(proposal.of_model, proposed.len() == 3 && line.ends_with("--all"));
+        assert_eq!(proposal.chosen_by_model, proposed.len() == 3 && line.ends_with("--all"));
     }
     for (line, proposed) in [("python3 x.py", "python3"), ("rm -rf x", "rm"), ("make a && make b", "make")] {
         let gate = gate(ApprovalPolicy::Untrusted, SandboxPolicy::WorkspaceWrite);
@@ -199,12 +199,12 @@ fn a_yes_for_the_session_is_for_that_program() {
     /// A machine on which `tool` becomes another program later.
     struct ChangingMachine(AtomicBool);
     impl MachineLookup for ChangingMachine {
-        fn program(&self, name: &str, _: &std::path::Path, _: bool) -> Option<ResolvedProgram> {
+        fn resolve_program(&self, name: &str, _: &std::path::Path, _: bool) -> Option<ResolvedProgram> {
             let place = if self.0.load(Ordering::Relaxed) { "/w/bin" } else { "/usr/bin" };
             Some(ResolvedProgram { path: PathBuf::from(place).join(name), trusted: true })
         }
 
-        fn standing(&self, path: &std::path::Path) -> PathBuf {
+        fn nearest_existing(&self, path: &std::path::Path) -> PathBuf {
             path.to_owned()
         }
 

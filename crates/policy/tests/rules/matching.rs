@@ -23,7 +23,7 @@ fn fit(rule: &str, text: &str) -> &'static str {
     let rules = read(&format!("[[rule]]\n{rule}\ndecision = \"ask\"\n"));
     let (words, more) = command(text);
     let found = rules.rules_for_command(&words, more);
-    let by = |matched: &[MatchedRule<'_>]| matched.first().map(|one| one.by_name);
+    let by = |matched: &[MatchedRule<'_>]| matched.first().map(|one| one.matched_by_name);
     assert!(found.certain.len() + found.possible.len() <= 1);
     match (by(&found.certain), by(&found.possible)) {
         (Some(false), _) => "yes",

@@ -15,11 +15,11 @@ fn paths_are_from_the_root_the_home_or_the_project() {
     let text =
         "[[rule]]\npath = [\"/a/../b/\", \"~/c/./d\", \"docs\", \"../x\", \".\"]\ndecision = \"forbid\"\n";
     let rules = parse(text, RuleLayer::Project).unwrap();
-    let Some(PolicyRule { on: RuleSubject::Path { paths, access }, .. }) = rules.path_rules().next() else {
+    let Some(PolicyRule { subject: RuleSubject::Path { paths, access }, .. }) = rules.path_rules().next() else {
         panic!()
     };
     assert_eq!(*access, PathAccess::Write);
-    let at = |path: &str| RulePath::At(PathBuf::from(path));
+    let at = |path: &str| RulePath::Absolute(PathBuf::from(path));
     assert_eq!(*paths, [at("/b"), RulePath::Home("c/d".into()), at("/w/docs"), at("/x"), at("/w")]);
     let home = Path::new("/home/[me]");
     assert_eq!(paths[1].path(Some(home)).unwrap(), Path::new("/home/[me]/c/d"));
@@ -31,10 +31,10 @@ fn a_path_is_a_pattern_to_deny() {
     let text =
         "[[rule]]\npath = [\"/a\", \"~/c\", \"*.p{e,f}m\"]\naccess = \"read\"\ndecision = \"forbid\"\n";
     let rules = read(text);
-    let Some(PolicyRule { on: RuleSubject::Path { paths, .. }, .. }) = rules.path_rules().next() else {
+    let Some(PolicyRule { subject: RuleSubject::Path { paths, .. }, .. }) = rules.path_rules().next() else {
         panic!()
     };
-    let here = RulePath::At(PathBuf::from("/q[1]/x"));
+    let here = RulePath::Absolute(PathBuf::from("/q[1]/x"));
     let patterns = paths.iter().chain([&here]).map(RulePath::deny_read_pattern);
     let deny = DenyRead::new(patterns, Some(Path::new("/home/me"))).unwrap();
     for (path, denied) in [
@@ -90,7 +90,7 @@ not_match = ["git pull"]
         let _infallible = writeln!(
             told,
             "{} {}:{} {} [{}]: {fault}",
-            tried.rule, tried.line, tried.column, tried.list, tried.text
+            tried.rule_line, tried.line, tried.column, tried.list, tried.text
         );
     }
     insta::assert_snapshot!(told, @"

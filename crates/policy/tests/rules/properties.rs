@@ -48,7 +48,7 @@ fn rule() -> impl Strategy<Value = NewRule> {
         let pattern: Vec<Vec<String>> = std::iter::once(first).chain(rest).collect();
         let example = pattern.iter().map(|names| names[0].clone()).collect();
         let on = RuleSubject::Command { pattern, exact };
-        NewRule { on, decision: RuleDecision::Allow, reason, unsandboxed, example: Some(example) }
+        NewRule { subject: on, decision: RuleDecision::Allow, reason, unsandboxed, example: Some(example) }
     })
 }
 
@@ -98,14 +98,14 @@ proptest! {
         let mut text = String::from("# mine\n");
         for rule in &rules {
             match add_rule(&text, Path::new("x"), rule).unwrap() {
-                RuleAddition::There { .. } => {}
-                RuleAddition::Text { text: longer, .. } => {
+                RuleAddition::AlreadyExists { .. } => {}
+                RuleAddition::Added { text: longer, .. } => {
                     prop_assert!(longer.starts_with(&text));
                     text = longer;
                 }
             }
             let read = RuleSet::parse(&text, Path::new("x"), RuleLayer::User).unwrap();
-            let last = read.iter().find(|one| one.on == rule.on && one.unsandboxed == rule.unsandboxed).unwrap();
+            let last = read.iter().find(|one| one.subject == rule.subject && one.unsandboxed == rule.unsandboxed).unwrap();
             if last.line + 6 > text.lines().count() {
                 prop_assert_eq!(&last.reason, &rule.reason);
             }
@@ -121,8 +121,8 @@ proptest! {
         words in vec(prop_oneof![3 => "[abc]".prop_map(ScriptWord::Literal), 1 => Just(ScriptWord::Unknown("$x".into()))], 0..7),
         more in any::<bool>(),
     ) {
-        let on = RuleSubject::Command { pattern: pattern.clone(), exact };
-        let new = NewRule { on, decision: RuleDecision::Ask, reason: None, unsandboxed: false, example: None };
+        let subject = RuleSubject::Command { pattern: pattern.clone(), exact };
+        let new = NewRule { subject, decision: RuleDecision::Ask, reason: None, unsandboxed: false, example: None };
         let rules = RuleSet::parse(&new.to_string(), Path::new("x"), RuleLayer::User).unwrap();
         let found = rules.rules_for_command(&words, more);
         // A certain match holds for any value of the unknown words: also if they are empty, or a word that matches

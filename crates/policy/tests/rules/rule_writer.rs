@@ -10,7 +10,7 @@ fn command(words: &[&str]) -> NewRule {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let pattern = words.iter().map(|word| vec![word.clone()]).collect();
     let on = RuleSubject::Command { pattern, exact: false };
-    NewRule { on, decision: RuleDecision::Allow, reason: None, unsandboxed: false, example: Some(words) }
+    NewRule { subject: on, decision: RuleDecision::Allow, reason: None, unsandboxed: false, example: Some(words) }
 }
 
 fn added(text: &str, rule: &NewRule) -> Result<RuleAddition, RuleFault> {
@@ -19,16 +19,16 @@ fn added(text: &str, rule: &NewRule) -> Result<RuleAddition, RuleFault> {
 
 fn text(text: &str, rule: &NewRule) -> String {
     match added(text, rule).unwrap() {
-        RuleAddition::Text { text, .. } => text,
-        RuleAddition::There { line } => panic!("it is on line {line}"),
+        RuleAddition::Added { text, .. } => text,
+        RuleAddition::AlreadyExists { line } => panic!("it is on line {line}"),
     }
 }
 
 #[test]
 fn every_kind_of_rule_is_written() {
-    let rule = |on| NewRule { on, ..command(&[]) };
+    let rule = |on| NewRule { subject: on, ..command(&[]) };
     let one = NewRule {
-        on: RuleSubject::Command {
+        subject: RuleSubject::Command {
             pattern: vec![vec!["a\"b".into()], vec!["c".into(), "\u{202e}\n\\".into()]],
             exact: true,
         },
@@ -38,7 +38,7 @@ fn every_kind_of_rule_is_written() {
         ..command(&[])
     };
     let none = None;
-    let paths = vec![RulePath::At("/a".into()), RulePath::Home("b".into())];
+    let paths = vec![RulePath::Absolute("/a".into()), RulePath::Home("b".into())];
     let path =
         NewRule { example: none.clone(), ..rule(RuleSubject::Path { paths, access: PathAccess::Read }) };
     let tool = NewRule {
@@ -81,7 +81,7 @@ fn existing_text_is_kept() {
         assert!(after.starts_with(before), "{after}");
         assert_eq!(
             added(&after, &rule).unwrap(),
-            RuleAddition::There { line: after.lines().count() - 3 },
+            RuleAddition::AlreadyExists { line: after.lines().count() - 3 },
             "{after}"
         );
     }

@@ -7,54 +7,54 @@ use super::{AdditionalProperties, JsonSchema, JsonType, ObjectSchema, SchemaComp
 use crate::sanitize_text::sanitize_text;
 
 /// Characters of a description after the first pass.
-const SHORT_DESCRIPTION: usize = 200;
+const SHORT_DESCRIPTION_CHARS: usize = 200;
 /// The most values and bytes of an `enum` that is kept.
-const SHORT_CHOICES: usize = 32;
-const SHORT_CHOICES_BYTES: usize = 1_024;
+const MAX_KEPT_CHOICES: usize = 32;
+const MAX_KEPT_CHOICES_BYTES: usize = 1_024;
 
 /// One compaction pass.
 type CompactionPass = fn(&mut JsonSchema);
 
 const PASSES: [CompactionPass; 9] = [
-    |root| each(root, 0, &mut |schema, _| shorten_description(schema)),
-    |root| each(root, 0, &mut |schema, depth| drop_description(schema, depth, 2)),
-    |root| each(root, 0, &mut |schema, depth| drop_description(schema, depth, 0)),
-    |root| each(root, 0, &mut |schema, _| drop_data(schema)),
+    |root| visit_all(root, 0, &mut |schema, _| shorten_description(schema)),
+    |root| visit_all(root, 0, &mut |schema, depth| drop_description(schema, depth, 2)),
+    |root| visit_all(root, 0, &mut |schema, depth| drop_description(schema, depth, 0)),
+    |root| visit_all(root, 0, &mut |schema, _| drop_long_data(schema)),
     drop_references,
-    |root| each(root, 0, &mut |schema, depth| flatten(schema, depth, 3)),
-    |root| each(root, 0, &mut |schema, depth| flatten(schema, depth, 2)),
-    |root| each(root, 0, &mut |schema, _| schema.combined = SchemaComposition::default()),
+    |root| visit_all(root, 0, &mut |schema, depth| flatten(schema, depth, 3)),
+    |root| visit_all(root, 0, &mut |schema, depth| flatten(schema, depth, 2)),
+    |root| visit_all(root, 0, &mut |schema, _| schema.combined = SchemaComposition::default()),
     drop_property_schemas,
 ];
 
 /// Runs passes until the compact JSON has at most `budget` bytes. The last resort is an open, empty object (33 bytes).
 pub(super) fn compact_to_budget(mut schema: JsonSchema, budget: usize) -> JsonSchema {
     for pass in PASSES {
-        if fits(&schema, budget) {
+        if fits_budget(&schema, budget) {
             return schema;
         }
         pass(&mut schema);
         schema.normalize_all();
         ref_cleanup::prune_definitions(&mut schema);
     }
-    if fits(&schema, budget) { schema } else { JsonSchema::of_type(JsonType::Object) }
+    if fits_budget(&schema, budget) { schema } else { JsonSchema::of_type(JsonType::Object) }
 }
 
 /// Also checks the number of schemas: more than the parser allows would be parsed differently the next time.
-fn fits(schema: &JsonSchema, budget: usize) -> bool {
+fn fits_budget(schema: &JsonSchema, budget: usize) -> bool {
     let mut nodes = 0;
-    count(schema, &mut nodes);
-    schema.defs.values().for_each(|schema| count(schema, &mut nodes));
-    nodes <= MAX_NODES && within(schema, budget)
+    count_nodes(schema, &mut nodes);
+    schema.defs.values().for_each(|schema| count_nodes(schema, &mut nodes));
+    nodes <= MAX_NODES && fits_json_bytes(schema, budget)
 }
 
-fn count(schema: &JsonSchema, nodes: &mut usize) {
+fn count_nodes(schema: &JsonSchema, nodes: &mut usize) {
     *nodes += 1;
-    schema.children().for_each(|child| count(child, nodes));
+    schema.children().for_each(|child| count_nodes(child, nodes));
 }
 
 /// Returns true if the compact JSON has at most `limit` bytes; stops writing beyond that.
-fn within(value: &impl serde::Serialize, limit: usize) -> bool {
+fn fits_json_bytes(value: &impl serde::Serialize, limit: usize) -> bool {
     /// A writer with a byte budget that fails once the budget is exceeded.
     struct BudgetWriter(usize);
     impl io::Write for BudgetWriter {
@@ -70,15 +70,15 @@ fn within(value: &impl serde::Serialize, limit: usize) -> bool {
 }
 
 /// Visits every schema with its depth, children first. The root has depth 0; a definition counts as two levels deep.
-fn each(schema: &mut JsonSchema, depth: usize, visit: &mut dyn FnMut(&mut JsonSchema, usize)) {
-    schema.children_mut().for_each(|child| each(child, depth + 1, visit));
-    schema.defs.values_mut().for_each(|child| each(child, depth + 2, visit));
+fn visit_all(schema: &mut JsonSchema, depth: usize, visit: &mut dyn FnMut(&mut JsonSchema, usize)) {
+    schema.children_mut().for_each(|child| visit_all(child, depth + 1, visit));
+    schema.defs.values_mut().for_each(|child| visit_all(child, depth + 2, visit));
     visit(schema, depth);
 }
 
 fn shorten_description(schema: &mut JsonSchema) {
     if let Some(text) = &mut schema.notes.description {
-        *text = sanitize_text(text, SHORT_DESCRIPTION);
+        *text = sanitize_text(text, SHORT_DESCRIPTION_CHARS);
     }
 }
 
@@ -88,16 +88,16 @@ fn drop_description(schema: &mut JsonSchema, depth: usize, from: usize) {
     }
 }
 
-fn drop_data(schema: &mut JsonSchema) {
+fn drop_long_data(schema: &mut JsonSchema) {
     schema.notes.default = None;
     schema
         .values
         .choices
-        .take_if(|choices| choices.len() > SHORT_CHOICES || !within(choices, SHORT_CHOICES_BYTES));
+        .take_if(|choices| choices.len() > MAX_KEPT_CHOICES || !fits_json_bytes(choices, MAX_KEPT_CHOICES_BYTES));
 }
 
 fn drop_references(root: &mut JsonSchema) {
-    each(root, 0, &mut |schema, _| schema.reference = None);
+    visit_all(root, 0, &mut |schema, _| schema.reference = None);
     root.defs.clear();
 }
 

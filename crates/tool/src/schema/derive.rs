@@ -12,13 +12,13 @@ pub(super) fn derive_schema<T: schemars::JsonSchema>() -> JsonSchema {
     let document = settings.for_deserialize().into_generator().into_root_schema_for::<T>().to_value();
     let mut schema = parse_schema(&document, OneOfHandling::Keep);
     schema.notes.description = None;
-    tidy(&mut schema);
-    schema.defs.values_mut().for_each(tidy);
+    simplify(&mut schema);
+    schema.defs.values_mut().for_each(simplify);
     schema.normalize_all();
     schema
 }
 
-fn tidy(schema: &mut JsonSchema) {
+fn simplify(schema: &mut JsonSchema) {
     schema.values.format.take_if(|format| is_machine_width(format));
     if let Some(ObjectSchema { properties, required, additional: _ }) = schema.object.as_deref_mut() {
         for (_, property) in properties.iter_mut().filter(|(name, _)| !required.contains(*name)) {
@@ -26,7 +26,7 @@ fn tidy(schema: &mut JsonSchema) {
         }
     }
     fold_variants(schema);
-    schema.children_mut().for_each(tidy);
+    schema.children_mut().for_each(simplify);
 }
 
 /// Returns true for `uint32` and the like: the bounds express the same in a form that a model understands.
@@ -55,7 +55,7 @@ fn drop_null(property: &mut JsonSchema) {
 
 /// Merges a `oneOf` of string constants into one `enum`. The descriptions of the variants go into the description.
 fn fold_variants(schema: &mut JsonSchema) {
-    let Some(words) = schema.combined.one_of.iter().map(words).collect::<Option<Vec<_>>>() else { return };
+    let Some(words) = schema.combined.one_of.iter().map(string_constants).collect::<Option<Vec<_>>>() else { return };
     if words.is_empty() || !(schema.types.is_empty() || schema.types == [JsonType::String]) {
         return;
     }
@@ -78,7 +78,7 @@ fn fold_variants(schema: &mut JsonSchema) {
 }
 
 /// Returns the string constants of a branch that contains nothing else.
-fn words(branch: &JsonSchema) -> Option<&[Value]> {
+fn string_constants(branch: &JsonSchema) -> Option<&[Value]> {
     let JsonSchema { types, notes, values, items, object, combined, reference, defs: _ } = branch;
     let ValueConstraints { choices, format: None, bounds: _, lengths: _ } = values else { return None };
     let SchemaNotes { description: _, default: None } = notes else { return None };

@@ -21,12 +21,12 @@ impl Serialize for JsonSchema {
             [one] => map.serialize_entry("type", one)?,
             several => map.serialize_entry("type", several)?,
         }
-        entry(&mut map, "description", self.notes.description.as_ref())?;
-        values(&mut map, self)?;
-        entry(&mut map, "items", self.items.as_deref())?;
-        object(&mut map, self.types.contains(&JsonType::Object), self.object.as_deref())?;
-        combined(&mut map, &self.combined)?;
-        entry(&mut map, "$ref", self.reference.as_ref())?;
+        write_entry(&mut map, "description", self.notes.description.as_ref())?;
+        write_values(&mut map, self)?;
+        write_entry(&mut map, "items", self.items.as_deref())?;
+        write_object(&mut map, self.types.contains(&JsonType::Object), self.object.as_deref())?;
+        write_composition(&mut map, &self.combined)?;
+        write_entry(&mut map, "$ref", self.reference.as_ref())?;
         if !self.defs.is_empty() {
             map.serialize_entry("$defs", &self.defs)?;
         }
@@ -34,7 +34,7 @@ impl Serialize for JsonSchema {
     }
 }
 
-fn entry<M: SerializeMap, T: Serialize + ?Sized>(
+fn write_entry<M: SerializeMap, T: Serialize + ?Sized>(
     map: &mut M,
     key: &'static str,
     value: Option<&T>,
@@ -42,24 +42,24 @@ fn entry<M: SerializeMap, T: Serialize + ?Sized>(
     value.map_or(Ok(()), |value| map.serialize_entry(key, value))
 }
 
-fn values<M: SerializeMap>(map: &mut M, schema: &JsonSchema) -> Result<(), M::Error> {
+fn write_values<M: SerializeMap>(map: &mut M, schema: &JsonSchema) -> Result<(), M::Error> {
     let ValueConstraints { choices, format, bounds, lengths } = &schema.values;
-    entry(map, "enum", choices.as_ref())?;
-    entry(map, "format", format.as_ref())?;
-    entry(map, "default", schema.notes.default.as_ref())?;
-    entry(map, "minimum", bounds.minimum.as_ref())?;
-    entry(map, "maximum", bounds.maximum.as_ref())?;
-    entry(map, "exclusiveMinimum", bounds.exclusive_minimum.as_ref())?;
-    entry(map, "exclusiveMaximum", bounds.exclusive_maximum.as_ref())?;
+    write_entry(map, "enum", choices.as_ref())?;
+    write_entry(map, "format", format.as_ref())?;
+    write_entry(map, "default", schema.notes.default.as_ref())?;
+    write_entry(map, "minimum", bounds.minimum.as_ref())?;
+    write_entry(map, "maximum", bounds.maximum.as_ref())?;
+    write_entry(map, "exclusiveMinimum", bounds.exclusive_minimum.as_ref())?;
+    write_entry(map, "exclusiveMaximum", bounds.exclusive_maximum.as_ref())?;
     let LengthBounds { min_length, max_length, min_items, max_items } = lengths;
-    entry(map, "minLength", min_length.as_ref())?;
-    entry(map, "maxLength", max_length.as_ref())?;
-    entry(map, "minItems", min_items.as_ref())?;
-    entry(map, "maxItems", max_items.as_ref())
+    write_entry(map, "minLength", min_length.as_ref())?;
+    write_entry(map, "maxLength", max_length.as_ref())?;
+    write_entry(map, "minItems", min_items.as_ref())?;
+    write_entry(map, "maxItems", max_items.as_ref())
 }
 
 /// Writes the object keywords. Some model APIs reject an object type without `properties`, so it is always written.
-fn object<M: SerializeMap>(map: &mut M, typed: bool, object: Option<&ObjectSchema>) -> Result<(), M::Error> {
+fn write_object<M: SerializeMap>(map: &mut M, typed: bool, object: Option<&ObjectSchema>) -> Result<(), M::Error> {
     let empty = ObjectSchema::default();
     let ObjectSchema { properties, required, additional } = object.unwrap_or(&empty);
     if typed || !properties.is_empty() {
@@ -75,7 +75,7 @@ fn object<M: SerializeMap>(map: &mut M, typed: bool, object: Option<&ObjectSchem
     }
 }
 
-fn combined<M: SerializeMap>(map: &mut M, combined: &SchemaComposition) -> Result<(), M::Error> {
+fn write_composition<M: SerializeMap>(map: &mut M, combined: &SchemaComposition) -> Result<(), M::Error> {
     let SchemaComposition { any_of, one_of, all_of } = combined;
     for (key, branches) in [("anyOf", any_of), ("oneOf", one_of), ("allOf", all_of)] {
         if !branches.is_empty() {

@@ -8,15 +8,15 @@ use serde_json::{Number, Value};
 pub(super) fn compare_numbers(left: &Number, right: &Number) -> Ordering {
     match (as_i128(left), as_i128(right)) {
         (Some(left), Some(right)) => left.cmp(&right),
-        (Some(left), None) => compare_mixed(left, float(right)),
-        (None, Some(right)) => compare_mixed(right, float(left)).reverse(),
-        (None, None) => float(left).total_cmp(&float(right)),
+        (Some(left), None) => compare_mixed(left, to_f64(right)),
+        (None, Some(right)) => compare_mixed(right, to_f64(left)).reverse(),
+        (None, None) => to_f64(left).total_cmp(&to_f64(right)),
     }
 }
 
 /// Returns true if the number has no fraction: `3.0` is an integer.
 pub(super) fn is_integral(number: &Number) -> bool {
-    as_i128(number).is_some() || float(number).fract() == 0.0
+    as_i128(number).is_some() || to_f64(number).fract() == 0.0
 }
 
 /// Returns true if two values are equal: `1` equals `1.0`.
@@ -38,18 +38,18 @@ fn as_i128(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }
 
-fn float(number: &Number) -> f64 {
+fn to_f64(number: &Number) -> f64 {
     // `-0.0` and `0.0` are one number; `total_cmp` would order them.
     number.as_f64().unwrap_or(f64::NAN) + 0.0
 }
 
 fn compare_mixed(whole: i128, float: f64) -> Ordering {
     /// Beyond any `i64` or `u64`, well within `i128`.
-    const FAR: f64 = 1e30;
-    if float >= FAR {
+    const BEYOND_64_BITS: f64 = 1e30;
+    if float >= BEYOND_64_BITS {
         return Ordering::Less;
     }
-    if float <= -FAR {
+    if float <= -BEYOND_64_BITS {
         return Ordering::Greater;
     }
     #[expect(

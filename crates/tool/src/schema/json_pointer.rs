@@ -5,38 +5,38 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde_json::Value;
 
 /// A longer reference is treated as an attack and ignored.
-const MAX_REFERENCE: usize = 1_024;
+const MAX_REFERENCE_BYTES: usize = 1_024;
 /// Characters of a definition's name; the model reads it too.
-const MAX_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// The locations of `document` that references point to. Each becomes a definition that is parsed exactly once.
 pub(super) struct ReferencedDefs<'a> {
     document: &'a Value,
     names: BTreeMap<Vec<String>, String>,
-    taken: BTreeSet<String>,
-    repeats: BTreeMap<String, usize>,
+    used_names: BTreeSet<String>,
+    name_counts: BTreeMap<String, usize>,
     queue: VecDeque<(String, &'a Value)>,
 }
 
 impl<'a> ReferencedDefs<'a> {
     pub(super) fn new(document: &'a Value) -> Self {
         let (names, taken, repeats) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
-        Self { document, names, taken, repeats, queue: VecDeque::new() }
+        Self { document, names, used_names: taken, name_counts: repeats, queue: VecDeque::new() }
     }
 
     /// Returns the normalized form of `reference`; `None` if it is external or points nowhere.
     ///
     /// A deep pointer (`#/properties/a`, as zod writes it) becomes a definition of its own, so recursion survives.
     pub(super) fn resolve_reference(&mut self, reference: &str) -> Option<String> {
-        let tokens = tokens(reference)?;
+        let tokens = parse_pointer(reference)?;
         if tokens.is_empty() {
             return Some("#".to_owned());
         }
         if let Some(name) = self.names.get(&tokens) {
             return Some(format!("#/$defs/{name}"));
         }
-        let target = walk(self.document, &tokens)?;
-        let name = self.name(tokens.last().map_or("", String::as_str));
+        let target = follow_pointer(self.document, &tokens)?;
+        let name = self.unused_name(tokens.last().map_or("", String::as_str));
         self.queue.push_back((name.clone(), target));
         let reference = format!("#/$defs/{name}");
         self.names.insert(tokens, name);
@@ -49,15 +49,15 @@ impl<'a> ReferencedDefs<'a> {
     }
 
     /// Creates an unused name that needs no escaping in a pointer.
-    fn name(&mut self, token: &str) -> String {
+    fn unused_name(&mut self, token: &str) -> String {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
         let base: String =
-            token.chars().take(MAX_NAME).map(|letter| if plain(letter) { letter } else { '_' }).collect();
+            token.chars().take(MAX_NAME_CHARS).map(|letter| if plain(letter) { letter } else { '_' }).collect();
         let base = if base.is_empty() { "_".to_owned() } else { base };
         let mut name = base.clone();
-        let count = self.repeats.entry(base.clone()).or_insert(1);
+        let count = self.name_counts.entry(base.clone()).or_insert(1);
         // ends: the count climbs and only finitely many names are taken
-        while !self.taken.insert(name.clone()) {
+        while !self.used_names.insert(name.clone()) {
             *count += 1;
             name = format!("{base}_{count}");
         }
@@ -66,28 +66,28 @@ impl<'a> ReferencedDefs<'a> {
 }
 
 /// Splits `#/a/b` into its decoded tokens; `None` for an anchor, another document or broken escapes.
-fn tokens(reference: &str) -> Option<Vec<String>> {
-    if reference.len() > MAX_REFERENCE {
+fn parse_pointer(reference: &str) -> Option<Vec<String>> {
+    if reference.len() > MAX_REFERENCE_BYTES {
         return None;
     }
     let pointer = reference.strip_prefix('#')?;
     if pointer.is_empty() {
         return Some(Vec::new());
     }
-    let pointer = unpercent(pointer.strip_prefix('/')?)?;
+    let pointer = percent_decode(pointer.strip_prefix('/')?)?;
     Some(pointer.split('/').map(|token| token.replace("~1", "/").replace("~0", "~")).collect())
 }
 
-fn unpercent(text: &str) -> Option<String> {
+fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
-        bytes.push(if byte == b'%' { 16 * hex(rest.next()?)? + hex(rest.next()?)? } else { byte });
+        bytes.push(if byte == b'%' { 16 * hex_digit(rest.next()?)? + hex_digit(rest.next()?)? } else { byte });
     }
     String::from_utf8(bytes).ok()
 }
 
-fn hex(digit: u8) -> Option<u8> {
+fn hex_digit(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),
@@ -97,7 +97,7 @@ fn hex(digit: u8) -> Option<u8> {
 }
 
 /// Follows `tokens`; stops at a nested `$id`, below which pointers start from another root.
-fn walk<'a>(document: &'a Value, tokens: &[String]) -> Option<&'a Value> {
+fn follow_pointer<'a>(document: &'a Value, tokens: &[String]) -> Option<&'a Value> {
     let mut place = document;
     for (depth, token) in tokens.iter().enumerate() {
         if depth > 0 && has_own_id(place) {

@@ -9,7 +9,7 @@ use super::{JsonSchema, JsonType, LengthBounds, NumericBounds, SchemaNotes, Valu
 use crate::sanitize_text::sanitize_text;
 
 /// Characters of a description.
-pub(super) const MAX_DESCRIPTION: usize = 2_000;
+pub(super) const MAX_DESCRIPTION_CHARS: usize = 2_000;
 /// Values of an `enum`; a longer one is dropped.
 pub(super) const MAX_CHOICES: usize = 1_000;
 /// Names in `required`; dropping the rest loosens.
@@ -18,9 +18,9 @@ const MAX_REQUIRED: usize = 1_000;
 const MAX_DATA_DEPTH: usize = 32;
 const MAX_DATA_BYTES: usize = 64 * 1_024;
 /// Bytes of a property's name; it cannot be truncated either.
-const MAX_NAME: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 /// Characters of a `format`: the model reads it, so a word is allowed but no sentence.
-const MAX_FORMAT: usize = 32;
+const MAX_FORMAT_CHARS: usize = 32;
 
 /// Parses `type`: a name or a list of names. Unknown names are ignored.
 pub(super) fn declared_types(map: &Map<String, Value>) -> Vec<JsonType> {
@@ -30,7 +30,7 @@ pub(super) fn declared_types(map: &Map<String, Value>) -> Vec<JsonType> {
         None => &[],
     };
     let mut types = Vec::new();
-    for kind in names.iter().filter_map(Value::as_str).filter_map(JsonType::named) {
+    for kind in names.iter().filter_map(Value::as_str).filter_map(JsonType::from_name) {
         if !types.contains(&kind) {
             types.push(kind);
         }
@@ -60,21 +60,21 @@ pub(super) fn infer_types(map: &Map<String, Value>, choices: Option<&[Value]>) -
         || any(&["minLength", "maxLength"], Value::is_number)
     {
         vec![JsonType::String]
-    } else if any(&BOUNDS, Value::is_number) {
+    } else if any(&BOUND_KEYWORDS, Value::is_number) {
         vec![JsonType::Number]
     } else {
         Vec::new()
     }
 }
 
-const BOUNDS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+const BOUND_KEYWORDS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 
 /// Parses `description` and `default`.
 pub(super) fn parse_notes(map: &Map<String, Value>) -> SchemaNotes {
     let description = map.get("description").and_then(Value::as_str);
     let description =
-        description.map(|text| sanitize_text(text, MAX_DESCRIPTION)).filter(|text| !text.is_empty());
-    let default = map.get("default").filter(|value| modest(std::slice::from_ref(value))).cloned();
+        description.map(|text| sanitize_text(text, MAX_DESCRIPTION_CHARS)).filter(|text| !text.is_empty());
+    let default = map.get("default").filter(|value| is_within_data_limits(std::slice::from_ref(value))).cloned();
     SchemaNotes { description, default }
 }
 
@@ -95,19 +95,19 @@ pub(super) fn parse_constraints(map: &Map<String, Value>) -> ValueConstraints {
         min_items: count("minItems"),
         max_items: count("maxItems"),
     };
-    let word = |text: &&str| text.len() <= MAX_FORMAT && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let word = |text: &&str| text.len() <= MAX_FORMAT_CHARS && text.bytes().all(|byte| byte.is_ascii_graphic());
     let format = map.get("format").and_then(Value::as_str).filter(word).map(str::to_owned);
-    ValueConstraints { choices: choices(map), format, bounds, lengths }
+    ValueConstraints { choices: parse_choices(map), format, bounds, lengths }
 }
 
 /// Parses `const` or `enum`, without duplicates; `None` if there are too many values, or none.
-fn choices(map: &Map<String, Value>) -> Option<Vec<Value>> {
+fn parse_choices(map: &Map<String, Value>) -> Option<Vec<Value>> {
     let values = match (map.get("const"), map.get("enum")) {
         (Some(value), _) => std::slice::from_ref(value),
         (None, Some(Value::Array(values))) => values.as_slice(),
         (None, _) => return None,
     };
-    if values.is_empty() || values.len() > MAX_CHOICES || !modest(values) {
+    if values.is_empty() || values.len() > MAX_CHOICES || !is_within_data_limits(values) {
         return None;
     }
     let mut seen = BTreeSet::new();
@@ -127,7 +127,7 @@ pub(super) fn parse_required(map: &Map<String, Value>) -> BTreeSet<String> {
 
 /// Returns true if the text is short enough for a property name.
 pub(super) fn is_allowed_name(name: &str) -> bool {
-    name.len() <= MAX_NAME
+    name.len() <= MAX_NAME_BYTES
 }
 
 /// Parses a count; JSON Schema accepts `2.0` as one.
@@ -157,19 +157,19 @@ pub(super) fn accept_null(schema: &mut JsonSchema) {
 }
 
 /// Returns true if the data is within the size limits; stops checking at the limit.
-fn modest(values: &[Value]) -> bool {
+fn is_within_data_limits(values: &[Value]) -> bool {
     let mut left = MAX_DATA_BYTES;
-    return values.iter().all(|value| weigh(value, MAX_DATA_DEPTH, &mut left));
+    return values.iter().all(|value| fits_budget(value, MAX_DATA_DEPTH, &mut left));
 
-    fn weigh(value: &Value, depth: usize, left: &mut usize) -> bool {
+    fn fits_budget(value: &Value, depth: usize, left: &mut usize) -> bool {
         let own = 1 + value.as_str().map_or(0, str::len);
         let Some(rest) = left.checked_sub(own) else { return false };
         *left = rest;
         match value {
-            Value::Array(list) => depth > 0 && list.iter().all(|value| weigh(value, depth - 1, left)),
+            Value::Array(list) => depth > 0 && list.iter().all(|value| fits_budget(value, depth - 1, left)),
             Value::Object(map) => map.iter().all(|(key, value)| {
                 *left = left.saturating_sub(key.len());
-                depth > 0 && weigh(value, depth - 1, left)
+                depth > 0 && fits_budget(value, depth - 1, left)
             }),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
         }
@@ -226,7 +226,7 @@ mod tests {
             (json!({"const": "x".repeat(70_000)}), None),
             (json!({"const": (0..40).fold(json!(1), |inner, _| json!([inner]))}), None),
         ] {
-            assert_eq!(choices(schema.as_object().unwrap()), wanted, "{schema}");
+            assert_eq!(parse_choices(schema.as_object().unwrap()), wanted, "{schema}");
         }
     }
 

@@ -21,7 +21,7 @@ impl JsonSchema {
         self.types.dedup();
         self.normalize_composition();
         if !self.types.is_empty() {
-            self.keep_what_the_types_use();
+            self.drop_unused_keywords();
         } else if self.reference.is_none() && self.combined == SchemaComposition::default() {
             // Without a type, a parser would infer one from these keywords and tighten the schema.
             self.values = ValueConstraints::default();
@@ -33,7 +33,7 @@ impl JsonSchema {
         if let Some(object) = &mut self.object {
             object.normalize();
         }
-        self.unwrap_single();
+        self.unwrap_single_branch();
     }
 
     /// Drops duplicate and empty members of a composition. A duplicate `oneOf` branch can never match, so it stays.
@@ -51,7 +51,7 @@ impl JsonSchema {
         dedup(any_of);
     }
 
-    fn keep_what_the_types_use(&mut self) {
+    fn drop_unused_keywords(&mut self) {
         let has = |kind| self.types.contains(&kind);
         let (text, object, array) = (has(JsonType::String), has(JsonType::Object), has(JsonType::Array));
         let number = has(JsonType::Number) || has(JsonType::Integer);
@@ -79,7 +79,7 @@ impl JsonSchema {
 
     /// Replaces a bare wrapper around one branch (`{"description": .., "allOf": [x]}`, as pydantic writes it) by that
     /// branch.
-    fn unwrap_single(&mut self) {
+    fn unwrap_single_branch(&mut self) {
         let mut shell = std::mem::take(self);
         let combined = std::mem::take(&mut shell.combined);
         let SchemaComposition { mut any_of, one_of, mut all_of } = combined;

@@ -28,11 +28,11 @@ pub(super) enum OneOfHandling {
 
 /// Parses `document` and the definitions that it reaches; the result is in normal form.
 pub(super) fn parse_schema(document: &Value, one_of: OneOfHandling) -> JsonSchema {
-    let mut reader = SchemaParser { wanted: ReferencedDefs::new(document), one_of, nodes: 0 };
-    let mut root = reader.schema(document, ParsePosition { depth: 0, rebased: false });
+    let mut reader = SchemaParser { referenced: ReferencedDefs::new(document), one_of, nodes: 0 };
+    let mut root = reader.parse_node(document, ParsePosition { depth: 0, rebased: false });
     // ends: a place is queued once, and only a schema that was read (MAX_NODES) queues one
-    while let Some((name, target)) = reader.wanted.next_unread() {
-        let schema = reader.schema(target, ParsePosition { depth: 1, rebased: has_own_id(target) });
+    while let Some((name, target)) = reader.referenced.next_unread() {
+        let schema = reader.parse_node(target, ParsePosition { depth: 1, rebased: has_own_id(target) });
         root.defs.insert(name, schema);
     }
     root
@@ -40,7 +40,7 @@ pub(super) fn parse_schema(document: &Value, one_of: OneOfHandling) -> JsonSchem
 
 /// The parser's state: referenced definitions and the number of schemas parsed so far.
 struct SchemaParser<'a> {
-    wanted: ReferencedDefs<'a>,
+    referenced: ReferencedDefs<'a>,
     one_of: OneOfHandling,
     nodes: usize,
 }
@@ -54,12 +54,12 @@ struct ParsePosition {
 }
 
 impl SchemaParser<'_> {
-    fn full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.nodes >= MAX_NODES
     }
 
-    fn schema(&mut self, value: &Value, place: ParsePosition) -> JsonSchema {
-        if place.depth >= MAX_DEPTH || self.full() {
+    fn parse_node(&mut self, value: &Value, place: ParsePosition) -> JsonSchema {
+        if place.depth >= MAX_DEPTH || self.is_full() {
             return JsonSchema::default();
         }
         self.nodes += 1;
@@ -71,10 +71,10 @@ impl SchemaParser<'_> {
             types: declared_types(map),
             notes: parse_notes(map),
             values: parse_constraints(map),
-            items: self.items(map, below).map(Box::new),
-            object: self.object(map, below).map(Box::new),
-            combined: self.combined(map, below),
-            reference: self.reference(map, rebased),
+            items: self.parse_items(map, below).map(Box::new),
+            object: self.parse_object(map, below).map(Box::new),
+            combined: self.parse_composition(map, below),
+            reference: self.parse_reference(map, rebased),
             defs: BTreeMap::new(),
         };
         schema.normalize_composition();
@@ -89,19 +89,19 @@ impl SchemaParser<'_> {
         schema
     }
 
-    fn reference(&mut self, map: &Map<String, Value>, rebased: bool) -> Option<String> {
+    fn parse_reference(&mut self, map: &Map<String, Value>, rebased: bool) -> Option<String> {
         let reference = map.get("$ref")?.as_str()?;
-        if rebased { None } else { self.wanted.resolve_reference(reference) }
+        if rebased { None } else { self.referenced.resolve_reference(reference) }
     }
 
     /// A closed tuple becomes a list of any of its members; so does one with a schema for the rest. An open tuple
     /// accepts anything.
-    fn items(&mut self, map: &Map<String, Value>, below: ParsePosition) -> Option<JsonSchema> {
+    fn parse_items(&mut self, map: &Map<String, Value>, below: ParsePosition) -> Option<JsonSchema> {
         let items = map.get("items").filter(|items| !items.is_null());
         let (tuple, rest) = match (map.get("prefixItems"), items) {
             (Some(Value::Array(tuple)), rest) => (tuple, rest),
             (_, Some(Value::Array(tuple))) => (tuple, map.get("additionalItems")),
-            (_, items) => return items.map(|items| self.schema(items, below)),
+            (_, items) => return items.map(|items| self.parse_node(items, below)),
         };
         let most = map.get("maxItems").and_then(parse_count);
         let closed = rest == Some(&Value::Bool(false)) || most.is_some_and(|most| most <= tuple.len() as u64);
@@ -111,10 +111,10 @@ impl SchemaParser<'_> {
             (false, _) => return Some(JsonSchema::default()),
         };
         let deeper = ParsePosition { depth: below.depth + 1, ..below };
-        Some(either(self.branches(tuple.iter().chain(rest), deeper)))
+        Some(any_of_schema(self.parse_branches(tuple.iter().chain(rest), deeper)))
     }
 
-    fn object(&mut self, map: &Map<String, Value>, below: ParsePosition) -> Option<ObjectSchema> {
+    fn parse_object(&mut self, map: &Map<String, Value>, below: ParsePosition) -> Option<ObjectSchema> {
         let known = ["properties", "required", "additionalProperties"];
         known.iter().find(|key| map.get(**key).is_some_and(|value| !value.is_null()))?;
         let mut object = ObjectSchema { required: parse_required(map), ..ObjectSchema::default() };
@@ -122,65 +122,65 @@ impl SchemaParser<'_> {
             // The names that a pattern admits are unknown here, so closing the object would reject them.
             _ if map.contains_key("patternProperties") => AdditionalProperties::Any,
             Some(Value::Bool(false)) => AdditionalProperties::Forbidden,
-            Some(schema @ Value::Object(_)) if !self.full() => {
-                AdditionalProperties::Schema(Box::new(self.schema(schema, below)))
+            Some(schema @ Value::Object(_)) if !self.is_full() => {
+                AdditionalProperties::Schema(Box::new(self.parse_node(schema, below)))
             }
             _ => AdditionalProperties::Any,
         };
         for (name, value) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            if self.full() || !is_allowed_name(name) {
+            if self.is_full() || !is_allowed_name(name) {
                 // An unread name must not count as an additional property.
                 object.additional = AdditionalProperties::Any;
                 continue;
             }
-            object.properties.insert(name.clone(), self.schema(value, below));
+            object.properties.insert(name.clone(), self.parse_node(value, below));
         }
         Some(object)
     }
 
-    fn combined(&mut self, map: &Map<String, Value>, below: ParsePosition) -> SchemaComposition {
+    fn parse_composition(&mut self, map: &Map<String, Value>, below: ParsePosition) -> SchemaComposition {
         let list =
             |key: &str| map.get(key).and_then(Value::as_array).filter(|list| list.len() <= MAX_BRANCHES);
         let deeper = ParsePosition { depth: below.depth + 1, ..below };
         let mut combined = SchemaComposition::default();
         if let Some(list) = list("anyOf") {
-            combined.any_of = self.branches(list, below);
+            combined.any_of = self.parse_branches(list, below);
         }
         if let Some(list) = list("oneOf") {
             match self.one_of {
-                OneOfHandling::Keep => combined.one_of = self.branches(list, below),
+                OneOfHandling::Keep => combined.one_of = self.parse_branches(list, below),
                 OneOfHandling::Loosen if combined.any_of.is_empty() => {
-                    combined.any_of = self.branches(list, below);
+                    combined.any_of = self.parse_branches(list, below);
                 }
-                OneOfHandling::Loosen => combined.all_of.push(either(self.branches(list, deeper))),
+                OneOfHandling::Loosen => combined.all_of.push(any_of_schema(self.parse_branches(list, deeper))),
             }
         }
         for member in list("allOf").into_iter().flatten() {
-            combined.all_of.push(self.schema(member, below));
+            combined.all_of.push(self.parse_node(member, below));
         }
         combined
     }
 
     /// Parses alternatives, skipping `false`. If not all of them can be parsed, the whole choice is dropped.
-    fn branches<'v>(
+    fn parse_branches<'v>(
         &mut self,
         list: impl IntoIterator<Item = &'v Value>,
         below: ParsePosition,
     ) -> Vec<JsonSchema> {
         let mut branches = Vec::new();
         for value in list {
-            if self.full() || branches.len() == MAX_BRANCHES {
+            if self.is_full() || branches.len() == MAX_BRANCHES {
                 return Vec::new();
             }
             if value != &Value::Bool(false) {
-                branches.push(self.schema(value, below));
+                branches.push(self.parse_node(value, below));
             }
         }
         branches
     }
 }
 
-fn either(any_of: Vec<JsonSchema>) -> JsonSchema {
+fn any_of_schema(any_of: Vec<JsonSchema>) -> JsonSchema {
     let combined = SchemaComposition { any_of, ..SchemaComposition::default() };
     let mut schema = JsonSchema { combined, ..JsonSchema::default() };
     schema.normalize();

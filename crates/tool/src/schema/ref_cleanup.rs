@@ -6,12 +6,12 @@ use super::JsonSchema;
 use super::parse::MAX_DEPTH;
 
 const ROOT: &str = "#";
-const DEFS: &str = "#/$defs/";
+const DEFS_PREFIX: &str = "#/$defs/";
 
 impl JsonSchema {
     /// Resolves a reference from the root.
     pub(super) fn resolve(&self, reference: &str) -> Option<&JsonSchema> {
-        if reference == ROOT { Some(self) } else { self.defs.get(reference.strip_prefix(DEFS)?) }
+        if reference == ROOT { Some(self) } else { self.defs.get(reference.strip_prefix(DEFS_PREFIX)?) }
     }
 }
 
@@ -19,40 +19,40 @@ impl JsonSchema {
 /// anything.
 pub(super) fn break_cycles(root: &mut JsonSchema) {
     let mut graph: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    graph.insert(ROOT.to_owned(), here(root));
-    graph.extend(root.defs.iter().map(|(name, schema)| (format!("{DEFS}{name}"), here(schema))));
-    for (from, to) in closing(&graph) {
+    graph.insert(ROOT.to_owned(), references_here(root));
+    graph.extend(root.defs.iter().map(|(name, schema)| (format!("{DEFS_PREFIX}{name}"), references_here(schema))));
+    for (from, to) in find_cycle_edges(&graph) {
         let schema = if from == ROOT {
             Some(&mut *root)
         } else {
-            from.strip_prefix(DEFS).and_then(|name| root.defs.get_mut(name))
+            from.strip_prefix(DEFS_PREFIX).and_then(|name| root.defs.get_mut(name))
         };
         if let Some(schema) = schema {
-            forget(schema, &to);
+            remove_reference(schema, &to);
         }
     }
 }
 
 /// Returns the references that apply to the schema's own location in the data.
-fn here(schema: &JsonSchema) -> Vec<String> {
+fn references_here(schema: &JsonSchema) -> Vec<String> {
     let combined = &schema.combined;
     let mut found: Vec<String> = schema.reference.iter().cloned().collect();
     for branch in combined.any_of.iter().chain(&combined.one_of).chain(&combined.all_of) {
-        found.extend(here(branch));
+        found.extend(references_here(branch));
     }
     found
 }
 
-fn forget(schema: &mut JsonSchema, reference: &str) {
+fn remove_reference(schema: &mut JsonSchema, reference: &str) {
     schema.reference.take_if(|own| own == reference);
     let combined = &mut schema.combined;
     for branch in combined.any_of.iter_mut().chain(&mut combined.one_of).chain(&mut combined.all_of) {
-        forget(branch, reference);
+        remove_reference(branch, reference);
     }
 }
 
 /// Finds the edges that close a cycle, depth first. Iterative: a chain of definitions may be thousands long.
-fn closing(graph: &BTreeMap<String, Vec<String>>) -> BTreeSet<(String, String)> {
+fn find_cycle_edges(graph: &BTreeMap<String, Vec<String>>) -> BTreeSet<(String, String)> {
     /// The visit state of a node.
     #[derive(PartialEq)]
     enum VisitState {
@@ -97,7 +97,7 @@ pub(super) fn prune_definitions(root: &mut JsonSchema) {
     let mut open: Vec<&JsonSchema> = vec![root];
     // ends: a definition is opened once
     while let Some(schema) = open.pop() {
-        if let Some(name) = schema.reference.as_deref().and_then(|reference| reference.strip_prefix(DEFS))
+        if let Some(name) = schema.reference.as_deref().and_then(|reference| reference.strip_prefix(DEFS_PREFIX))
             && !reached.contains(name)
         {
             reached.insert(name.to_owned());
@@ -110,15 +110,15 @@ pub(super) fn prune_definitions(root: &mut JsonSchema) {
 
 /// Replaces everything below the parser's depth limit, which merging may have exceeded.
 pub(super) fn limit_depth(root: &mut JsonSchema) {
-    cut(root, 0);
-    root.defs.values_mut().for_each(|schema| cut(schema, 1));
+    cut_below_limit(root, 0);
+    root.defs.values_mut().for_each(|schema| cut_below_limit(schema, 1));
 }
 
-fn cut(schema: &mut JsonSchema, depth: usize) {
+fn cut_below_limit(schema: &mut JsonSchema, depth: usize) {
     if depth >= MAX_DEPTH {
         *schema = JsonSchema::default();
     }
-    schema.children_mut().for_each(|child| cut(child, depth + 1));
+    schema.children_mut().for_each(|child| cut_below_limit(child, depth + 1));
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use super::{AdditionalProperties, JsonSchema, JsonType, ObjectSchema, SchemaComp
 /// The budget of merge steps, one per property. Beyond it, a branch counts as an open object.
 const MAX_STEPS: usize = 20_000;
 /// The longest chain of references and compositions. Beyond it, a branch counts as an open object too.
-const MAX_CHAIN: usize = 64;
+const MAX_CHAIN_LENGTH: usize = 64;
 
 /// Merges the root into `type: object` without composition; `None` if no object can match it.
 pub(super) fn merge_root(root: &JsonSchema) -> Option<JsonSchema> {
-    let folded = RootMerger { root, steps: MAX_STEPS }.fold(root, 0)?;
+    let folded = RootMerger { root, steps: MAX_STEPS }.merge(root, 0)?;
     Some(JsonSchema {
         types: vec![JsonType::Object],
         notes: SchemaNotes { description: folded.description, default: None },
@@ -34,12 +34,12 @@ struct MergedObject {
 }
 
 impl RootMerger<'_> {
-    fn fold(&mut self, schema: &JsonSchema, chain: usize) -> Option<MergedObject> {
+    fn merge(&mut self, schema: &JsonSchema, chain: usize) -> Option<MergedObject> {
         if !schema.types.is_empty() && !schema.types.contains(&JsonType::Object) {
             return None;
         }
         let cost = 1 + schema.object.as_ref().map_or(0, |object| object.properties.len());
-        if chain > MAX_CHAIN || self.steps < cost {
+        if chain > MAX_CHAIN_LENGTH || self.steps < cost {
             self.steps = 0;
             return Some(MergedObject::default());
         }
@@ -50,14 +50,14 @@ impl RootMerger<'_> {
         };
         let target = schema.reference.as_deref().and_then(|reference| self.root.resolve(reference));
         for member in target.into_iter().chain(&schema.combined.all_of) {
-            folded.meet(self.fold(member, chain + 1)?);
+            folded.intersect(self.merge(member, chain + 1)?);
         }
         for choice in [&schema.combined.any_of, &schema.combined.one_of] {
-            let mut branches = choice.iter().filter_map(|branch| self.fold(branch, chain + 1));
+            let mut branches = choice.iter().filter_map(|branch| self.merge(branch, chain + 1));
             match branches.next() {
                 Some(first) => {
-                    let object = branches.fold(first.object, |object, branch| either(object, branch.object));
-                    folded.meet(MergedObject { object, description: None });
+                    let object = branches.fold(first.object, |object, branch| union_objects(object, branch.object));
+                    folded.intersect(MergedObject { object, description: None });
                 }
                 None if choice.is_empty() => {}
                 None => return None,
@@ -68,18 +68,18 @@ impl RootMerger<'_> {
 }
 
 impl MergedObject {
-    fn meet(&mut self, other: MergedObject) {
-        self.object = both(std::mem::take(&mut self.object), other.object);
+    fn intersect(&mut self, other: MergedObject) {
+        self.object = intersect_objects(std::mem::take(&mut self.object), other.object);
         self.description = self.description.take().or(other.description);
     }
 }
 
 /// Returns the object schema for values that match both. A property named by only one of them is allowed, even if the
 /// other is closed.
-fn both(mut left: ObjectSchema, right: ObjectSchema) -> ObjectSchema {
+fn intersect_objects(mut left: ObjectSchema, right: ObjectSchema) -> ObjectSchema {
     for (name, schema) in right.properties {
         let merged = match left.properties.remove(&name) {
-            Some(own) => all_of(own, schema),
+            Some(own) => join_all_of(own, schema),
             None => schema,
         };
         left.properties.insert(name, merged);
@@ -102,13 +102,13 @@ fn both(mut left: ObjectSchema, right: ObjectSchema) -> ObjectSchema {
 ///
 /// A property named by only one branch keeps its schema, although the other branch, if open, accepts anything there.
 /// Only here does sanitizing tighten: a property of type "anything" tells a model nothing, and no server means it.
-fn either(mut left: ObjectSchema, mut right: ObjectSchema) -> ObjectSchema {
+fn union_objects(mut left: ObjectSchema, mut right: ObjectSchema) -> ObjectSchema {
     let names: Vec<String> = left.properties.keys().chain(right.properties.keys()).cloned().collect();
     for name in names {
         let schema = match (left.properties.remove(&name), right.properties.remove(&name)) {
-            (Some(left), Some(right)) => any_of(left, right),
-            (Some(schema), None) => other_names(schema, &right.additional),
-            (None, Some(schema)) => other_names(schema, &left.additional),
+            (Some(left), Some(right)) => join_any_of(left, right),
+            (Some(schema), None) => with_additional(schema, &right.additional),
+            (None, Some(schema)) => with_additional(schema, &left.additional),
             // Already merged: the name is in both lists.
             (None, None) => continue,
         };
@@ -125,28 +125,28 @@ fn either(mut left: ObjectSchema, mut right: ObjectSchema) -> ObjectSchema {
     left
 }
 
-fn other_names(schema: JsonSchema, additional: &AdditionalProperties) -> JsonSchema {
+fn with_additional(schema: JsonSchema, additional: &AdditionalProperties) -> JsonSchema {
     match additional {
         AdditionalProperties::Any | AdditionalProperties::Forbidden => schema,
-        AdditionalProperties::Schema(other) => any_of(schema, JsonSchema::clone(other)),
+        AdditionalProperties::Schema(other) => join_any_of(schema, JsonSchema::clone(other)),
     }
 }
 
-fn all_of(left: JsonSchema, right: JsonSchema) -> JsonSchema {
-    if left.is_any() || same_but_notes(&left, &right) {
+fn join_all_of(left: JsonSchema, right: JsonSchema) -> JsonSchema {
+    if left.is_any() || equal_except_notes(&left, &right) {
         return with_notes(right, left.notes);
     }
     if right.is_any() {
         return with_notes(left, right.notes);
     }
-    let chained = only_combined(&left) && left.combined.any_of.is_empty();
+    let chained = is_only_composition(&left) && left.combined.any_of.is_empty();
     let mut members = if chained { left.combined.all_of } else { vec![left] };
     members.push(right);
-    combine(SchemaComposition { all_of: members, ..SchemaComposition::default() })
+    schema_of_composition(SchemaComposition { all_of: members, ..SchemaComposition::default() })
 }
 
-fn any_of(left: JsonSchema, right: JsonSchema) -> JsonSchema {
-    if left.is_any() || same_but_notes(&left, &right) {
+fn join_any_of(left: JsonSchema, right: JsonSchema) -> JsonSchema {
+    if left.is_any() || equal_except_notes(&left, &right) {
         return with_notes(left, right.notes);
     }
     if right.is_any() {
@@ -155,13 +155,13 @@ fn any_of(left: JsonSchema, right: JsonSchema) -> JsonSchema {
     if let Some(merged) = merge_choices(&left, &right) {
         return merged;
     }
-    let chained = only_combined(&left) && left.combined.all_of.is_empty();
+    let chained = is_only_composition(&left) && left.combined.all_of.is_empty();
     let mut branches = if chained { left.combined.any_of } else { vec![left] };
     branches.push(right);
-    combine(SchemaComposition { any_of: branches, ..SchemaComposition::default() })
+    schema_of_composition(SchemaComposition { any_of: branches, ..SchemaComposition::default() })
 }
 
-fn combine(combined: SchemaComposition) -> JsonSchema {
+fn schema_of_composition(combined: SchemaComposition) -> JsonSchema {
     let mut schema = JsonSchema { combined, ..JsonSchema::default() };
     schema.normalize();
     schema
@@ -176,7 +176,7 @@ fn merge_choices(left: &JsonSchema, right: &JsonSchema) -> Option<JsonSchema> {
             choices.push(value);
         }
     }
-    if choices.len() > MAX_CHOICES || !same_but_notes(&left, &right) {
+    if choices.len() > MAX_CHOICES || !equal_except_notes(&left, &right) {
         return None;
     }
     left.values.choices = Some(choices);
@@ -184,12 +184,12 @@ fn merge_choices(left: &JsonSchema, right: &JsonSchema) -> Option<JsonSchema> {
 }
 
 /// Returns true if the schema consists of compositions only, so that a branch can be added to them.
-fn only_combined(schema: &JsonSchema) -> bool {
+fn is_only_composition(schema: &JsonSchema) -> bool {
     let bare = JsonSchema { combined: schema.combined.clone(), ..JsonSchema::default() };
     *schema == bare && !schema.is_any() && schema.combined.one_of.is_empty()
 }
 
-fn same_but_notes(left: &JsonSchema, right: &JsonSchema) -> bool {
+fn equal_except_notes(left: &JsonSchema, right: &JsonSchema) -> bool {
     let bare = |schema: &JsonSchema| JsonSchema { notes: SchemaNotes::default(), ..schema.clone() };
     bare(left) == bare(right)
 }

@@ -126,25 +126,25 @@ fn check_object(object: &ObjectSchema, path: &str) -> Result<(), StrictFault> {
 /// Turns `integer` into `number` everywhere.
 pub(super) fn fold_integers(schema: &JsonSchema) -> JsonSchema {
     let mut schema = schema.clone();
-    fold(&mut schema);
+    fold_integers_in(&mut schema);
     schema
 }
 
 /// Drops small minimums: the model need not see them, since validation reports a violation.
 pub(super) fn drop_small_minimums(schema: &JsonSchema) -> JsonSchema {
     let mut schema = schema.clone();
-    shorten(&mut schema);
+    drop_minimums_in(&mut schema);
     schema
 }
 
-fn shorten(schema: &mut JsonSchema) {
+fn drop_minimums_in(schema: &mut JsonSchema) {
     let is_plain = |least: &serde_json::Number| least.as_u64().is_some_and(|least| least <= 1);
     schema.values.bounds.minimum.take_if(|least| is_plain(least));
-    schema.children_mut().for_each(shorten);
-    schema.defs.values_mut().for_each(shorten);
+    schema.children_mut().for_each(drop_minimums_in);
+    schema.defs.values_mut().for_each(drop_minimums_in);
 }
 
-fn fold(schema: &mut JsonSchema) {
+fn fold_integers_in(schema: &mut JsonSchema) {
     for kind in &mut schema.types {
         if *kind == JsonType::Integer {
             *kind = JsonType::Number;
@@ -152,8 +152,8 @@ fn fold(schema: &mut JsonSchema) {
     }
     schema.types.sort_unstable();
     schema.types.dedup();
-    schema.children_mut().for_each(fold);
-    schema.defs.values_mut().for_each(fold);
+    schema.children_mut().for_each(fold_integers_in);
+    schema.defs.values_mut().for_each(fold_integers_in);
 }
 
 #[cfg(test)]

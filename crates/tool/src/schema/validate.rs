@@ -13,13 +13,13 @@ const MAX_LEVEL: usize = 128;
 /// The most comparisons in one validation. Ordinary arguments take hundreds; a hostile schema can ask for 2^n.
 const MAX_STEPS: usize = 1_000_000;
 /// The most different expectations of a choice's branches that are listed one by one.
-const MAX_WISHES: usize = 4;
+const MAX_LISTED_EXPECTATIONS: usize = 4;
 
 /// Validates `instance`; `#` and `#/$defs/..` refer to `schema`.
 pub(super) fn validate(schema: &JsonSchema, instance: &Value) -> Result<(), SchemaViolation> {
     let check = SchemaValidator { root: schema, steps: Cell::new(MAX_STEPS) };
-    let root = InstanceLocation { parent: None, key: LocationKey::Here, level: 0 };
-    check.schema::<LocatedViolation>(schema, instance, &root).map_err(|found| found.misfit)
+    let root = InstanceLocation { parent: None, key: LocationKey::SameLocation, level: 0 };
+    check.check_schema::<LocatedViolation>(schema, instance, &root).map_err(|found| found.violation)
 }
 
 /// A location in the instance, as a linked list from the leaf up. The list lives on the stack and is formatted only for
@@ -33,13 +33,13 @@ struct InstanceLocation<'a> {
 /// The last segment of a location.
 enum LocationKey<'a> {
     /// The parent's own location: a reference or a branch.
-    Here,
+    SameLocation,
     Name(&'a str),
     Index(usize),
 }
 
 impl<'a> InstanceLocation<'a> {
-    fn below(&'a self, key: LocationKey<'a>) -> InstanceLocation<'a> {
+    fn child(&'a self, key: LocationKey<'a>) -> InstanceLocation<'a> {
         InstanceLocation { parent: Some(self), key, level: self.level + 1 }
     }
 
@@ -47,7 +47,7 @@ impl<'a> InstanceLocation<'a> {
     fn path(&self) -> (String, usize) {
         let (mut path, depth) = self.parent.map_or_else(Default::default, InstanceLocation::path);
         match self.key {
-            LocationKey::Here => return (path, depth),
+            LocationKey::SameLocation => return (path, depth),
             LocationKey::Name(name) => push_path_segment(&mut path, name),
             LocationKey::Index(index) => path.push_str(&format!("[{index}]")),
         }
@@ -58,7 +58,7 @@ impl<'a> InstanceLocation<'a> {
 /// The result of a failed check: nothing if only success matters, a [`LocatedViolation`] if the error is reported.
 trait CheckFailure: Sized {
     fn from_violation(problem: ViolationKind<'_>, step: &InstanceLocation<'_>) -> Self;
-    fn none_of(
+    fn from_failed_branches(
         check: &SchemaValidator<'_>,
         branches: &[JsonSchema],
         value: &Value,
@@ -68,30 +68,30 @@ trait CheckFailure: Sized {
 
 impl CheckFailure for () {
     fn from_violation(_: ViolationKind<'_>, _: &InstanceLocation<'_>) {}
-    fn none_of(_: &SchemaValidator<'_>, _: &[JsonSchema], _: &Value, _: &InstanceLocation<'_>) {}
+    fn from_failed_branches(_: &SchemaValidator<'_>, _: &[JsonSchema], _: &Value, _: &InstanceLocation<'_>) {}
 }
 
 /// A violation and the depth of its location.
 struct LocatedViolation {
-    misfit: SchemaViolation,
+    violation: SchemaViolation,
     depth: usize,
 }
 
 impl CheckFailure for LocatedViolation {
     fn from_violation(problem: ViolationKind<'_>, step: &InstanceLocation<'_>) -> Self {
         let (path, depth) = step.path();
-        Self { misfit: problem.at_path(path), depth }
+        Self { violation: problem.at_path(path), depth }
     }
 
     /// Reports the expectation of the nearest branch: the one whose tag matches, else the branches that got deepest.
-    fn none_of(
+    fn from_failed_branches(
         check: &SchemaValidator<'_>,
         branches: &[JsonSchema],
         value: &Value,
         step: &InstanceLocation<'_>,
     ) -> Self {
-        let explain = |branch| check.schema::<LocatedViolation>(branch, value, step).err();
-        let mut tagged = branches.iter().filter(|branch| check.tag_fits(branch, value));
+        let explain = |branch| check.check_schema::<LocatedViolation>(branch, value, step).err();
+        let mut tagged = branches.iter().filter(|branch| check.tag_matches(branch, value));
         if let (Some(branch), None) = (tagged.next(), tagged.next())
             && let Some(found) = explain(branch)
         {
@@ -101,20 +101,20 @@ impl CheckFailure for LocatedViolation {
         let deepest = all.iter().map(|found| found.depth).max().unwrap_or_default();
         all.retain(|found| found.depth == deepest);
         if all.is_empty() {
-            return Self::from_violation(ViolationKind::NoForm(branches.len(), value), step);
+            return Self::from_violation(ViolationKind::NoBranchMatches(branches.len(), value), step);
         }
         let mut nearest = all.swap_remove(0);
-        if all.iter().any(|found| found.misfit.path != nearest.misfit.path) {
+        if all.iter().any(|found| found.violation.path != nearest.violation.path) {
             return nearest;
         }
-        let mut wishes = vec![nearest.misfit.expected.clone()];
+        let mut wishes = vec![nearest.violation.expected.clone()];
         for found in all {
-            if !wishes.contains(&found.misfit.expected) {
-                wishes.push(found.misfit.expected);
+            if !wishes.contains(&found.violation.expected) {
+                wishes.push(found.violation.expected);
             }
         }
-        nearest.misfit.expected = match wishes.len() {
-            1..=MAX_WISHES => wishes.join(" or "),
+        nearest.violation.expected = match wishes.len() {
+            1..=MAX_LISTED_EXPECTATIONS => wishes.join(" or "),
             _ => format!("one of {} forms", branches.len()),
         };
         nearest
@@ -128,62 +128,62 @@ struct SchemaValidator<'a> {
 }
 
 impl SchemaValidator<'_> {
-    fn schema<V: CheckFailure>(
+    fn check_schema<V: CheckFailure>(
         &self,
         schema: &JsonSchema,
         value: &Value,
         step: &InstanceLocation<'_>,
     ) -> Result<(), V> {
         if step.level > MAX_LEVEL {
-            return Err(V::from_violation(ViolationKind::Deep(value), step));
+            return Err(V::from_violation(ViolationKind::TooDeep(value), step));
         }
         let choices = schema.values.choices.as_deref().unwrap_or_default();
         let required = schema.object.as_ref().map_or(0, |object| object.required.len());
         let Some(steps) = self.steps.get().checked_sub(1 + choices.len() + required) else {
             self.steps.set(0);
-            return Err(V::from_violation(ViolationKind::Complex(value), step));
+            return Err(V::from_violation(ViolationKind::TooComplex(value), step));
         };
         self.steps.set(steps);
-        if !schema.types.is_empty() && !schema.types.iter().any(|&kind| is_a(value, kind)) {
-            return Err(V::from_violation(ViolationKind::Type(schema, value), step));
+        if !schema.types.is_empty() && !schema.types.iter().any(|&kind| is_of_type(value, kind)) {
+            return Err(V::from_violation(ViolationKind::WrongType(schema, value), step));
         }
         if schema.values.choices.is_some() && !choices.iter().any(|choice| json_equal(choice, value)) {
-            return Err(V::from_violation(ViolationKind::Value(schema, value), step));
+            return Err(V::from_violation(ViolationKind::WrongValue(schema, value), step));
         }
         match value {
             Value::Number(_) if !in_bounds(schema, value) => {
-                Err(V::from_violation(ViolationKind::Value(schema, value), step))
+                Err(V::from_violation(ViolationKind::WrongValue(schema, value), step))
             }
-            Value::String(text) if !fits_text(&schema.values.lengths, text) => {
-                Err(V::from_violation(ViolationKind::Length(schema, value), step))
+            Value::String(text) if !fits_length(&schema.values.lengths, text) => {
+                Err(V::from_violation(ViolationKind::WrongLength(schema, value), step))
             }
-            Value::Array(items) => self.array(schema, value, items, step),
+            Value::Array(items) => self.check_array(schema, value, items, step),
             Value::Object(map) => {
-                schema.object.as_ref().map_or(Ok(()), |object| self.object(object, map, step))
+                schema.object.as_ref().map_or(Ok(()), |object| self.check_object(object, map, step))
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
         }?;
-        self.combined(schema, value, &step.below(LocationKey::Here))
+        self.check_composition(schema, value, &step.child(LocationKey::SameLocation))
     }
 
-    fn array<V: CheckFailure>(
+    fn check_array<V: CheckFailure>(
         &self,
         schema: &JsonSchema,
         value: &Value,
         items: &[Value],
         step: &InstanceLocation<'_>,
     ) -> Result<(), V> {
-        if !within(items.len() as u64, schema.values.lengths.min_items, schema.values.lengths.max_items) {
-            return Err(V::from_violation(ViolationKind::Length(schema, value), step));
+        if !is_within(items.len() as u64, schema.values.lengths.min_items, schema.values.lengths.max_items) {
+            return Err(V::from_violation(ViolationKind::WrongLength(schema, value), step));
         }
         let Some(each) = &schema.items else { return Ok(()) };
         for (index, item) in items.iter().enumerate() {
-            self.schema::<V>(each, item, &step.below(LocationKey::Index(index)))?;
+            self.check_schema::<V>(each, item, &step.child(LocationKey::Index(index)))?;
         }
         Ok(())
     }
 
-    fn object<V: CheckFailure>(
+    fn check_object<V: CheckFailure>(
         &self,
         object: &ObjectSchema,
         map: &Map<String, Value>,
@@ -197,48 +197,48 @@ impl SchemaValidator<'_> {
                 (None, AdditionalProperties::Any) => continue,
                 (None, AdditionalProperties::Forbidden) => {
                     return Err(V::from_violation(
-                        ViolationKind::Unknown(name, object, value),
-                        &step.below(LocationKey::Name(name)),
+                        ViolationKind::UnknownProperty(name, object, value),
+                        &step.child(LocationKey::Name(name)),
                     ));
                 }
             };
-            self.schema::<V>(schema, value, &step.below(LocationKey::Name(name)))?;
+            self.check_schema::<V>(schema, value, &step.child(LocationKey::Name(name)))?;
         }
         match object.required.iter().find(|name| !map.contains_key(*name)) {
             Some(name) => {
-                let missing = ViolationKind::Missing(object.properties.get(name));
-                Err(V::from_violation(missing, &step.below(LocationKey::Name(name))))
+                let missing = ViolationKind::MissingProperty(object.properties.get(name));
+                Err(V::from_violation(missing, &step.child(LocationKey::Name(name))))
             }
             None => Ok(()),
         }
     }
 
-    fn combined<V: CheckFailure>(
+    fn check_composition<V: CheckFailure>(
         &self,
         schema: &JsonSchema,
         value: &Value,
         step: &InstanceLocation<'_>,
     ) -> Result<(), V> {
         if let Some(target) = schema.reference.as_deref().and_then(|reference| self.root.resolve(reference)) {
-            self.schema::<V>(target, value, step)?;
+            self.check_schema::<V>(target, value, step)?;
         }
         let SchemaComposition { any_of, one_of, all_of } = &schema.combined;
         for member in all_of {
-            self.schema::<V>(member, value, step)?;
+            self.check_schema::<V>(member, value, step)?;
         }
-        let fits = |branch: &&JsonSchema| self.schema::<()>(branch, value, step).is_ok();
+        let fits = |branch: &&JsonSchema| self.check_schema::<()>(branch, value, step).is_ok();
         if !any_of.is_empty() && !any_of.iter().any(|branch| fits(&branch)) {
-            return Err(V::none_of(self, any_of, value, step));
+            return Err(V::from_failed_branches(self, any_of, value, step));
         }
         match one_of.iter().filter(fits).take(2).count() {
-            0 if !one_of.is_empty() => Err(V::none_of(self, one_of, value, step)),
+            0 if !one_of.is_empty() => Err(V::from_failed_branches(self, one_of, value, step)),
             0 | 1 => Ok(()),
-            _ => Err(V::from_violation(ViolationKind::Ambiguous(one_of.len(), value), step)),
+            _ => Err(V::from_violation(ViolationKind::SeveralBranchesMatch(one_of.len(), value), step)),
         }
     }
 
     /// Returns true if a property that the branch fixes to one value has that value.
-    fn tag_fits(&self, branch: &JsonSchema, value: &Value) -> bool {
+    fn tag_matches(&self, branch: &JsonSchema, value: &Value) -> bool {
         let target = branch.reference.as_deref().and_then(|reference| self.root.resolve(reference));
         let object = branch.object.as_deref().or_else(|| target?.object.as_deref());
         object.is_some_and(|object| {
@@ -250,7 +250,7 @@ impl SchemaValidator<'_> {
     }
 }
 
-fn is_a(value: &Value, kind: JsonType) -> bool {
+fn is_of_type(value: &Value, kind: JsonType) -> bool {
     match kind {
         JsonType::String => value.is_string(),
         JsonType::Number => value.is_number(),
@@ -274,12 +274,12 @@ fn in_bounds(schema: &JsonSchema, value: &Value) -> bool {
         && holds(&bounds.exclusive_maximum, std::cmp::Ordering::is_lt)
 }
 
-fn fits_text(lengths: &LengthBounds, text: &str) -> bool {
+fn fits_length(lengths: &LengthBounds, text: &str) -> bool {
     let unbounded = lengths.min_length.is_none() && lengths.max_length.is_none();
-    unbounded || within(text.chars().count() as u64, lengths.min_length, lengths.max_length)
+    unbounded || is_within(text.chars().count() as u64, lengths.min_length, lengths.max_length)
 }
 
-fn within(count: u64, least: Option<u64>, most: Option<u64>) -> bool {
+fn is_within(count: u64, least: Option<u64>, most: Option<u64>) -> bool {
     least.is_none_or(|least| count >= least) && most.is_none_or(|most| count <= most)
 }
 

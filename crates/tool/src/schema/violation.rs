@@ -6,13 +6,13 @@ use super::{JsonSchema, JsonType, LengthBounds, NumericBounds, ObjectSchema};
 use crate::sanitize_text::sanitize_text;
 
 /// Characters of a value or name in the message.
-const MAX_SHOWN: usize = 40;
+const MAX_SHOWN_CHARS: usize = 40;
 /// Names or choices in a list.
-const MAX_LISTED: usize = 20;
+const MAX_LISTED_ITEMS: usize = 20;
 /// Bytes of an unknown name that is compared with the known ones.
-const MAX_COMPARED: usize = 128;
+const MAX_COMPARED_BYTES: usize = 128;
 /// The minimum similarity of a suggested name.
-const ALIKE: f64 = 0.75;
+const MIN_SIMILARITY: f64 = 0.75;
 
 /// The location and nature of a schema violation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,45 +34,45 @@ fn at(path: &str) -> String {
 #[derive(Clone, Copy)]
 pub(super) enum ViolationKind<'a> {
     /// The value has another type.
-    Type(&'a JsonSchema, &'a Value),
+    WrongType(&'a JsonSchema, &'a Value),
     /// The value is none of the choices, or out of bounds.
-    Value(&'a JsonSchema, &'a Value),
+    WrongValue(&'a JsonSchema, &'a Value),
     /// The text or the array is too short or too long.
-    Length(&'a JsonSchema, &'a Value),
+    WrongLength(&'a JsonSchema, &'a Value),
     /// A required property with this schema is missing.
-    Missing(Option<&'a JsonSchema>),
+    MissingProperty(Option<&'a JsonSchema>),
     /// A closed object has an unknown property with this name and value.
-    Unknown(&'a str, &'a ObjectSchema, &'a Value),
+    UnknownProperty(&'a str, &'a ObjectSchema, &'a Value),
     /// The value must match exactly one of this many forms and matches several.
-    Ambiguous(usize, &'a Value),
+    SeveralBranchesMatch(usize, &'a Value),
     /// The value matches none of this many forms.
-    NoForm(usize, &'a Value),
+    NoBranchMatches(usize, &'a Value),
     /// The value is nested too deeply, or the schema refers to itself endlessly.
-    Deep(&'a Value),
+    TooDeep(&'a Value),
     /// Validation needs more steps than allowed.
-    Complex(&'a Value),
+    TooComplex(&'a Value),
 }
 
 impl ViolationKind<'_> {
     /// Describes the violation at `path`.
     pub(super) fn at_path(self, path: String) -> SchemaViolation {
         let (expected, found) = match self {
-            Self::Type(schema, value) if value.is_number() && schema.types.contains(&JsonType::Integer) => {
-                (wanted(schema), format_value(value))
+            Self::WrongType(schema, value) if value.is_number() && schema.types.contains(&JsonType::Integer) => {
+                (describe_expected(schema), format_value(value))
             }
-            Self::Type(schema, value) => (wanted(schema), kind_of(value)),
-            Self::Value(schema, value) => (wanted(schema), format_value(value)),
-            Self::Length(schema, value) => (wanted(schema), size(value)),
-            Self::Missing(schema) => {
-                (schema.map_or_else(|| "a value".to_owned(), wanted), "nothing".to_owned())
+            Self::WrongType(schema, value) => (describe_expected(schema), describe_type_of(value)),
+            Self::WrongValue(schema, value) => (describe_expected(schema), format_value(value)),
+            Self::WrongLength(schema, value) => (describe_expected(schema), describe_size(value)),
+            Self::MissingProperty(schema) => {
+                (schema.map_or_else(|| "a value".to_owned(), describe_expected), "nothing".to_owned())
             }
-            Self::Unknown(name, object, value) => (unknown(name, object), kind_of(value)),
-            Self::Ambiguous(forms, value) => {
-                (format!("exactly one of {forms} forms"), format!("{} that fits several", kind_of(value)))
+            Self::UnknownProperty(name, object, value) => (describe_unknown_property(name, object), describe_type_of(value)),
+            Self::SeveralBranchesMatch(forms, value) => {
+                (format!("exactly one of {forms} forms"), format!("{} that fits several", describe_type_of(value)))
             }
-            Self::NoForm(forms, value) => (format!("one of {forms} forms"), format_value(value)),
-            Self::Deep(value) => ("a value that is not nested so deeply".to_owned(), kind_of(value)),
-            Self::Complex(value) => ("a value that is simpler to check".to_owned(), kind_of(value)),
+            Self::NoBranchMatches(forms, value) => (format!("one of {forms} forms"), format_value(value)),
+            Self::TooDeep(value) => ("a value that is not nested so deeply".to_owned(), describe_type_of(value)),
+            Self::TooComplex(value) => ("a value that is simpler to check".to_owned(), describe_type_of(value)),
         };
         SchemaViolation { path, expected, found }
     }
@@ -81,20 +81,20 @@ impl ViolationKind<'_> {
 /// Appends one segment to a path.
 pub(super) fn push_path_segment(path: &mut String, name: &str) {
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '$');
-    if !name.is_empty() && name.chars().count() <= MAX_SHOWN && name.chars().all(plain) {
+    if !name.is_empty() && name.chars().count() <= MAX_SHOWN_CHARS && name.chars().all(plain) {
         if !path.is_empty() {
             path.push('.');
         }
         path.push_str(name);
     } else {
-        path.push_str(&format!("[{:?}]", sanitize_text(name, MAX_SHOWN)));
+        path.push_str(&format!("[{:?}]", sanitize_text(name, MAX_SHOWN_CHARS)));
     }
 }
 
-fn wanted(schema: &JsonSchema) -> String {
+fn describe_expected(schema: &JsonSchema) -> String {
     if let Some(choices) = &schema.values.choices {
-        let listed = listed(choices.iter().map(|choice| match choice {
-            Value::String(word) => quoted(word),
+        let listed = join_limited(choices.iter().map(|choice| match choice {
+            Value::String(word) => quote(word),
             other => format_value(other),
         }));
         return if choices.len() == 1 { listed } else { format!("one of {listed}") };
@@ -104,14 +104,14 @@ fn wanted(schema: &JsonSchema) -> String {
         [types @ .., JsonType::Null] if !types.is_empty() => (types, " or null"),
         types => (types, ""),
     };
-    let types: Vec<&str> = types.iter().map(|&wanted| kind(wanted)).collect();
+    let types: Vec<&str> = types.iter().map(|&wanted| type_with_article(wanted)).collect();
     let types = if types.is_empty() { "a value".to_owned() } else { types.join(" or ") };
-    let limits = limits(&schema.values.bounds, &schema.values.lengths);
+    let limits = describe_limits(&schema.values.bounds, &schema.values.lengths);
     let limits = if limits.is_empty() { String::new() } else { format!(" of {}", limits.join(" and ")) };
     format!("{types}{limits}{or_null}")
 }
 
-fn limits(bounds: &NumericBounds, lengths: &LengthBounds) -> Vec<String> {
+fn describe_limits(bounds: &NumericBounds, lengths: &LengthBounds) -> Vec<String> {
     let NumericBounds { minimum, maximum, exclusive_minimum, exclusive_maximum } = bounds;
     let LengthBounds { min_length, max_length, min_items, max_items } = lengths;
     let number =
@@ -132,42 +132,42 @@ fn limits(bounds: &NumericBounds, lengths: &LengthBounds) -> Vec<String> {
     limits.into_iter().flatten().collect()
 }
 
-fn unknown(name: &str, object: &ObjectSchema) -> String {
+fn describe_unknown_property(name: &str, object: &ObjectSchema) -> String {
     let known = object.properties.keys();
     // A name this long is no typo, and comparing it is not free.
     let nearest = known
         .clone()
-        .filter(|_| name.len() <= MAX_COMPARED)
+        .filter(|_| name.len() <= MAX_COMPARED_BYTES)
         .map(|known| (strsim::jaro_winkler(name, known), known));
-    let nearest = nearest.filter(|(alike, _)| *alike >= ALIKE).max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let nearest = nearest.filter(|(alike, _)| *alike >= MIN_SIMILARITY).max_by(|(a, _), (b, _)| a.total_cmp(b));
     let hint = match nearest {
-        Some((_, nearest)) => format!("did you mean {}?", quoted(nearest)),
+        Some((_, nearest)) => format!("did you mean {}?", quote(nearest)),
         None if object.properties.is_empty() => "none is known".to_owned(),
-        None => format!("known: {}", listed(known.map(|known| quoted(known)))),
+        None => format!("known: {}", join_limited(known.map(|known| quote(known)))),
     };
     format!("no property of this name ({hint})")
 }
 
-fn listed(items: impl ExactSizeIterator<Item = String>) -> String {
-    let more = items.len().saturating_sub(MAX_LISTED);
-    let listed = items.take(MAX_LISTED).collect::<Vec<_>>().join(", ");
+fn join_limited(items: impl ExactSizeIterator<Item = String>) -> String {
+    let more = items.len().saturating_sub(MAX_LISTED_ITEMS);
+    let listed = items.take(MAX_LISTED_ITEMS).collect::<Vec<_>>().join(", ");
     if more == 0 { listed } else { format!("{listed} and {more} more") }
 }
 
-fn quoted(text: &str) -> String {
-    format!("`{}`", sanitize_text(text, MAX_SHOWN))
+fn quote(text: &str) -> String {
+    format!("`{}`", sanitize_text(text, MAX_SHOWN_CHARS))
 }
 
 /// Formats a scalar as its value and a container as its size, since its text may be long.
 fn format_value(value: &Value) -> String {
     match value {
-        Value::String(text) => quoted(text),
+        Value::String(text) => quote(text),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::Array(_) | Value::Object(_) => size(value),
+        Value::Array(_) | Value::Object(_) => describe_size(value),
     }
 }
 
-fn size(value: &Value) -> String {
+fn describe_size(value: &Value) -> String {
     let count = |what: &str, count: usize, unit: &str| {
         format!("{what} of {count} {unit}{}", if count == 1 { "" } else { "s" })
     };
@@ -175,19 +175,19 @@ fn size(value: &Value) -> String {
         Value::String(text) => count("a string", text.chars().count(), "character"),
         Value::Array(items) => count("an array", items.len(), "item"),
         Value::Object(map) if map.is_empty() => "an empty object".to_owned(),
-        Value::Object(map) => format!("an object with {}", listed(map.keys().map(|name| quoted(name)))),
+        Value::Object(map) => format!("an object with {}", join_limited(map.keys().map(|name| quote(name)))),
         Value::Null | Value::Bool(_) | Value::Number(_) => format_value(value),
     }
 }
 
 /// Names the type of a value. Integers count as numbers here; only a schema distinguishes them.
-fn kind_of(value: &Value) -> String {
-    let kind = if value.is_number() { kind(JsonType::Number) } else { kind(JsonType::of_value(value)) };
+fn describe_type_of(value: &Value) -> String {
+    let kind = if value.is_number() { type_with_article(JsonType::Number) } else { type_with_article(JsonType::of_value(value)) };
     kind.to_owned()
 }
 
 /// Names a type with its article.
-fn kind(kind: JsonType) -> &'static str {
+fn type_with_article(kind: JsonType) -> &'static str {
     match kind {
         JsonType::String => "a string",
         JsonType::Number => "a number",

@@ -10,12 +10,12 @@ const TEXT_TOKENS: usize = 2_000_000;
 
 /// Returns the event before the verdict.
 pub(super) fn before_event(call: PlannedCall<'_>) -> Value {
-    event("before_call", call)
+    event_json("before_call", call)
 }
 
 /// Returns the event after the answer.
 pub(super) fn after_event(call: PlannedCall<'_>, output: &ToolOutput) -> Value {
-    let mut event = event("after_call", call);
+    let mut event = event_json("after_call", call);
     let (text, cut) = truncate_middle(&output.joined_text(), TEXT_TOKENS, "a hook gets no more");
     event["success"] = json!(output.success);
     event["error"] = json!(output.facts.error.map(tool::ToolErrorKind::as_str));
@@ -25,21 +25,21 @@ pub(super) fn after_event(call: PlannedCall<'_>, output: &ToolOutput) -> Value {
     event
 }
 
-fn event(name: &str, PlannedCall { tool, call, intent, place }: PlannedCall<'_>) -> Value {
+fn event_json(name: &str, PlannedCall { tool, call, intent, working_dir: place }: PlannedCall<'_>) -> Value {
     json!({
         "event": name,
         "call_id": call.id.as_str(),
         "tool": tool,
-        "arguments": arguments(&call.payload),
+        "arguments": arguments_json(&call.payload),
         "cwd": place.cwd.to_string_lossy(),
-        "effects": intent.effects.iter().map(effect).collect::<Vec<_>>(),
+        "effects": intent.effects.iter().map(effect_json).collect::<Vec<_>>(),
         "escalation": intent.escalation == Escalation::Required,
         "justification": intent.justification,
     })
 }
 
 /// Returns the arguments as the model wrote them; as `input` if they are no JSON.
-fn arguments(payload: &ToolPayload) -> Value {
+fn arguments_json(payload: &ToolPayload) -> Value {
     let text = payload.arguments();
     let read = match payload {
         ToolPayload::Custom { .. } => None,
@@ -49,14 +49,14 @@ fn arguments(payload: &ToolPayload) -> Value {
     read.unwrap_or_else(|| json!({ "input": text }))
 }
 
-fn effect(effect: &Effect) -> Value {
+fn effect_json(effect: &Effect) -> Value {
     match effect {
         Effect::Read(path) => json!({ "read": path.to_string_lossy() }),
         Effect::Write(path) => json!({ "write": path.to_string_lossy() }),
         Effect::Exec(CommandLine { argv, cwd, terminal }) => {
             json!({ "run": { "argv": argv, "cwd": cwd.to_string_lossy(), "terminal": terminal } })
         }
-        Effect::Type(ProgramInput { into, text, confined }) => {
+        Effect::SendInput(ProgramInput { command_line: into, text, confined }) => {
             json!({ "type": { "into": into, "text": text, "confined": confined } })
         }
         Effect::Network(host) => json!({ "connect": host }),
@@ -82,13 +82,13 @@ mod tests {
         let intent =
             Intent::from_effects(effects).with_escalation(Escalation::Required, Some("why".to_owned()));
         let place = WorkingDir { cwd: "/w".into() };
-        before_event(PlannedCall { tool: "shell", call: &call, intent: &intent, place: &place })
+        before_event(PlannedCall { tool: "shell", call: &call, intent: &intent, working_dir: &place })
     }
 
     #[test]
     fn a_hook_reads_what_a_call_would_do() {
         let line = CommandLine { argv: vec!["ls".to_owned()], cwd: "/w".into(), terminal: false };
-        let typing = ProgramInput { into: "python3".to_owned(), text: "1\n".to_owned(), confined: true };
+        let typing = ProgramInput { command_line: "python3".to_owned(), text: "1\n".to_owned(), confined: true };
         let foreign = ForeignToolCall {
             server: "s".to_owned(),
             tool: "t".to_owned(),
@@ -100,7 +100,7 @@ mod tests {
             Effect::Write("/w/b".into()),
             Effect::Exec(line),
             Effect::Network("example.org:443".to_owned()),
-            Effect::Type(typing),
+            Effect::SendInput(typing),
             Effect::Foreign(foreign),
         ];
         let arguments = r#"{"command": ["ls"], "emoji": "\ud83d\ude00 \ud83d \u0000"}"#.to_owned();
@@ -172,7 +172,7 @@ mod tests {
     fn a_hook_reads_the_answer_and_knows_when_that_is_not_all() {
         let call = ToolCall::function("c1", "shell", "{}");
         let (intent, place) = (Intent::nothing(), WorkingDir { cwd: "/w".into() });
-        let planned = PlannedCall { tool: "shell", call: &call, intent: &intent, place: &place };
+        let planned = PlannedCall { tool: "shell", call: &call, intent: &intent, working_dir: &place };
         let facts = OutputFacts {
             error: Some(ToolErrorKind::TimedOut),
             exit_code: Some(3),

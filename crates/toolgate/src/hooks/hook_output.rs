@@ -7,11 +7,11 @@ use serde::Deserialize;
 use tool::truncate_middle;
 
 /// The exit code that denies a call, with the reason on standard error. Hooks of other agents use it too.
-const DENIES: i32 = 2;
+const DENY_EXIT_CODE: i32 = 2;
 /// Maximum characters of a reason, which is one line among others.
-const REASON: usize = 1000;
+const MAX_REASON_CHARS: usize = 1000;
 /// Maximum characters of invalid output in an error message.
-const SHOWN: usize = 200;
+const MAX_SHOWN_CHARS: usize = 200;
 /// Maximum tokens of a note, which accompanies an answer and does not replace it.
 const NOTE_TOKENS: usize = 1000;
 
@@ -26,33 +26,33 @@ struct PrintedDecision {
 /// Returns the hook's decision, or one sentence about the invalid output.
 pub(super) fn parse_output(ran: &OneShotOutput) -> Result<HookResponse, String> {
     match ran.exit {
-        ProcessExit::Code(0) => printed(&ran.stdout),
-        ProcessExit::Code(DENIES) => {
+        ProcessExit::Code(0) => parse_printed(&ran.stdout),
+        ProcessExit::Code(DENY_EXIT_CODE) => {
             let reason = String::from_utf8_lossy(&ran.stderr);
-            Ok(HookResponse { wants: HookDecision::Deny(reasoned(Some(&reason))), ..HookResponse::default() })
+            Ok(HookResponse { decision: HookDecision::Deny(reason_text(Some(&reason))), ..HookResponse::default() })
         }
-        ProcessExit::Code(code) => Err(format!("it ended with exit code {code}{}", last_words(&ran.stderr))),
+        ProcessExit::Code(code) => Err(format!("it ended with exit code {code}{}", last_stderr_line(&ran.stderr))),
         ProcessExit::Signal(signal) => {
-            Err(format!("it was ended by signal {signal}{}", last_words(&ran.stderr)))
+            Err(format!("it was ended by signal {signal}{}", last_stderr_line(&ran.stderr)))
         }
     }
 }
 
-fn printed(stdout: &[u8]) -> Result<HookResponse, String> {
+fn parse_printed(stdout: &[u8]) -> Result<HookResponse, String> {
     let text = std::str::from_utf8(stdout).map_err(|_| "what it printed is not UTF-8".to_owned())?.trim();
     if text.is_empty() {
         return Ok(HookResponse::default());
     }
     let wrong =
-        |why: &str| format!("what it printed is no answer: {why}; it printed `{}`", truncate(text, SHOWN));
+        |why: &str| format!("what it printed is no answer: {why}; it printed `{}`", truncate_chars(text, MAX_SHOWN_CHARS));
     if !text.starts_with('{') {
         return Err(wrong("it is no JSON object"));
     }
     let PrintedDecision { decision, reason, note } =
         serde_json::from_str(text).map_err(|error| wrong(&error.to_string()))?;
-    let reason = reasoned(reason.as_deref());
+    let reason = reason_text(reason.as_deref());
     let wants = match decision.as_deref() {
-        None => HookDecision::Nothing,
+        None => HookDecision::NoObjection,
         Some("ask") => HookDecision::Ask(reason),
         Some("deny") => HookDecision::Deny(reason),
         Some(_) => {
@@ -61,24 +61,24 @@ fn printed(stdout: &[u8]) -> Result<HookResponse, String> {
     };
     let note = note.filter(|note| !note.trim().is_empty());
     let note = note.map(|note| truncate_middle(note.trim_end(), NOTE_TOKENS, "a note may be no longer").0);
-    Ok(HookResponse { wants, note, warning: None })
+    Ok(HookResponse { decision: wants, note, warning: None })
 }
 
-fn reasoned(reason: Option<&str>) -> String {
+fn reason_text(reason: Option<&str>) -> String {
     match reason.map(str::trim).filter(|reason| !reason.is_empty()) {
-        Some(reason) => truncate(reason, REASON),
+        Some(reason) => truncate_chars(reason, MAX_REASON_CHARS),
         None => "it gave no reason".to_owned(),
     }
 }
 
 /// Returns the last line of standard error, where a program reports its failure.
-fn last_words(stderr: &[u8]) -> String {
+fn last_stderr_line(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    last.map(|line| format!(": {}", truncate(line, SHOWN))).unwrap_or_default()
+    last.map(|line| format!(": {}", truncate_chars(line, MAX_SHOWN_CHARS))).unwrap_or_default()
 }
 
-fn truncate(text: &str, letters: usize) -> String {
+fn truncate_chars(text: &str, letters: usize) -> String {
     match text.char_indices().nth(letters) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -104,21 +104,21 @@ mod tests {
         let deny = |reason: &str| HookDecision::Deny(reason.to_owned());
         let ask = |reason: &str| HookDecision::Ask(reason.to_owned());
         for (stdout, wants, note) in [
-            ("", HookDecision::Nothing, None),
-            (" \n", HookDecision::Nothing, None),
-            ("{}", HookDecision::Nothing, None),
-            (r#"{"decision": null, "note": " "}"#, HookDecision::Nothing, None),
+            ("", HookDecision::NoObjection, None),
+            (" \n", HookDecision::NoObjection, None),
+            ("{}", HookDecision::NoObjection, None),
+            (r#"{"decision": null, "note": " "}"#, HookDecision::NoObjection, None),
             (r#"{"decision": "deny"}"#, deny("it gave no reason"), None),
             (r#"{"decision": "deny", "reason": " no\n"}"#, deny("no"), None),
             (r#"{"decision": "ask", "reason": "look", "note": "n", "later": 1}"#, ask("look"), Some("n")),
-            ("{\"note\": \"a\\nb\\n\"}\n", HookDecision::Nothing, Some("a\nb")),
+            ("{\"note\": \"a\\nb\\n\"}\n", HookDecision::NoObjection, Some("a\nb")),
         ] {
-            let expected = HookResponse { wants, note: note.map(str::to_owned), warning: None };
+            let expected = HookResponse { decision: wants, note: note.map(str::to_owned), warning: None };
             assert_eq!(parse_run(0, stdout, "noise"), Ok(expected), "{stdout}");
         }
-        assert_eq!(parse_run(2, r#"{"note": "n"}"#, " no push \n").unwrap().wants, deny("no push"));
-        assert_eq!(parse_run(2, "", "").unwrap().wants, deny("it gave no reason"));
-        let long = parse_run(2, "", &"x".repeat(5000)).unwrap().wants;
+        assert_eq!(parse_run(2, r#"{"note": "n"}"#, " no push \n").unwrap().decision, deny("no push"));
+        assert_eq!(parse_run(2, "", "").unwrap().decision, deny("it gave no reason"));
+        let long = parse_run(2, "", &"x".repeat(5000)).unwrap().decision;
         assert_eq!(long, deny(&format!("{}…", "x".repeat(1000))));
     }
 
@@ -149,8 +149,8 @@ mod tests {
             for stdout in [stdout, object.into_bytes()] {
                 let stderr = text.clone().into_bytes();
                 match parse_output(&OneShotOutput { exit: ProcessExit::Code(code), stdout, stderr }) {
-                    Ok(HookResponse { wants, note, .. }) => {
-                        assert!(code == 0 || matches!(wants, HookDecision::Deny(_)));
+                    Ok(HookResponse { decision, note, .. }) => {
+                        assert!(code == 0 || matches!(decision, HookDecision::Deny(_)));
                         assert!(note.is_none_or(|note| note.len() <= 4 * NOTE_TOKENS));
                     }
                     Err(why) => assert!(why.chars().count() < 1000),

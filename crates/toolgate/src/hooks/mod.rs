@@ -23,11 +23,11 @@ use tool::{BoxFuture, ToolOutput};
 use crate::BuildFault;
 
 /// Default time limit of a hook.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum bytes of its output.
-const OUTPUT: u64 = 64 << 10;
+const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 /// Name prefix of MCP tools, which can come and go.
-const OF_SERVERS: &str = "mcp__";
+const SERVER_TOOL_PREFIX: &str = "mcp__";
 
 /// A program that runs before and after calls. It runs as the user, unconfined, like their editor.
 ///
@@ -40,7 +40,7 @@ pub struct CommandHook {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The moments at which it runs.
-    pub on: Vec<HookMoment>,
+    pub moments: Vec<HookMoment>,
     /// Tool names it applies to, where `*` matches any characters; all tools if empty.
     pub tools: Vec<String>,
     /// Its time limit.
@@ -78,9 +78,9 @@ impl CommandHook {
         Self {
             name: name.into(),
             command,
-            on: vec![HookMoment::Before, HookMoment::After],
+            moments: vec![HookMoment::Before, HookMoment::After],
             tools: Vec::new(),
-            timeout: TIMEOUT,
+            timeout: DEFAULT_TIMEOUT,
             on_failure: HookFailurePolicy::default(),
             pass: Vec::new(),
             from: String::new(),
@@ -89,7 +89,7 @@ impl CommandHook {
 
     /// Returns the files of its command. Write access to them would disable the hook.
     pub(crate) fn protected_files(&self, cwd: &Path) -> Vec<PathBuf> {
-        let program = self.command.first().and_then(|name| find_program(name, path().as_deref()));
+        let program = self.command.first().and_then(|name| find_program(name, path_variable().as_deref()));
         let words = self.command.iter().map(|word| cwd.join(word));
         words
             .chain(program)
@@ -106,11 +106,11 @@ impl CommandHook {
     ) -> Result<Arc<dyn Hook>, BuildFault> {
         let fault = |why: String| BuildFault::Hook { name: self.name.clone(), from: self.from.clone(), why };
         let is_known = |pattern: &str| known.iter().any(|name| concerns_tool(pattern, name));
-        if let Some(none) = self.tools.iter().find(|tool| !is_of_servers(tool) && !is_known(tool)) {
+        if let Some(none) = self.tools.iter().find(|tool| !matches_server_tools(tool) && !is_known(tool)) {
             return Err(fault(format!("it is for the tool `{none}`, and there is none of that name")));
         }
         let Some(name) = self.command.first() else { return Err(fault("its command is empty".to_owned())) };
-        let Some(program) = find_program(name, path().as_deref()) else {
+        let Some(program) = find_program(name, path_variable().as_deref()) else {
             return Err(fault(match name.contains('/') {
                 true => format!("`{name}` is no program that can be run"),
                 false => format!("there is no program `{name}` along the PATH"),
@@ -130,11 +130,11 @@ impl CommandHook {
 }
 
 /// Returns whether a pattern matches tools of MCP servers.
-fn is_of_servers(pattern: &str) -> bool {
-    pattern.starts_with(OF_SERVERS) || pattern.contains('/')
+fn matches_server_tools(pattern: &str) -> bool {
+    pattern.starts_with(SERVER_TOOL_PREFIX) || pattern.contains('/')
 }
 
-fn path() -> Option<OsString> {
+fn path_variable() -> Option<OsString> {
     std::env::var_os(OsStr::new("PATH"))
 }
 
@@ -162,7 +162,7 @@ struct PreparedHook {
 }
 
 impl PreparedHook {
-    fn is_for(&self, moment: HookMoment, call: PlannedCall<'_>) -> bool {
+    fn applies_to(&self, moment: HookMoment, call: PlannedCall<'_>) -> bool {
         let tools = &self.hook.tools;
         // A server's tool can also be named `server/tool`.
         let paths = call.intent.effects.iter().filter_map(|effect| match effect {
@@ -172,29 +172,29 @@ impl PreparedHook {
         let called: Vec<String> = paths.chain([call.tool.to_owned()]).collect();
         let fits = |pattern: &String| called.iter().any(|name| concerns_tool(pattern, name));
         let names = tools.is_empty() || tools.iter().any(fits);
-        names && self.hook.on.contains(&moment)
+        names && self.hook.moments.contains(&moment)
     }
 
-    async fn ask(&self, call: PlannedCall<'_>, event: &Value) -> HookResponse {
+    async fn run_program(&self, call: PlannedCall<'_>, event: &Value) -> HookResponse {
         let event = event.to_string();
         let errand = OneShotCommand {
             argv: &self.argv,
             env: &self.env,
-            directory: &call.place.cwd,
+            directory: &call.working_dir.cwd,
             input: event.as_bytes(),
-            at_most: self.hook.timeout,
-            output: OUTPUT,
+            time_limit: self.hook.timeout,
+            max_output_bytes: MAX_OUTPUT_BYTES,
         };
         let ran = errand.run(&self.spawner, &self.permit).await.map_err(|fault| fault.to_string());
-        ran.and_then(|ran| hook_output::parse_output(&ran)).unwrap_or_else(|why| self.failed(&why))
+        ran.and_then(|ran| hook_output::parse_output(&ran)).unwrap_or_else(|why| self.failure_response(&why))
     }
 
-    fn failed(&self, why: &str) -> HookResponse {
+    fn failure_response(&self, why: &str) -> HookResponse {
         let from = &self.hook.from;
         let from = if from.is_empty() { String::new() } else { format!(" ({from})") };
         match self.hook.on_failure {
             HookFailurePolicy::Deny => HookResponse {
-                wants: HookDecision::Deny(format!("it failed, which counts as a no: {why}{from}")),
+                decision: HookDecision::Deny(format!("it failed, which counts as a no: {why}{from}")),
                 ..HookResponse::default()
             },
             HookFailurePolicy::Ignore => {
@@ -211,8 +211,8 @@ impl Hook for PreparedHook {
 
     fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
         Box::pin(async move {
-            match self.is_for(HookMoment::Before, call) {
-                true => self.ask(call, &hook_event::before_event(call)).await,
+            match self.applies_to(HookMoment::Before, call) {
+                true => self.run_program(call, &hook_event::before_event(call)).await,
                 false => HookResponse::default(),
             }
         })
@@ -220,8 +220,8 @@ impl Hook for PreparedHook {
 
     fn after<'a>(&'a self, call: PlannedCall<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
         Box::pin(async move {
-            match self.is_for(HookMoment::After, call) {
-                true => self.ask(call, &hook_event::after_event(call, output)).await,
+            match self.applies_to(HookMoment::After, call) {
+                true => self.run_program(call, &hook_event::after_event(call, output)).await,
                 false => HookResponse::default(),
             }
         })

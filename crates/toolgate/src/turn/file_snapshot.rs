@@ -15,17 +15,17 @@ use exec::fs::{
 use parking_lot::Mutex;
 
 /// A longer file is mentioned and not shown.
-const LONGEST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Maximum bytes of file contents in memory.
-const MOST_BYTES: usize = 128 << 20;
+const MAX_CONTENT_BYTES: usize = 128 << 20;
 /// Maximum number of files; each takes about 300 bytes.
-const MOST_FILES: usize = 200_000;
+const MAX_FILES: usize = 200_000;
 /// Number of scanning threads.
-const THREADS: usize = 4;
+const SCAN_THREADS: usize = 4;
 /// Time limit for reading contents in the first scan. Of the other files only the fact of a change will be known.
-const READING: Duration = Duration::from_millis(200);
+const CONTENT_TIMEOUT: Duration = Duration::from_millis(200);
 /// Time limit of a scan.
-const LOOKING: Duration = Duration::from_secs(1);
+const SCAN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Files as of the last scan.
 #[derive(Debug, Default)]
@@ -33,24 +33,24 @@ pub(super) struct FileSnapshot {
     /// Keyed by path bytes: comparing paths by component, as `Path` does, took half of the scan time.
     files: HashMap<OsString, SnapshotEntry>,
     /// Number of scans.
-    looks: u32,
-    pub(super) reach: ScanCoverage,
+    scans: u32,
+    pub(super) coverage: ScanCoverage,
 }
 
 /// Coverage of the last scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum ScanCoverage {
     #[default]
-    Everything,
+    Complete,
     /// A time or size limit was reached.
-    Part,
+    Partial,
 }
 
 #[derive(Debug)]
 struct SnapshotEntry {
     file: SnapshotFile,
     /// The last scan that found it. An unchanged file costs a scan nothing but this store.
-    met: AtomicU32,
+    last_scan: AtomicU32,
 }
 
 /// A file or a symlink.
@@ -105,36 +105,36 @@ impl SnapshotFile {
 impl FileSnapshot {
     /// Scans everything below `start`. Returns the changed files, sorted by path.
     pub(super) fn scan(&mut self, door: &ConfinedFs, start: &FileHandle) -> Vec<ChangedFile> {
-        self.looks += 1;
+        self.scans += 1;
         let look = SnapshotScan {
-            seen: self,
+            snapshot: self,
             began: Instant::now(),
             files: AtomicUsize::new(0),
             bytes: AtomicUsize::new(self.files.values().map(|known| known.file.size()).sum()),
             found: Mutex::default(),
         };
-        let options = WalkOptions { ignore: IgnoreFiles::Respect, max_depth: None, threads: THREADS };
-        let stop = || look.began.elapsed() > LOOKING;
+        let options = WalkOptions { ignore: IgnoreFiles::Respect, max_depth: None, threads: SCAN_THREADS };
+        let stop = || look.began.elapsed() > SCAN_TIMEOUT;
         let walked = door.walk(start, &options, &stop, || {
-            let mut mine = ScanWorker { look: &look, found: Vec::new() };
+            let mut mine = ScanWorker { scan: &look, found: Vec::new() };
             move |entry: &WalkEntry<'_>| mine.visit(entry)
         });
         let found = look.found.into_inner();
         let is_whole = walked.is_ok_and(|walked| !walked.stopped);
-        self.reach = if is_whole { ScanCoverage::Everything } else { ScanCoverage::Part };
-        self.renew(found.into_iter().flatten())
+        self.coverage = if is_whole { ScanCoverage::Complete } else { ScanCoverage::Partial };
+        self.apply_findings(found.into_iter().flatten())
     }
 
     /// Clears the snapshot, because the directory cannot be scanned.
     pub(super) fn clear(&mut self) -> Vec<ChangedFile> {
-        *self = Self { reach: ScanCoverage::Part, looks: self.looks + 1, files: HashMap::new() };
+        *self = Self { coverage: ScanCoverage::Partial, scans: self.scans + 1, files: HashMap::new() };
         Vec::new()
     }
 
-    fn renew(&mut self, found: impl Iterator<Item = (OsString, SnapshotFile)>) -> Vec<ChangedFile> {
-        let (look, mut changed) = (self.looks, Vec::new());
+    fn apply_findings(&mut self, found: impl Iterator<Item = (OsString, SnapshotFile)>) -> Vec<ChangedFile> {
+        let (look, mut changed) = (self.scans, Vec::new());
         for (path, file) in found {
-            let known = SnapshotEntry { file: file.clone(), met: AtomicU32::new(look) };
+            let known = SnapshotEntry { file: file.clone(), last_scan: AtomicU32::new(look) };
             // The first scan only records files.
             if look == 1 {
                 self.files.insert(path, known);
@@ -143,7 +143,7 @@ impl FileSnapshot {
             let before = self.files.insert(path.clone(), known).map(|known| known.file);
             changed.push(ChangedFile { path, before, after: Some(file) });
         }
-        let gone = self.files.extract_if(|_, known| *known.met.get_mut() != look);
+        let gone = self.files.extract_if(|_, known| *known.last_scan.get_mut() != look);
         changed.extend(gone.map(|(path, known)| ChangedFile { path, before: Some(known.file), after: None }));
         changed.sort_by(|one, other| one.path().cmp(other.path()));
         changed
@@ -152,7 +152,7 @@ impl FileSnapshot {
 
 /// State that all threads of one scan share.
 struct SnapshotScan<'s> {
-    seen: &'s FileSnapshot,
+    snapshot: &'s FileSnapshot,
     began: Instant,
     files: AtomicUsize,
     bytes: AtomicUsize,
@@ -162,7 +162,7 @@ struct SnapshotScan<'s> {
 
 /// The findings of one thread. A lock for every file would make the threads wait for each other.
 struct ScanWorker<'l, 's> {
-    look: &'l SnapshotScan<'s>,
+    scan: &'l SnapshotScan<'s>,
     found: Vec<(OsString, SnapshotFile)>,
 }
 
@@ -171,13 +171,13 @@ impl ScanWorker<'_, '_> {
         if !matches!(entry.kind(), FileKind::File | FileKind::Symlink) {
             return WalkControl::Continue;
         }
-        if self.look.files.fetch_add(1, Relaxed) >= MOST_FILES {
+        if self.scan.files.fetch_add(1, Relaxed) >= MAX_FILES {
             return WalkControl::Stop;
         }
         let Ok(stat) = entry.stat() else { return WalkControl::Continue };
         let path = entry.path().as_os_str();
-        if !self.look.knows(path, &stat) {
-            let file = self.look.read(entry, stat);
+        if !self.scan.is_unchanged(path, &stat) {
+            let file = self.scan.read(entry, stat);
             self.found.push((path.to_owned(), file));
         }
         WalkControl::Continue
@@ -186,31 +186,31 @@ impl ScanWorker<'_, '_> {
 
 impl Drop for ScanWorker<'_, '_> {
     fn drop(&mut self) {
-        let mut found = self.look.found.lock();
+        let mut found = self.scan.found.lock();
         found.push(std::mem::take(&mut self.found));
     }
 }
 
 impl SnapshotScan<'_> {
     /// Returns whether the file is known and unchanged.
-    fn knows(&self, path: &OsStr, stat: &FileStat) -> bool {
-        let known = self.seen.files.get(path).filter(|known| known.file.stat == *stat);
-        known.inspect(|known| known.met.store(self.seen.looks, Relaxed)).is_some()
+    fn is_unchanged(&self, path: &OsStr, stat: &FileStat) -> bool {
+        let known = self.snapshot.files.get(path).filter(|known| known.file.stat == *stat);
+        known.inspect(|known| known.last_scan.store(self.snapshot.scans, Relaxed)).is_some()
     }
 
     /// Reads a file. Returns only its metadata if it comes too late, is too long or cannot be read.
     fn read(&self, entry: &WalkEntry<'_>, stat: FileStat) -> SnapshotFile {
-        let is_late = self.seen.looks == 1 && self.began.elapsed() > READING;
+        let is_late = self.snapshot.scans == 1 && self.began.elapsed() > CONTENT_TIMEOUT;
         let read = match stat.kind {
             FileKind::Symlink => {
                 entry.link_target().map(|target| (stat, target.as_os_str().as_bytes().into()))
             }
-            _ if is_late || stat.size > LONGEST => None,
-            _ => content(entry),
+            _ if is_late || stat.size > MAX_FILE_BYTES => None,
+            _ => read_content(entry),
         };
         let Some((stat, bytes)) = read else { return SnapshotFile { stat, bytes: None } };
         let file = SnapshotFile { stat, bytes: Some(bytes) };
-        if self.bytes.fetch_add(file.size(), Relaxed) + file.size() > MOST_BYTES {
+        if self.bytes.fetch_add(file.size(), Relaxed) + file.size() > MAX_CONTENT_BYTES {
             self.bytes.fetch_sub(file.size(), Relaxed);
             return SnapshotFile { bytes: None, ..file };
         }
@@ -218,9 +218,9 @@ impl SnapshotScan<'_> {
     }
 }
 
-fn content(entry: &WalkEntry<'_>) -> Option<(FileStat, Arc<[u8]>)> {
+fn read_content(entry: &WalkEntry<'_>) -> Option<(FileStat, Arc<[u8]>)> {
     let (file, stat) = entry.open().ok()?;
-    let mut bytes = Vec::with_capacity(usize::try_from(stat.size.min(LONGEST)).unwrap_or(0));
-    file.take(LONGEST + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= LONGEST).then(|| (stat, bytes.into()))
+    let mut bytes = Vec::with_capacity(usize::try_from(stat.size.min(MAX_FILE_BYTES)).unwrap_or(0));
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= MAX_FILE_BYTES).then(|| (stat, bytes.into()))
 }

@@ -11,7 +11,7 @@ use super::file_snapshot::{ChangedFile, ScanCoverage, SnapshotFile};
 
 /// Returns the diff of `changed` (sorted by path); `before` and `after` are the coverage of the two scans.
 pub(super) fn diff_between(changed: &[ChangedFile], before: ScanCoverage, after: ScanCoverage) -> TurnDiff {
-    let partial = [before, after].contains(&ScanCoverage::Part);
+    let partial = [before, after].contains(&ScanCoverage::Partial);
     let mut out = TurnDiff { partial, ..TurnDiff::default() };
     let (there, gone): (Vec<&ChangedFile>, Vec<&ChangedFile>) =
         changed.iter().partition(|one| one.after.is_some());
@@ -25,27 +25,27 @@ pub(super) fn diff_between(changed: &[ChangedFile], before: ScanCoverage, after:
         match (&one.before, &one.after) {
             (_, None) => {}
             (Some(was), Some(is)) if was.same_as(is) => {}
-            (Some(was), Some(is)) => out.show(one.path(), None, Some(was), Some(is)),
+            (Some(was), Some(is)) => out.push_file(one.path(), None, Some(was), Some(is)),
             // The earlier scan was incomplete, so the file may have existed before.
-            (None, Some(_)) if before == ScanCoverage::Part => {}
+            (None, Some(_)) if before == ScanCoverage::Partial => {}
             (None, Some(is)) => {
                 let from = by_identity.remove(&identity(is));
                 moved.extend(from.map(ChangedFile::path));
-                let was = from.and_then(|from| from.before.as_ref()).map(|was| read_since(was, is));
-                out.show(one.path(), from.map(ChangedFile::path), was.as_ref(), Some(is));
+                let was = from.and_then(|from| from.before.as_ref()).map(|was| with_current_content(was, is));
+                out.push_file(one.path(), from.map(ChangedFile::path), was.as_ref(), Some(is));
             }
         }
     }
     // If the later scan was incomplete, a missing file may still exist.
-    let gone = gone.iter().filter(|_| after == ScanCoverage::Everything);
+    let gone = gone.iter().filter(|_| after == ScanCoverage::Complete);
     for one in gone.filter(|one| !moved.contains(one.path())) {
-        out.show(one.path(), None, one.before.as_ref(), None);
+        out.push_file(one.path(), None, one.before.as_ref(), None);
     }
     out
 }
 
 /// Returns the moved file as it was. If it was never read, its current content is used: its metadata is unchanged.
-fn read_since(was: &SnapshotFile, is: &SnapshotFile) -> SnapshotFile {
+fn with_current_content(was: &SnapshotFile, is: &SnapshotFile) -> SnapshotFile {
     let bytes = was.bytes.clone().or_else(|| is.bytes.clone().filter(|_| was.stat == is.stat));
     SnapshotFile { stat: was.stat, bytes }
 }
@@ -58,7 +58,7 @@ impl SnapshotFile {
 }
 
 impl TurnDiff {
-    fn show(
+    fn push_file(
         &mut self,
         path: &Path,
         from: Option<&Path>,
@@ -70,16 +70,16 @@ impl TurnDiff {
             && was.is_link() != is.is_link()
         {
             // Like git, a change between file and symlink is a removal and an addition.
-            self.text.push_str(&one(path, None, before, None));
-            self.text.push_str(&one(path, None, None, after));
+            self.text.push_str(&file_diff(path, None, before, None));
+            self.text.push_str(&file_diff(path, None, None, after));
             return;
         }
-        self.text.push_str(&one(path, from, before, after));
+        self.text.push_str(&file_diff(path, from, before, after));
     }
 }
 
 /// Returns the diff of one file.
-fn one(
+fn file_diff(
     path: &Path,
     from: Option<&Path>,
     before: Option<&SnapshotFile>,
@@ -98,14 +98,14 @@ fn one(
         (was, is) => {
             let (was, is) = (was.flatten(), is.flatten());
             let text = diff(&name, from.as_deref(), was.as_ref(), is.as_ref());
-            if before.or(after).is_some_and(SnapshotFile::is_link) { as_link(&text) } else { text }
+            if before.or(after).is_some_and(SnapshotFile::is_link) { to_symlink_diff(&text) } else { text }
         }
     }
 }
 
 /// Converts the diff of a file to that of a symlink, which git stores as a file of mode 120000 with the target as
 /// content. Only header lines can match, because content lines begin with a sign.
-fn as_link(text: &str) -> String {
+fn to_symlink_diff(text: &str) -> String {
     for mode in ["\nnew file mode ", "\ndeleted file mode "] {
         if text.contains(mode) {
             return text.replacen(&format!("{mode}100644\n"), &format!("{mode}120000\n"), 1);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     fn diff_text(changes: &[ChangedFile]) -> String {
-        diff_between(changes, ScanCoverage::Everything, ScanCoverage::Everything).text
+        diff_between(changes, ScanCoverage::Complete, ScanCoverage::Complete).text
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
             changed("same", plain(4, "same\n"), plain(6, "same\n")),
         ];
         let TurnDiff { text, files, partial } =
-            diff_between(&changes, ScanCoverage::Everything, ScanCoverage::Everything);
+            diff_between(&changes, ScanCoverage::Complete, ScanCoverage::Complete);
         assert_eq!((files, partial), (5, false));
         insta::assert_snapshot!(text, @"
         diff --git a/a b/a
@@ -179,7 +179,7 @@ mod tests {
         @@ -1 +0,0 @@
         -three
         ");
-        let unsure = diff_between(&changes, ScanCoverage::Part, ScanCoverage::Part);
+        let unsure = diff_between(&changes, ScanCoverage::Partial, ScanCoverage::Partial);
         assert_eq!((unsure.files, unsure.partial), (1, true));
     }
 

@@ -58,7 +58,7 @@ fn matches(command: &ScriptCommand, event: &ExecEvent) -> bool {
     // `exec` makes a path absolute.
     let is_path = *name == event.path || event.path.ends_with(&format!("/{name}"));
     let named = if name.contains('/') { is_path } else { name == last };
-    named && words_match(&command.words[1..], event.argv.get(1..).unwrap_or_default(), command.more)
+    named && words_match(&command.words[1..], event.argv.get(1..).unwrap_or_default(), command.more_args)
 }
 
 fn words_match(words: &[ScriptWord], argv: &[String], more: bool) -> bool {

@@ -167,7 +167,7 @@ impl TracedRunner {
             tokio::select! {
                 () = &mut pump => return,
                 _ = changed.changed() => {
-                    if matches!(session.stage(), SessionStage::Leaving { .. }) {
+                    if matches!(session.stage(), SessionStage::LeaderExited { .. }) {
                         session.end(Duration::ZERO);
                     }
                 }

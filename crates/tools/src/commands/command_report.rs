@@ -19,25 +19,25 @@ use crate::terminal_text::{self, RenderedOutput, render_piped};
 use crate::text_format::format_count;
 
 /// Bytes of an answer that are reserved for the text around the output.
-const MARGIN: usize = 1024;
+const RESERVED_BYTES: usize = 1024;
 /// The exit code of a command that timed out.
-const TIMED_OUT: i32 = 124;
+const TIMED_OUT_EXIT_CODE: i32 = 124;
 /// The default token limit of the output.
-const DEFAULT_TOKENS: usize = 10_000;
+const DEFAULT_OUTPUT_TOKENS: usize = 10_000;
 
 /// The way a command ended, or its running state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommandEnding {
     /// The command ended by itself, with all child processes.
-    Itself,
+    Exited,
     /// The command ended by itself; remaining child processes were terminated.
-    Leaving,
+    ChildrenEnded,
     /// The command ended by itself; child processes are still running.
-    Left,
+    ChildrenRemain,
     /// The command is still running.
     Running,
     /// The command is still running and seems to wait for input.
-    Prompting,
+    AwaitingInput,
     /// The command was terminated: its time limit passed.
     TimedOut(Duration),
     /// The command was terminated: the call had to end.
@@ -59,16 +59,16 @@ pub(crate) enum ReportLabels {
 pub(crate) struct CommandReport {
     session: Arc<ProcessSession>,
     stage: SessionStage,
-    shown: RenderedOutput,
+    rendered: RenderedOutput,
     stdout: String,
     stderr: String,
     refusals: SandboxRefusals,
     /// Changes in git directories that could not be applied.
-    git: Vec<String>,
+    git_notes: Vec<String>,
     /// Files left in the session's private `/tmp`, next to the workspace.
-    beside: Vec<String>,
+    private_tmp_notes: Vec<String>,
     /// From its start to its end, or until now.
-    wall: Duration,
+    wall_time: Duration,
     /// The time that this call waited for it.
     waited: Duration,
 }
@@ -84,10 +84,10 @@ impl CommandReport {
         cx: &Cx,
     ) -> Self {
         let terminal = session.origin().terminal;
-        let tokens = tokens.map_or(DEFAULT_TOKENS, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
+        let tokens = tokens.map_or(DEFAULT_OUTPUT_TOKENS, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
         let bytes = tokens
             .saturating_mul(BYTES_PER_TOKEN)
-            .min(cx.output_budget().saturating_sub(MARGIN.min(cx.output_budget() / 2)));
+            .min(cx.output_budget().saturating_sub(RESERVED_BYTES.min(cx.output_budget() / 2)));
         let TakenOutput { stage, mut output, unstreamed } = session.take_output();
         deltas.send_rest(unstreamed, !matches!(stage, SessionStage::Running), cx).await;
         let (stdout, stderr) = (format_stream(&output.stdout, bytes), format_stream(&output.stderr, bytes));
@@ -101,26 +101,26 @@ impl CommandReport {
         Self {
             session: Arc::clone(session),
             stage,
-            shown,
+            rendered: shown,
             stdout,
             stderr,
             refusals,
-            git,
-            beside,
-            wall,
+            git_notes: git,
+            private_tmp_notes: beside,
+            wall_time: wall,
             waited,
         }
     }
 
     /// Creates a report that takes no output: it stays for the next report.
     pub(crate) fn without_output(session: &Arc<ProcessSession>, since: Instant) -> Self {
-        let shown = RenderedOutput { text: String::new(), cut: None, kept: None, tokens: 0, lines: 0 };
+        let shown = RenderedOutput { text: String::new(), omitted: None, output_file: None, tokens: 0, lines: 0 };
         let (wall, waited) = (session.wall_time(), since.elapsed().min(session.wall_time()));
         let (stdout, stderr) = (String::new(), String::new());
         let refusals =
-            SandboxRefusals { told: session.denials(), guessed: None, unseen: None, git: Vec::new() };
+            SandboxRefusals { reported: session.denials(), guessed: None, hidden_file_note: None, git_notes: Vec::new() };
         let (session, stage, git) = (Arc::clone(session), session.stage(), Vec::new());
-        Self { session, stage, shown, stdout, stderr, refusals, git, beside: Vec::new(), wall, waited }
+        Self { session, stage, rendered: shown, stdout, stderr, refusals, git_notes: git, private_tmp_notes: Vec::new(), wall_time: wall, waited }
     }
 
     /// Returns true if all processes have ended.
@@ -133,17 +133,17 @@ impl CommandReport {
         match (&self.stage, outcome) {
             (_, WaitResult::Halted(halt)) => CommandEnding::Halted(halt),
             (SessionStage::Over { .. } | SessionStage::Lost, _) => {
-                self.session.timed_out().map_or(CommandEnding::Itself, CommandEnding::TimedOut)
+                self.session.timed_out().map_or(CommandEnding::Exited, CommandEnding::TimedOut)
             }
-            (SessionStage::Leaving { .. }, _) => CommandEnding::Left,
-            (SessionStage::Running, WaitResult::Prompting) => CommandEnding::Prompting,
+            (SessionStage::LeaderExited { .. }, _) => CommandEnding::ChildrenRemain,
+            (SessionStage::Running, WaitResult::AwaitingInput) => CommandEnding::AwaitingInput,
             (SessionStage::Running, _) => CommandEnding::Running,
         }
     }
 
     /// Shows `text` instead of the output.
     pub(crate) fn with_text(mut self, text: String) -> Self {
-        self.shown = RenderedOutput { text, cut: None, kept: None, tokens: 0, lines: 0 };
+        self.rendered = RenderedOutput { text, omitted: None, output_file: None, tokens: 0, lines: 0 };
         self
     }
 
@@ -160,43 +160,43 @@ impl CommandReport {
     pub(crate) fn to_output(&self, ending: CommandEnding, labels: ReportLabels) -> ToolOutput {
         tracing::debug!(?ending, "reports the command");
         let mut text = String::new();
-        for line in self.lines(ending, labels) {
+        for line in self.header_lines(ending, labels) {
             let _written = writeln!(text, "{line}");
         }
         text.push_str("Output:\n");
-        text.push_str(&self.shown.text);
-        let code = self.code(ending);
+        text.push_str(&self.rendered.text);
+        let code = self.reported_exit_code(ending);
         let mut output = ToolOutput::text(text);
         output.success = match ending {
-            CommandEnding::Running | CommandEnding::Prompting | CommandEnding::Killed => true,
-            CommandEnding::Itself | CommandEnding::Leaving | CommandEnding::Left => code == Some(0),
+            CommandEnding::Running | CommandEnding::AwaitingInput | CommandEnding::Killed => true,
+            CommandEnding::Exited | CommandEnding::ChildrenEnded | CommandEnding::ChildrenRemain => code == Some(0),
             CommandEnding::TimedOut(_) | CommandEnding::Halted(_) => false,
         };
         output.facts = OutputFacts {
             error: matches!(ending, CommandEnding::TimedOut(_)).then_some(ToolErrorKind::TimedOut),
             exit_code: code,
-            cut: self.shown.cut,
-            kept: self.shown.kept.clone(),
+            omitted: self.rendered.omitted,
+            output_file: self.rendered.output_file.clone(),
             usage: Some(self.usage()),
             enforcement: Some(self.session.enforcement()),
-            denials: self.refusals.told.clone(),
-            suspected: self.refusals.guessed.clone(),
+            denials: self.refusals.reported.clone(),
+            suspected_denial: self.refusals.guessed.clone(),
             ..OutputFacts::default()
         };
-        output.with_structured(self.structured(ending))
+        output.with_structured(self.structured_output(ending))
     }
 
-    fn code(&self, ending: CommandEnding) -> Option<i32> {
+    fn reported_exit_code(&self, ending: CommandEnding) -> Option<i32> {
         match ending {
             CommandEnding::TimedOut(_) | CommandEnding::Halted(HaltReason::TimedOut { .. }) => {
-                Some(TIMED_OUT)
+                Some(TIMED_OUT_EXIT_CODE)
             }
-            CommandEnding::Running | CommandEnding::Prompting => None,
+            CommandEnding::Running | CommandEnding::AwaitingInput => None,
             _ => self.exit_code(),
         }
     }
 
-    fn lines(&self, ending: CommandEnding, labels: ReportLabels) -> Vec<String> {
+    fn header_lines(&self, ending: CommandEnding, labels: ReportLabels) -> Vec<String> {
         let mut lines = Vec::new();
         match ending {
             CommandEnding::TimedOut(limit) => {
@@ -211,7 +211,7 @@ impl CommandReport {
             }
             _ => {}
         }
-        let code = self.code(ending);
+        let code = self.reported_exit_code(ending);
         let signal = match self.exit() {
             Some(ProcessExit::Signal(signal)) if code == self.exit_code() => {
                 format!(" ({})", signal_name(signal))
@@ -238,11 +238,11 @@ impl CommandReport {
         }
         lines.extend(self.notes(ending));
         match labels {
-            ReportLabels::OneShot if self.shown.cut.is_some() => {
-                lines.push(format!("Total output lines: {}", self.shown.lines));
+            ReportLabels::OneShot if self.rendered.omitted.is_some() => {
+                lines.push(format!("Total output lines: {}", self.rendered.lines));
             }
             ReportLabels::OneShot => {}
-            ReportLabels::Session => lines.push(format!("Original token count: {}", self.shown.tokens)),
+            ReportLabels::Session => lines.push(format!("Original token count: {}", self.rendered.tokens)),
         }
         lines
     }
@@ -251,21 +251,21 @@ impl CommandReport {
     fn notes(&self, ending: CommandEnding) -> Vec<String> {
         let id = self.session.id();
         let mut notes = Vec::new();
-        if let (SessionStage::Leaving { left, .. }, CommandEnding::Left) = (&self.stage, ending) {
+        if let (SessionStage::LeaderExited { left, .. }, CommandEnding::ChildrenRemain) = (&self.stage, ending) {
             let left = format_count(u64::from(*left), "process");
             notes.push(format!(
                 "Still running in the background: {left}, as session ID {id} (kill_session ends it)"
             ));
         }
-        if ending == CommandEnding::Prompting {
+        if ending == CommandEnding::AwaitingInput {
             notes.push("It seems to wait for input: write_stdin answers it".to_owned());
         }
-        let (ended, more) = self.ended();
+        let (ended, more) = self.ended_processes();
         if !ended.is_empty() {
             let names: Vec<String> = ended.iter().map(|one| format!("{} ({})", one.name, one.pid)).collect();
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let why = match ending {
-                CommandEnding::Leaving => {
+                CommandEnding::ChildrenEnded => {
                     "Left running, so ended (exec_command keeps what runs in the background)"
                 }
                 _ => "Ended",
@@ -282,12 +282,12 @@ impl CommandReport {
             notes.push(format!("It has not read {} of its input yet", format_count(unread as u64, "byte")));
         }
         notes.extend(self.refusals.note_lines());
-        notes.extend(self.git.iter().cloned());
-        notes.extend(self.beside.iter().cloned());
+        notes.extend(self.git_notes.iter().cloned());
+        notes.extend(self.private_tmp_notes.iter().cloned());
         notes
     }
 
-    fn ended(&self) -> (&[KilledProcess], u32) {
+    fn ended_processes(&self) -> (&[KilledProcess], u32) {
         match &self.stage {
             SessionStage::Over { ended, more, .. } => (ended, *more),
             _ => (&[], 0),
@@ -299,7 +299,7 @@ impl CommandReport {
             if let SessionStage::Over { used, .. } = self.stage { used } else { ResourceUsage::default() };
         let written = |stream| self.session.bytes_written(stream);
         ProcessUsage {
-            wall: self.wall,
+            wall: self.wall_time,
             user: used.user,
             system: used.system,
             peak_memory: used.peak_memory,
@@ -308,24 +308,24 @@ impl CommandReport {
         }
     }
 
-    fn structured(&self, ending: CommandEnding) -> Value {
+    fn structured_output(&self, ending: CommandEnding) -> Value {
         let signal = match self.exit() {
             Some(ProcessExit::Signal(signal)) => Some(signal_name(signal)),
             _ => None,
         };
         let runs_on =
-            matches!(ending, CommandEnding::Running | CommandEnding::Prompting | CommandEnding::Left);
-        let (ended, _) = self.ended();
+            matches!(ending, CommandEnding::Running | CommandEnding::AwaitingInput | CommandEnding::ChildrenRemain);
+        let (ended, _) = self.ended_processes();
         let ended: Vec<Value> = ended.iter().map(|one| json!({ "pid": one.pid, "name": one.name })).collect();
         let mut value = json!({
-            "exit_code": self.code(ending),
+            "exit_code": self.reported_exit_code(ending),
             "signal": signal,
             "session_id": runs_on.then(|| self.session.id()),
             "wall_time_seconds": self.waited.as_secs_f64(),
-            "original_token_count": self.shown.tokens,
-            "output": self.shown.text,
+            "original_token_count": self.rendered.tokens,
+            "output": self.rendered.text,
             "ended": ended,
-            "sandbox": self.sandbox(),
+            "sandbox": self.sandbox_json(),
         });
         if !self.session.origin().terminal {
             value["stdout"] = json!(self.stdout);
@@ -337,13 +337,13 @@ impl CommandReport {
 
 impl CommandReport {
     /// Returns the sandbox state and refusals, for programs.
-    fn sandbox(&self) -> Value {
+    fn sandbox_json(&self) -> Value {
         let enforcement = self.session.enforcement();
         let words = |denials: &[Denial]| denials.iter().map(ToString::to_string).collect::<Vec<_>>();
         json!({
             "enforcement": enforcement.as_str(),
             "gaps": enforcement.gap_sentences(),
-            "refused": words(&self.refusals.told),
+            "refused": words(&self.refusals.reported),
             "perhaps_refused": words(self.refusals.guessed.as_slice()),
         })
     }

@@ -9,22 +9,22 @@ use exec::session::ProcessSession;
 use policy::{Confinement, HostFile, HostFileRole};
 
 /// Bytes at the end of an output that are searched.
-const LOOKED_AT: usize = 64 << 10;
+const SEARCHED_BYTES: usize = 64 << 10;
 /// The number of files that are named.
-const SHOWN: usize = 8;
+const MAX_LISTED_FILES: usize = 8;
 /// Git's message before the name of a file that it could not replace.
-const UNABLE: [&str; 2] = ["unable to unlink old '", "unable to unlink '"];
+const UNLINK_MESSAGES: [&str; 2] = ["unable to unlink old '", "unable to unlink '"];
 /// Git's message before a lock file that it could not create.
-const NO_LOCK: &str = "Unable to create '";
-const READ_ONLY: &str = "Read-only file system";
+const LOCK_MESSAGE: &str = "Unable to create '";
+const READ_ONLY_MESSAGE: &str = "Read-only file system";
 
 /// Returns notes about the `output` of a command in `session`.
 pub(super) fn explain_git_failures(session: &ProcessSession, output: &str) -> Vec<String> {
     let Some(confinement) = session.confinement() else { return Vec::new() };
-    let from = output.len().saturating_sub(LOOKED_AT);
+    let from = output.len().saturating_sub(SEARCHED_BYTES);
     let end = &output[output.ceil_char_boundary(from)..];
     let mut notes = Vec::new();
-    let kept = kept_files(&confinement, &session.origin().workdir, end);
+    let kept = protected_files(&confinement, &session.origin().workdir, end);
     if let Some((_, HostFile { when, .. })) = kept.first() {
         let names = kept.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let first = &kept[0].0;
@@ -34,7 +34,7 @@ pub(super) fn explain_git_failures(session: &ProcessSession, output: &str) -> Ve
              the sandbox"
         ));
     }
-    if let Some(repository) = read_only(&session.read_only_repositories(), end) {
+    if let Some(repository) = read_only_repository(&session.read_only_repositories(), end) {
         notes.push(format!(
             "`{}` is read-only in the sandbox: the workspace holds more repositories than the 32 that commands can write to; \
              work in the directory of that repository alone, or remove repositories that are not needed",
@@ -45,17 +45,17 @@ pub(super) fn explain_git_failures(session: &ProcessSession, output: &str) -> Ve
 }
 
 /// Returns the files that git names and that the policy protects. Git names them relative to the top of a working tree.
-fn kept_files(confinement: &Confinement, workdir: &Path, output: &str) -> Vec<(String, HostFile)> {
+fn protected_files(confinement: &Confinement, workdir: &Path, output: &str) -> Vec<(String, HostFile)> {
     let mut kept: Vec<(String, HostFile)> = Vec::new();
     for line in output.lines() {
-        let name = UNABLE.iter().find_map(|words| line.split_once(words)?.1.split_once('\''));
+        let name = UNLINK_MESSAGES.iter().find_map(|words| line.split_once(words)?.1.split_once('\''));
         let Some((name, _)) = name else { continue };
         let above = workdir.ancestors().map(|above| above.join(name));
         let file = above
             .filter_map(|path| confinement.host_file(&path))
             .find(|file| file.role == HostFileRole::Configuration);
         if let Some(file) = file
-            && kept.len() < SHOWN
+            && kept.len() < MAX_LISTED_FILES
             && !kept.iter().any(|(known, _)| known == name)
         {
             kept.push((name.to_owned(), file));
@@ -65,9 +65,9 @@ fn kept_files(confinement: &Confinement, workdir: &Path, output: &str) -> Vec<(S
 }
 
 /// Returns the read-only repository in which git could not create a lock file.
-fn read_only<'a>(repositories: &'a [PathBuf], output: &str) -> Option<&'a PathBuf> {
-    let locks = output.lines().filter(|line| line.contains(READ_ONLY));
-    let mut locks = locks.filter_map(|line| Some(line.split_once(NO_LOCK)?.1.split_once('\'')?.0));
+fn read_only_repository<'a>(repositories: &'a [PathBuf], output: &str) -> Option<&'a PathBuf> {
+    let locks = output.lines().filter(|line| line.contains(READ_ONLY_MESSAGE));
+    let mut locks = locks.filter_map(|line| Some(line.split_once(LOCK_MESSAGE)?.1.split_once('\'')?.0));
     locks.find_map(|lock| repositories.iter().find(|repository| Path::new(lock).starts_with(repository)))
 }
 
@@ -82,13 +82,13 @@ mod tests {
                       error: unable to unlink old 'AGENTS.md': Device or resource busy\n\
                       warning: unable to unlink 'src/main.rs': Permission denied\nSwitched to branch 'two'\n";
         for workdir in ["/w", "/w/src"] {
-            let kept = kept_files(&confinement, Path::new(workdir), output);
+            let kept = protected_files(&confinement, Path::new(workdir), output);
             let names: Vec<_> = kept.iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(names, [".vscode/settings.json", "AGENTS.md"], "{workdir}");
         }
         let closed = [PathBuf::from("/w/r40/.git")];
         let output = "fatal: Unable to create '/w/r40/.git/index.lock': Read-only file system";
-        assert_eq!(read_only(&closed, output), Some(&closed[0]));
-        assert_eq!(read_only(&closed, &output.replace("r40", "r4")), None);
+        assert_eq!(read_only_repository(&closed, output), Some(&closed[0]));
+        assert_eq!(read_only_repository(&closed, &output.replace("r40", "r4")), None);
     }
 }

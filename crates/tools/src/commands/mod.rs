@@ -66,7 +66,7 @@ pub(crate) enum SandboxPermissions {
 }
 
 /// The escalation arguments, hidden from the model's schema where no process is started.
-pub(crate) const PLEA: &[&str] = &["sandbox_permissions", "justification"];
+pub(crate) const ESCALATION_ARGS: &[&str] = &["sandbox_permissions", "justification"];
 
 /// The escalation arguments of a command tool's call.
 #[derive(Default)]
@@ -97,7 +97,7 @@ impl EscalationRequest<'_> {
 pub(crate) struct CommandRequest<'a> {
     pub(crate) argv: Vec<String>,
     /// The command as the model wrote it, for lists.
-    pub(crate) shown: String,
+    pub(crate) command_text: String,
     pub(crate) workdir: Option<&'a str>,
     pub(crate) stdio: Stdio,
     pub(crate) lifetime: Lifetime,
@@ -122,7 +122,7 @@ impl CommandRunner {
     }
 
     /// Warns about weaker enforcement before anything runs; each warning is sent once.
-    async fn warn(&self, permit: &Permit, cx: &Cx) -> Result<(), ToolError> {
+    async fn warn_weaker_sandbox(&self, permit: &Permit, cx: &Cx) -> Result<(), ToolError> {
         let held = self.sessions.spawner().enforcement(permit).await;
         let text = match &held {
             Ok(enforcement) => enforcement.warning(),
@@ -130,7 +130,7 @@ impl CommandRunner {
             Err(_) => None,
         };
         if let Some(text) = text.filter(|text| self.sessions.is_first_mention(text)) {
-            cx.notify(ToolNotice::Weaker { text, refused: held.is_err() });
+            cx.notify(ToolNotice::WeakerSandbox { text, refused: held.is_err() });
         }
         held.map(drop).map_err(|fault| spawn_error(&fault))
     }
@@ -142,7 +142,7 @@ impl CommandRunner {
         permit: &Permit,
         cx: &Cx,
     ) -> Result<(Arc<ProcessSession>, Pump), ToolError> {
-        self.warn(permit, cx).await?;
+        self.warn_weaker_sandbox(permit, cx).await?;
         let path = resolve_workdir(wanted.workdir, cx.working_dir())?;
         let (_, directory) = look_up(permit, &path)?;
         if directory.kind() != FileKind::Directory {
@@ -150,7 +150,7 @@ impl CommandRunner {
             return Err(ToolError::bad_argument("workdir", why));
         }
         let about = SessionOrigin {
-            command: wanted.shown,
+            command: wanted.command_text,
             workdir: directory.path().to_owned(),
             owner: cx.call_id().as_str().to_owned(),
             lifetime: wanted.lifetime,
@@ -173,16 +173,16 @@ impl CommandRunner {
         let limit = timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
         let (session, mut pump) = self.start(wanted, permit, cx).await?;
         let until = Instant::now() + limit;
-        let wait = WaitOptions { until, prompts: false, leaves: true };
+        let wait = WaitOptions { deadline: until, stop_at_prompt: false, stop_at_exit: true };
         let mut deltas = OutputStreamer::for_session(&session, cx);
         let ending = match wait_for_command(&session, Some(&mut pump), &mut deltas, wait, cx).await {
-            WaitResult::Over => CommandEnding::Itself,
-            WaitResult::Left => CommandEnding::Leaving,
+            WaitResult::Ended => CommandEnding::Exited,
+            WaitResult::ChildrenRemain => CommandEnding::ChildrenEnded,
             // A slow observer must not change the outcome.
-            WaitResult::Yielded | WaitResult::Prompting => match session.stage() {
-                SessionStage::Over { .. } | SessionStage::Lost => CommandEnding::Itself,
-                SessionStage::Leaving { settled: true, .. } => CommandEnding::Leaving,
-                SessionStage::Running | SessionStage::Leaving { .. } => CommandEnding::TimedOut(limit),
+            WaitResult::StillRunning | WaitResult::AwaitingInput => match session.stage() {
+                SessionStage::Over { .. } | SessionStage::Lost => CommandEnding::Exited,
+                SessionStage::LeaderExited { settled: true, .. } => CommandEnding::ChildrenEnded,
+                SessionStage::Running | SessionStage::LeaderExited { .. } => CommandEnding::TimedOut(limit),
             },
             WaitResult::Halted(halt) => CommandEnding::Halted(halt),
         };

@@ -9,12 +9,12 @@ use tokio::time::timeout;
 use tool::{Cx, OutputStream, ToolNotice};
 
 /// The longest incomplete UTF-8 character, in bytes.
-const MAX_REST: usize = 3;
+const MAX_PARTIAL_CHAR_BYTES: usize = 3;
 
 /// The time that observers have for the remaining output when a call is answered.
-const HEARD: Duration = Duration::from_secs(1);
+const FINAL_SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
-const RESTS: [(CapturedStream, Vec<u8>); 3] = [
+const NO_PARTIAL_CHARS: [(CapturedStream, Vec<u8>); 3] = [
     (CapturedStream::Stdout, Vec::new()),
     (CapturedStream::Stderr, Vec::new()),
     (CapturedStream::Terminal, Vec::new()),
@@ -26,18 +26,18 @@ pub(crate) struct OutputStreamer {
     /// A piece that was not yet sent.
     pending: Option<(CapturedStream, String)>,
     /// Per stream, the first bytes of an incomplete character.
-    rests: [(CapturedStream, Vec<u8>); 3],
+    partial_chars: [(CapturedStream, Vec<u8>); 3],
 }
 
 impl OutputStreamer {
     /// Creates a streamer that starts with the output that no call has taken yet, since it was not streamed.
     pub(crate) fn for_session(session: &Arc<ProcessSession>, cx: &Cx) -> Self {
-        Self { streaming: cx.is_watched().then(|| session.stream_output()), pending: None, rests: RESTS }
+        Self { streaming: cx.is_watched().then(|| session.stream_output()), pending: None, partial_chars: NO_PARTIAL_CHARS }
     }
 
     /// Creates a streamer that sends nothing.
     pub(crate) fn disabled() -> Self {
-        Self { streaming: None, pending: None, rests: RESTS }
+        Self { streaming: None, pending: None, partial_chars: NO_PARTIAL_CHARS }
     }
 
     /// Sends all available output, as fast as observers accept it. A piece not sent when this is dropped is sent the
@@ -45,7 +45,7 @@ impl OutputStreamer {
     pub(crate) async fn send_available(&mut self, cx: &Cx) {
         // ends: when nothing is there; others get their turn between two pieces
         loop {
-            self.tell_pending(cx).await;
+            self.send_pending(cx).await;
             let Some((stream, bytes)) = self.streaming.as_ref().and_then(OutputStreaming::next) else {
                 return;
             };
@@ -58,24 +58,24 @@ impl OutputStreamer {
     /// sent too.
     pub(crate) async fn send_rest(mut self, pieces: Vec<(CapturedStream, Vec<u8>)>, is_over: bool, cx: &Cx) {
         let telling = async {
-            self.tell_pending(cx).await;
+            self.send_pending(cx).await;
             for (stream, bytes) in pieces {
                 self.pending = Some((stream, self.decode_complete(stream, &bytes)));
-                self.tell_pending(cx).await;
+                self.send_pending(cx).await;
             }
-            for (stream, rest) in self.rests.iter_mut().filter(|(_, rest)| is_over && !rest.is_empty()) {
+            for (stream, rest) in self.partial_chars.iter_mut().filter(|(_, rest)| is_over && !rest.is_empty()) {
                 let text = String::from_utf8_lossy(rest).into_owned();
-                cx.stream(ToolNotice::Output { stream: named(*stream), text }).await;
+                cx.stream(ToolNotice::Output { stream: output_stream(*stream), text }).await;
             }
         };
-        let _not_heard = timeout(HEARD, telling).await;
+        let _not_heard = timeout(FINAL_SEND_TIMEOUT, telling).await;
     }
 
-    async fn tell_pending(&mut self, cx: &Cx) {
+    async fn send_pending(&mut self, cx: &Cx) {
         if let Some((stream, text)) = &self.pending
             && !text.is_empty()
         {
-            cx.stream(ToolNotice::Output { stream: named(*stream), text: text.clone() }).await;
+            cx.stream(ToolNotice::Output { stream: output_stream(*stream), text: text.clone() }).await;
         }
         self.pending = None;
     }
@@ -89,14 +89,14 @@ impl OutputStreamer {
 
     /// Decodes `bytes` up to the last complete character and keeps the rest.
     fn decode_complete(&mut self, stream: CapturedStream, bytes: &[u8]) -> String {
-        let Some((_, rest)) = self.rests.iter_mut().find(|(of, _)| *of == stream) else {
+        let Some((_, rest)) = self.partial_chars.iter_mut().find(|(of, _)| *of == stream) else {
             return String::new();
         };
         rest.extend(bytes);
-        let from = rest.len().saturating_sub(MAX_REST);
+        let from = rest.len().saturating_sub(MAX_PARTIAL_CHAR_BYTES);
         let cut = match std::str::from_utf8(&rest[from..]) {
             Ok(_) => rest.len(),
-            Err(_) => incomplete(rest).unwrap_or(rest.len()),
+            Err(_) => partial_char_start(rest).unwrap_or(rest.len()),
         };
         let text = String::from_utf8_lossy(&rest[..cut]).into_owned();
         rest.drain(..cut);
@@ -104,7 +104,7 @@ impl OutputStreamer {
     }
 }
 
-fn named(stream: CapturedStream) -> OutputStream {
+fn output_stream(stream: CapturedStream) -> OutputStream {
     match stream {
         CapturedStream::Stdout => OutputStream::Stdout,
         CapturedStream::Stderr => OutputStream::Stderr,
@@ -113,8 +113,8 @@ fn named(stream: CapturedStream) -> OutputStream {
 }
 
 /// Returns the start of a character that the end of `bytes` cuts off.
-fn incomplete(bytes: &[u8]) -> Option<usize> {
-    let from = bytes.len().saturating_sub(MAX_REST);
+fn partial_char_start(bytes: &[u8]) -> Option<usize> {
+    let from = bytes.len().saturating_sub(MAX_PARTIAL_CHAR_BYTES);
     let begin = (from..bytes.len()).rev().find(|&at| bytes[at] & 0b1100_0000 != 0b1000_0000)?;
     let length = match bytes[begin] {
         0xc2..=0xdf => 2,
@@ -141,7 +141,7 @@ mod tests {
             (b"\x80\x80\x80\x80", None),
             (b"", None),
         ] {
-            assert_eq!(incomplete(bytes), at, "{bytes:?}");
+            assert_eq!(partial_char_start(bytes), at, "{bytes:?}");
         }
     }
 }

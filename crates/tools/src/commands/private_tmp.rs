@@ -11,9 +11,9 @@ use super::sandbox_refusals::lacks_private_tmp;
 use crate::private_files::PrivateFiles;
 
 /// The number of files that are named per directory.
-const SHOWN: usize = 4;
+const MAX_LISTED_FILES: usize = 4;
 /// Added to the command's running time, because file timestamps are coarse.
-const SLACK: Duration = Duration::from_millis(50);
+const TIMESTAMP_SLACK: Duration = Duration::from_millis(50);
 
 /// Returns notes on the files that the command of `session` left in private directories above `workspace`.
 pub(crate) fn files_left_in_private_tmp(session: &ProcessSession, workspace: &Path) -> Vec<String> {
@@ -22,7 +22,7 @@ pub(crate) fn files_left_in_private_tmp(session: &ProcessSession, workspace: &Pa
     };
     let own = workspace.ancestors().skip(1).take_while(|above| reach.replaced_place(above).is_some());
     let left: Vec<String> = own
-        .flat_map(|above| changed_within(&reach.real_path(above), session.wall_time() + SLACK, SHOWN))
+        .flat_map(|above| changed_within(&reach.real_path(above), session.wall_time() + TIMESTAMP_SLACK, MAX_LISTED_FILES))
         .map(|path| path.to_string_lossy().into_owned())
         .collect();
     PrivateFiles::among(left.iter().map(String::as_str), &reach).note_lines()

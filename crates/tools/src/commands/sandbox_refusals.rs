@@ -9,18 +9,18 @@ use super::git_failures::explain_git_failures;
 use crate::file_access::private_tmp_hint;
 
 /// The number of refusals that are listed.
-const SHOWN: usize = 4;
+const MAX_LISTED_REFUSALS: usize = 4;
 /// Bytes at the end of an output that are searched for a guess.
-const LOOKED_AT: usize = 16 << 10;
+const SEARCHED_BYTES: usize = 16 << 10;
 
 /// Refused accesses: reported by the kernel, or guessed from the command's output.
 pub(crate) struct SandboxRefusals {
-    pub(crate) told: Vec<Denial>,
+    pub(crate) reported: Vec<Denial>,
     pub(crate) guessed: Option<Denial>,
     /// The reason why a file of the host was invisible to the command.
-    pub(crate) unseen: Option<String>,
+    pub(crate) hidden_file_note: Option<String>,
     /// Files that git could not change, with advice.
-    pub(crate) git: Vec<String>,
+    pub(crate) git_notes: Vec<String>,
 }
 
 impl SandboxRefusals {
@@ -33,33 +33,33 @@ impl SandboxRefusals {
         let bounds = confinement.zip(session.reach()).filter(|_| guesses);
         let git = explain_git_failures(session, output);
         let Some((confinement, reach)) = bounds else {
-            return Self { told, guessed: None, unseen: None, git };
+            return Self { reported: told, guessed: None, hidden_file_note: None, git_notes: git };
         };
         let guessing = DenialGuesser {
             confinement: &confinement,
-            reach: &reach,
+            read_scope: &reach,
             workdir: &session.origin().workdir,
-            has_own_places: !lacks_private_tmp(&session.enforcement()),
+            has_private_tmp: !lacks_private_tmp(&session.enforcement()),
         };
-        let guessed = guessing.refused(output);
-        let unseen = if guessed.is_none() { guessing.unseen(output) } else { None };
-        Self { told, guessed, unseen, git }
+        let guessed = guessing.guess_denial(output);
+        let unseen = if guessed.is_none() { guessing.guess_hidden_file(output) } else { None };
+        Self { reported: told, guessed, hidden_file_note: unseen, git_notes: git }
     }
 
     /// Returns one line per refusal.
     pub(crate) fn note_lines(&self) -> Vec<String> {
         let mut notes: Vec<String> =
-            self.told.iter().take(SHOWN).map(|denial| format!("Refused by the sandbox: {denial}")).collect();
-        if self.told.len() > SHOWN {
-            notes.push(format!("Refused by the sandbox: {} more", self.told.len() - SHOWN));
+            self.reported.iter().take(MAX_LISTED_REFUSALS).map(|denial| format!("Refused by the sandbox: {denial}")).collect();
+        if self.reported.len() > MAX_LISTED_REFUSALS {
+            notes.push(format!("Refused by the sandbox: {} more", self.reported.len() - MAX_LISTED_REFUSALS));
         }
         notes.extend(
             self.guessed
                 .iter()
                 .map(|denial| format!("Perhaps refused by the sandbox (a guess from the output): {denial}")),
         );
-        notes.extend(self.git.iter().cloned());
-        notes.extend(self.unseen.iter().map(|why| format!("Perhaps not seen in the sandbox: {why}")));
+        notes.extend(self.git_notes.iter().cloned());
+        notes.extend(self.hidden_file_note.iter().map(|why| format!("Perhaps not seen in the sandbox: {why}")));
         notes
     }
 }
@@ -77,22 +77,22 @@ pub(super) fn lacks_private_tmp(enforcement: &Enforcement) -> bool {
 /// to deceive us only causes a quote of the policy.
 struct DenialGuesser<'a> {
     confinement: &'a Confinement,
-    reach: &'a ReadScope,
+    read_scope: &'a ReadScope,
     workdir: &'a Path,
     /// True if `/tmp` and `/var/tmp` are private directories of the session.
-    has_own_places: bool,
+    has_private_tmp: bool,
 }
 
 impl DenialGuesser<'_> {
     /// Finds a line that reports a read-only file system or a missing permission, and names a path that the policy
     /// protects from writing or reading.
-    fn refused(&self, output: &str) -> Option<Denial> {
-        let deny = self.reach.deny_read();
+    fn guess_denial(&self, output: &str) -> Option<Denial> {
+        let deny = self.read_scope.deny_read();
         let closed = |path: &PathBuf| {
             deny.denying_pattern(path).is_some()
-                || !self.confinement.may_write(path) && !self.is_no_file_of_the_host(path)
+                || !self.confinement.may_write(path) && !self.is_not_host_file(path)
         };
-        let path = self.named(output, &REFUSED, closed)?;
+        let path = self.find_path(output, &REFUSAL_MESSAGES, closed)?;
         Some(match deny.denying_pattern(&path).map(str::to_owned) {
             Some(rule) => Denial::DenyRead { path, rule },
             None => self.confinement.write_denial(path),
@@ -100,44 +100,44 @@ impl DenialGuesser<'_> {
     }
 
     /// Finds a line that reports a missing file, and names a path in a private directory of the session.
-    fn unseen(&self, output: &str) -> Option<String> {
-        if !self.has_own_places {
+    fn guess_hidden_file(&self, output: &str) -> Option<String> {
+        if !self.has_private_tmp {
             return None;
         }
-        let path = self.named(output, &MISSING, |path| self.reach.replaced_place(path).is_some())?;
-        Some(format!("`{}`: {}", path.display(), private_tmp_hint(self.reach, &path)?))
+        let path = self.find_path(output, &MISSING_FILE_MESSAGES, |path| self.read_scope.replaced_place(path).is_some())?;
+        Some(format!("`{}`: {}", path.display(), private_tmp_hint(self.read_scope, &path)?))
     }
 
     /// Returns the last matching path in a line that contains one of `words`.
-    fn named(&self, output: &str, words: &[&str], fits: impl Fn(&PathBuf) -> bool) -> Option<PathBuf> {
-        let from = output.len().saturating_sub(LOOKED_AT);
+    fn find_path(&self, output: &str, words: &[&str], fits: impl Fn(&PathBuf) -> bool) -> Option<PathBuf> {
+        let from = output.len().saturating_sub(SEARCHED_BYTES);
         let end = &output[output.ceil_char_boundary(from)..];
         end.lines().rev().find_map(|line| {
             let (at, word) = words.iter().find_map(|word| Some((line.find(word)?, word)))?;
             // The path next to the words is meant, else the last path of the line: the program itself is named first.
-            let next = beside(&line[..at], &line[at + word.len()..])
+            let next = adjacent_name(&line[..at], &line[at + word.len()..])
                 .map(|path| policy::normalize_path(&self.workdir.join(path)));
-            next.filter(&fits).or_else(|| paths(line, self.workdir).filter(&fits).last())
+            next.filter(&fits).or_else(|| paths_in_line(line, self.workdir).filter(&fits).last())
         })
     }
 
     /// Returns true for a device, a kernel file, or a path in a private directory of the session.
-    fn is_no_file_of_the_host(&self, path: &Path) -> bool {
+    fn is_not_host_file(&self, path: &Path) -> bool {
         let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
         is_device
             || path.starts_with("/proc")
-            || self.has_own_places && self.reach.replaced_place(path).is_some()
+            || self.has_private_tmp && self.read_scope.replaced_place(path).is_some()
     }
 }
 
 /// Messages of systems and languages about a refused change.
-const REFUSED: [&str; 6] =
+const REFUSAL_MESSAGES: [&str; 6] =
     ["Read-only file system", "Permission denied", "Operation not permitted", "EROFS", "EACCES", "EPERM"];
 /// Messages about a missing file.
-const MISSING: [&str; 2] = ["No such file or directory", "ENOENT"];
+const MISSING_FILE_MESSAGES: [&str; 2] = ["No such file or directory", "ENOENT"];
 
 /// Returns the name right before the words, as `name: ` or in quotes, or right after them in quotes.
-fn beside<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
+fn adjacent_name<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
     const QUOTES: [char; 4] = ['\'', '"', '‘', '’'];
     if let Some(name) = before.strip_suffix(": ") {
         let quoted = name.strip_suffix(QUOTES).and_then(|name| name.rsplit(QUOTES).next());
@@ -147,7 +147,7 @@ fn beside<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
 }
 
 /// Returns the path-like words of a line; relative paths start in the command's working directory.
-fn paths(line: &str, workdir: &Path) -> impl Iterator<Item = PathBuf> {
+fn paths_in_line(line: &str, workdir: &Path) -> impl Iterator<Item = PathBuf> {
     let words = line.split(|letter: char| letter.is_whitespace() || "'\"`‘’“”(),;<>[]".contains(letter));
     // The program itself is named first, as in `/bin/bash: line 1: …`.
     let words = words.enumerate().filter(|(at, word)| *at > 0 || !word.ends_with(':')).map(|(_, word)| word);
@@ -181,7 +181,7 @@ mod tests {
             ..Confinement::default()
         };
         let (reach, workdir) = (reach(workspace, deny), Path::new(workspace));
-        DenialGuesser { confinement: &confinement, reach: &reach, workdir, has_own_places }.refused(output)
+        DenialGuesser { confinement: &confinement, read_scope: &reach, workdir, has_private_tmp: has_own_places }.guess_denial(output)
     }
 
     #[test]
@@ -258,9 +258,9 @@ mod tests {
         let (confinement, reach) = (Confinement::default(), reach("/tmp/x/w", &[]));
         let mut guessing = DenialGuesser {
             confinement: &confinement,
-            reach: &reach,
+            read_scope: &reach,
             workdir: Path::new("/tmp/x/w"),
-            has_own_places: true,
+            has_private_tmp: true,
         };
         for (output, place) in [
             ("cat: /tmp/notes.txt: No such file or directory", Some("/tmp")),
@@ -273,12 +273,12 @@ mod tests {
             ("cat: notes.txt: No such file or directory", None),
             ("cat: /etc/notes.txt: No such file or directory", None),
         ] {
-            let told = guessing.unseen(output);
+            let told = guessing.guess_hidden_file(output);
             let expected = place.map(|place| format!("`{place}` is private to this session"));
             assert_eq!(told.is_some(), expected.is_some(), "{output}: {told:?}");
             assert!(told.unwrap_or_default().contains(&expected.unwrap_or_default()), "{output}");
         }
-        guessing.has_own_places = false;
-        assert_eq!(guessing.unseen("cat: /tmp/notes.txt: No such file or directory"), None);
+        guessing.has_private_tmp = false;
+        assert_eq!(guessing.guess_hidden_file("cat: /tmp/notes.txt: No such file or directory"), None);
     }
 }

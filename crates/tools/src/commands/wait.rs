@@ -10,31 +10,31 @@ use tool::{Cx, HaltReason};
 use super::output_streamer::OutputStreamer;
 
 /// A line without a newline for this long is taken for a prompt.
-const PROMPT: Duration = Duration::from_millis(300);
+const PROMPT_DELAY: Duration = Duration::from_millis(300);
 /// The time to wait for killed processes. Shorter than the grace period of a halted call.
-const END: Duration = Duration::from_secs(3);
+const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Options for waiting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitOptions {
-    pub(crate) until: Instant,
+    pub(crate) deadline: Instant,
     /// Stops when the command seems to wait for input.
-    pub(crate) prompts: bool,
+    pub(crate) stop_at_prompt: bool,
     /// Stops when the command's own process has ended, although child processes remain.
-    pub(crate) leaves: bool,
+    pub(crate) stop_at_exit: bool,
 }
 
 /// The reason why the wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitResult {
     /// All processes have ended.
-    Over,
+    Ended,
     /// The command's own process has ended, child processes remain.
-    Left,
+    ChildrenRemain,
     /// The command is still running.
-    Yielded,
+    StillRunning,
     /// The command is still running and seems to wait for input.
-    Prompting,
+    AwaitingInput,
     /// The call must end.
     Halted(HaltReason),
 }
@@ -57,27 +57,27 @@ pub(crate) async fn wait_for_command(
             biased;
             () = deltas.send_available(cx) => {}
             halt = &mut halted => return WaitResult::Halted(halt),
-            () = sleep_until(wait.until.into()) => return WaitResult::Yielded,
+            () = sleep_until(wait.deadline.into()) => return WaitResult::StillRunning,
         }
         match session.stage() {
-            SessionStage::Over { .. } | SessionStage::Lost => return WaitResult::Over,
-            SessionStage::Leaving { settled: true, .. } if wait.leaves => return WaitResult::Left,
-            SessionStage::Running | SessionStage::Leaving { .. } => {}
+            SessionStage::Over { .. } | SessionStage::Lost => return WaitResult::Ended,
+            SessionStage::LeaderExited { settled: true, .. } if wait.stop_at_exit => return WaitResult::ChildrenRemain,
+            SessionStage::Running | SessionStage::LeaderExited { .. } => {}
         }
-        let prompt = wait.prompts.then(|| session.prompting_since()).flatten().map(|since| since + PROMPT);
-        let asks = prompt.is_some_and(|at| at < wait.until);
+        let prompt = wait.stop_at_prompt.then(|| session.prompting_since()).flatten().map(|since| since + PROMPT_DELAY);
+        let asks = prompt.is_some_and(|at| at < wait.deadline);
         tokio::select! {
             biased;
-            () = moved(pump.as_deref_mut()) => pump = None,
+            () = drive_pump(pump.as_deref_mut()) => pump = None,
             _ = changed.changed() => {}
             halt = &mut halted => return WaitResult::Halted(halt),
-            () = sleep_until(prompt.unwrap_or(wait.until).into()), if asks => return WaitResult::Prompting,
-            () = sleep_until(wait.until.into()) => return WaitResult::Yielded,
+            () = sleep_until(prompt.unwrap_or(wait.deadline).into()), if asks => return WaitResult::AwaitingInput,
+            () = sleep_until(wait.deadline.into()) => return WaitResult::StillRunning,
         }
     }
 }
 
-async fn moved(pump: Option<&mut Pump>) {
+async fn drive_pump(pump: Option<&mut Pump>) {
     match pump {
         Some(pump) => pump.await,
         None => std::future::pending().await,
@@ -98,9 +98,9 @@ pub(crate) async fn end_command(
     session.end(GRACE);
     let gone = async {
         tokio::select! {
-            () = moved(pump) => {}
+            () = drive_pump(pump) => {}
             () = session.wait_until(|session| session.is_over() || !session.stuck_processes().is_empty()) => {}
         }
     };
-    let _will_not = timeout(END, gone).await;
+    let _will_not = timeout(END_TIMEOUT, gone).await;
 }

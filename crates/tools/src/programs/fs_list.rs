@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
-use super::answer;
+use super::data_output;
 use crate::file_access::{fs_error, look_up};
 
 /// The default and the largest number of entries.
@@ -57,20 +57,20 @@ impl ToolHandler for FsListTool {
                     if entries.len() >= limit {
                         return WalkControl::Stop;
                     }
-                    entries.push(described(entry));
+                    entries.push(entry_json(entry));
                     WalkControl::Continue
                 }
             };
             let walked = door.walk(&start, &options, &|| stop.is_requested(), visitor).map_err(fs_error)?;
             let entries = entries.into_inner();
             let about = format!("{} entries of `{}`", entries.len(), args.path());
-            Ok(answer(about, json!({ "entries": entries, "complete": !walked.stopped })))
+            Ok(data_output(about, json!({ "entries": entries, "complete": !walked.stopped })))
         })
         .await
     }
 }
 
-fn described(entry: &WalkEntry<'_>) -> Value {
+fn entry_json(entry: &WalkEntry<'_>) -> Value {
     let (kind, size) = match entry.kind() {
         FileKind::File => ("file", entry.stat().ok().map(|stat| stat.size)),
         FileKind::Directory => ("directory", None),

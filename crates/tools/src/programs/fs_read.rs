@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
-use super::{answer, spelled};
+use super::{data_output, encode_bytes};
 use crate::file_access::{look_up, read_error};
 
 /// The default and the largest number of bytes.
@@ -56,10 +56,10 @@ impl ToolHandler for FsReadTool {
                 .map_err(|fault| read_error(&path, &fault))?;
             let end = offset + bytes.len() as u64;
             let (size, read) = (found.size(), bytes.len());
-            let mut data = spelled(bytes);
+            let mut data = encode_bytes(bytes);
             data["size"] = json!(size);
             data["next"] = json!((end < size).then_some(end));
-            Ok(answer(format!("{read} bytes of `{}`", args.path), data))
+            Ok(data_output(format!("{read} bytes of `{}`", args.path), data))
         })
         .await
     }

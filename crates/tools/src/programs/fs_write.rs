@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tool::{Cx, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
-use super::{answer, given};
+use super::{data_output, decode_content};
 use crate::apply_patch::{git_layout_refusal, open_writable_tree};
 use crate::edit_tracker::EditTracker;
 use crate::private_files::PrivateFiles;
@@ -34,14 +34,14 @@ impl ToolHandler for FsWriteTool {
     const ABOUT: &'static str = "Writes a whole file.";
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        given(args.text.as_deref(), args.base64.as_deref())?;
+        decode_content(args.text.as_deref(), args.base64.as_deref())?;
         Ok(Intent::from_effects(vec![Effect::Write(place.resolve_path("path", &args.path)?)]))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.working_dir().resolve_path("path", &args.path)?;
         permit.may_write(&path).map_err(ToolError::Forbidden)?;
-        let bytes = given(args.text.as_deref(), args.base64.as_deref())?;
+        let bytes = decode_content(args.text.as_deref(), args.base64.as_deref())?;
         let (args, edits, permit, place) =
             (args.clone(), Arc::clone(&self.0), permit.clone(), cx.working_dir().clone());
         cx.run_blocking(move |_| {
@@ -52,12 +52,12 @@ impl ToolHandler for FsWriteTool {
                 return Ok(ToolOutput::failure(format!("`{}` is there already", args.path)));
             }
             let size = bytes.len();
-            let put = Some(NewFile { bytes: Arc::new(bytes), executable: None, like: None });
-            let step = CommitStep { path: real.clone(), found, put };
+            let put = Some(NewFile { bytes: Arc::new(bytes), executable: None, attributes_from: None });
+            let step = CommitStep { path: real.clone(), found_version: found, new_file: put };
             if let Some(why) = git_layout_refusal(std::slice::from_ref(&step), &permit, &place.cwd) {
                 return Ok(ToolOutput::failure(why));
             }
-            if let Err(refusal) = disk.commit(&[step], &edits.records) {
+            if let Err(refusal) = disk.commit(&[step], &edits.records_dir) {
                 return match crate::apply_patch::take_denial(&denied) {
                     Some(denial) => Err(ToolError::Blocked(denial)),
                     None => Ok(ToolOutput::failure(refusal.what.replace(&real, &args.path))),
@@ -69,7 +69,7 @@ impl ToolHandler for FsWriteTool {
             {
                 text = format!("{text}\n{line}");
             }
-            Ok(answer(text, data))
+            Ok(data_output(text, data))
         })
         .await
     }

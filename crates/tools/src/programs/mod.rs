@@ -31,15 +31,15 @@ pub fn program_tools(
 }
 
 /// Creates an answer of structured data with a line about it.
-fn answer(about: impl Into<String>, data: Value) -> ToolOutput {
+fn data_output(about: impl Into<String>, data: Value) -> ToolOutput {
     ToolOutput::text(about).with_structured(data)
 }
 
 /// Encodes bytes as text if they are UTF-8, else as base64.
-fn spelled(bytes: Vec<u8>) -> Value {
+fn encode_bytes(bytes: Vec<u8>) -> Value {
     // In JSON some bytes take six: such text would be longer than base64, and than a message may be.
     let odd = bytes.iter().filter(|byte| byte.is_ascii_control() || matches!(byte, b'"' | b'\\')).count();
-    let is_long = odd > bytes.len() / 4 && bytes.len() > SHORT;
+    let is_long = odd > bytes.len() / 4 && bytes.len() > ALWAYS_TEXT_BYTES;
     match String::from_utf8(bytes) {
         Ok(text) if !is_long => json!({ "text": text }),
         other => {
@@ -50,10 +50,10 @@ fn spelled(bytes: Vec<u8>) -> Value {
 }
 
 /// Up to this size, UTF-8 bytes are always encoded as text.
-const SHORT: usize = 1 << 20;
+const ALWAYS_TEXT_BYTES: usize = 1 << 20;
 
 /// Returns the bytes that a call gives as text or as base64.
-fn given(text: Option<&str>, base64: Option<&str>) -> Result<Vec<u8>, ToolError> {
+fn decode_content(text: Option<&str>, base64: Option<&str>) -> Result<Vec<u8>, ToolError> {
     match (text, base64) {
         (Some(text), None) => Ok(text.as_bytes().to_vec()),
         (None, Some(base64)) => base64::engine::general_purpose::STANDARD

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tool::{Cx, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
-use super::answer;
+use super::data_output;
 use crate::commands::{CommandRequest, CommandRunner, reject_nul, resolve_workdir};
 
 /// The `process_start` tool.
@@ -75,15 +75,15 @@ impl ToolHandler for ProcessStartTool {
         let shown = args.command.clone().unwrap_or_else(|| argv.join(" "));
         let stdio = match args.tty {
             Some(TerminalSizeArg { rows, cols }) => Stdio::Terminal(PtySize { rows, cols }),
-            None if args.stdin => Stdio::Fed,
-            None => Stdio::Piped,
+            None if args.stdin => Stdio::PipedInput,
+            None => Stdio::NoInput,
         };
         let wanted =
-            CommandRequest { argv, shown, workdir: args.cwd.as_deref(), stdio, lifetime: Lifetime::Session };
+            CommandRequest { argv, command_text: shown, workdir: args.cwd.as_deref(), stdio, lifetime: Lifetime::Session };
         let (session, pump) = commands.start(wanted, permit, cx).await?;
         // The program reads it a moment later; until then all of the output is kept.
         session.keep_for_stream();
         commands.sessions.adopt(&session, pump);
-        Ok(answer(format!("process {} runs", session.id()), json!({ "process_id": session.id() })))
+        Ok(data_output(format!("process {} runs", session.id()), json!({ "process_id": session.id() })))
     }
 }

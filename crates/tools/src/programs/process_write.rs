@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tool::{Cx, ToolError, ToolHandler, ToolOutput, WorkingDir};
 
-use super::answer;
+use super::data_output;
 use crate::commands::CommandRunner;
 use crate::write_stdin::find_session;
 
@@ -32,8 +32,8 @@ impl ToolHandler for ProcessWriteTool {
 
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         let session = find_session(&self.0, args.process_id)?;
-        let (into, confined) = (session.origin().command.clone(), session.confinement().is_some());
-        Ok(Intent::from_effects(vec![Effect::Type(ProgramInput { into, text: args.text.clone(), confined })]))
+        let (command_line, confined) = (session.origin().command.clone(), session.confinement().is_some());
+        Ok(Intent::from_effects(vec![Effect::SendInput(ProgramInput { command_line, text: args.text.clone(), confined })]))
     }
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
@@ -49,6 +49,6 @@ impl ToolHandler for ProcessWriteTool {
         if args.close {
             session.close_input();
         }
-        Ok(answer("typed", json!({})))
+        Ok(data_output("typed", json!({})))
     }
 }

@@ -21,7 +21,7 @@ pub(super) enum CursorMove {
     Left(usize),
     Right(usize),
     /// To this column, counted from 0.
-    To(usize),
+    ToColumn(usize),
 }
 
 /// Parses the sequence at the start of `bytes`, which is an ESC. Returns its length, at least 1, and its effect.
@@ -29,13 +29,13 @@ pub(super) enum CursorMove {
 /// Never looks beyond the next ESC, CR or LF, so repeated parsing stays linear.
 pub(super) fn parse_sequence(bytes: &[u8]) -> (usize, SequenceEffect) {
     match bytes.get(1) {
-        Some(b'[') => control(bytes),
+        Some(b'[') => parse_control(bytes),
         // A title, a link, an image: up to BEL or `ESC \`. Without an end it is no sequence, and the following text is
         // shown.
         Some(b']' | b'P' | b'X' | b'^' | b'_') => (string_end(bytes).unwrap_or(2), SequenceEffect::Nothing),
         // Selects a character set: `ESC ( B`.
         Some(0x20..=0x2f) => {
-            let end = 1 + count(&bytes[1..], 0x20..=0x2f);
+            let end = 1 + count_in_range(&bytes[1..], 0x20..=0x2f);
             (end + usize::from(matches!(bytes.get(end), Some(0x30..=0x7e))), SequenceEffect::Nothing)
         }
         Some(0x30..=0x7e) => (2, SequenceEffect::Nothing),
@@ -53,21 +53,21 @@ fn string_end(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Parses `ESC [`, parameters and a letter.
-fn control(bytes: &[u8]) -> (usize, SequenceEffect) {
-    let parameters = 2 + count(&bytes[2..], 0x30..=0x3f);
-    let end = parameters + count(&bytes[parameters..], 0x20..=0x2f);
+fn parse_control(bytes: &[u8]) -> (usize, SequenceEffect) {
+    let parameters = 2 + count_in_range(&bytes[2..], 0x30..=0x3f);
+    let end = parameters + count_in_range(&bytes[parameters..], 0x20..=0x2f);
     let Some(&letter @ 0x40..=0x7e) = bytes.get(end) else { return (end, SequenceEffect::Nothing) };
     let ask = match (&bytes[2..end], letter) {
         (b"" | b"0", b'K' | b'J') => SequenceEffect::EraseRight,
         (b"1", b'K') => SequenceEffect::EraseLeft,
         (b"2", b'K') => SequenceEffect::EraseLine,
-        (number, b'C' | b'D' | b'G') => step(number, letter),
+        (number, b'C' | b'D' | b'G') => parse_cursor_move(number, letter),
         _ => SequenceEffect::Nothing,
     };
     (end + 1, ask)
 }
 
-fn step(number: &[u8], letter: u8) -> SequenceEffect {
+fn parse_cursor_move(number: &[u8], letter: u8) -> SequenceEffect {
     // An empty number and 0 mean 1.
     let number = match std::str::from_utf8(number).map(str::parse::<usize>) {
         Ok(Ok(number)) => number.max(1),
@@ -77,11 +77,11 @@ fn step(number: &[u8], letter: u8) -> SequenceEffect {
     SequenceEffect::Move(match letter {
         b'C' => CursorMove::Right(number),
         b'D' => CursorMove::Left(number),
-        _ => CursorMove::To(number - 1),
+        _ => CursorMove::ToColumn(number - 1),
     })
 }
 
-fn count(bytes: &[u8], range: std::ops::RangeInclusive<u8>) -> usize {
+fn count_in_range(bytes: &[u8], range: std::ops::RangeInclusive<u8>) -> usize {
     bytes.iter().take_while(|byte| range.contains(byte)).count()
 }
 
@@ -105,7 +105,7 @@ mod tests {
             ("\x1b[2J", 4, SequenceEffect::Nothing),
             ("\x1b[C", 3, SequenceEffect::Move(CursorMove::Right(1))),
             ("\x1b[12D", 5, SequenceEffect::Move(CursorMove::Left(12))),
-            ("\x1b[0G", 4, SequenceEffect::Move(CursorMove::To(0))),
+            ("\x1b[0G", 4, SequenceEffect::Move(CursorMove::ToColumn(0))),
             ("\x1b[99999999999999999999G", 23, SequenceEffect::Nothing),
             ("\x1b[3\x1b[m", 3, SequenceEffect::Nothing),
             ("\x1b[", 2, SequenceEffect::Nothing),

@@ -4,19 +4,19 @@
 //! time is linear. Erasing to the left is recorded, not executed, and the cursor never moves beyond the written cells.
 
 use super::escape_sequence::{self, CursorMove, SequenceEffect};
-use super::{OutputDevice, escape};
+use super::{OutputDevice, escape_bytes};
 
 /// The contents of a column.
 #[derive(Debug, Clone, Copy)]
 struct ColumnCell {
     /// The start in the line, including zero-width bytes before the character.
     start: usize,
-    letter: usize,
+    char_start: usize,
     /// The end of the character; equal to its start if there is none.
     end: usize,
 }
 
-const BLANK: ColumnCell = ColumnCell { start: 0, letter: 0, end: 0 };
+const BLANK_CELL: ColumnCell = ColumnCell { start: 0, char_start: 0, end: 0 };
 
 /// The state of rendering one line.
 struct LineFolder<'a> {
@@ -26,7 +26,7 @@ struct LineFolder<'a> {
     /// The cursor: at a cell, or after the last.
     column: usize,
     /// The start in the line of pending zero-width bytes, which belong to the next character.
-    waiting: usize,
+    pending_start: usize,
     /// Pairs of column and offset: up to that column, cells written before that offset are blank. Columns fall, offsets
     /// rise.
     erased: Vec<(usize, usize)>,
@@ -34,45 +34,45 @@ struct LineFolder<'a> {
 
 /// Appends the final visible text of `line` to `out`.
 pub(super) fn render_line(line: &[u8], device: OutputDevice, out: &mut String) {
-    let mut fold = LineFolder { line, device, cells: Vec::new(), column: 0, waiting: 0, erased: Vec::new() };
+    let mut fold = LineFolder { line, device, cells: Vec::new(), column: 0, pending_start: 0, erased: Vec::new() };
     let mut at = 0;
     // ends: every step takes at least one byte
     while at < line.len() {
-        at = fold.step(at);
+        at = fold.process_byte(at);
     }
-    fold.settle(at);
+    fold.keep_pending(at);
     fold.render(out);
 }
 
 impl LineFolder<'_> {
     /// Processes the byte at `at` and returns the offset of the next one.
-    fn step(&mut self, at: usize) -> usize {
+    fn process_byte(&mut self, at: usize) -> usize {
         match self.line[at] {
             b'\r' => {
-                self.settle(at);
+                self.keep_pending(at);
                 self.column = 0;
-                self.waiting = at + 1;
+                self.pending_start = at + 1;
             }
             0x08 if self.device == OutputDevice::Terminal => self.column = self.column.saturating_sub(1),
             0x1b => {
                 let (length, ask) = escape_sequence::parse_sequence(&self.line[at..]);
-                self.obey(ask, at);
+                self.apply_effect(ask, at);
                 return at + length;
             }
             // Zero width, and shown only for a pipe.
             0x01..=0x08 | 0x0a..=0x1f | 0x7f => {}
             _ => {
-                let end = at + letter(&self.line[at..]);
-                self.write_cell(ColumnCell { start: self.waiting, letter: at, end });
+                let end = at + char_length(&self.line[at..]);
+                self.write_cell(ColumnCell { start: self.pending_start, char_start: at, end });
                 self.column += 1;
-                self.waiting = end;
+                self.pending_start = end;
                 return end;
             }
         }
         at + 1
     }
 
-    fn obey(&mut self, ask: SequenceEffect, at: usize) {
+    fn apply_effect(&mut self, ask: SequenceEffect, at: usize) {
         match ask {
             SequenceEffect::EraseRight => self.cells.truncate(self.column),
             SequenceEffect::EraseLeft => self.erase_left(at),
@@ -84,7 +84,7 @@ impl LineFolder<'_> {
                 let column = match step {
                     CursorMove::Left(by) => self.column.saturating_sub(by),
                     CursorMove::Right(by) => self.column.saturating_add(by),
-                    CursorMove::To(column) => column,
+                    CursorMove::ToColumn(column) => column,
                 };
                 self.column = column.min(self.cells.len());
             }
@@ -107,53 +107,53 @@ impl LineFolder<'_> {
 
     /// Keeps pending zero-width bytes, e.g. a colour reset, if they are at the end of the line. Elsewhere they are
     /// dropped: they would pile up with each state of a progress bar.
-    fn settle(&mut self, at: usize) {
-        if self.device == OutputDevice::Pipe && self.waiting < at && self.column == self.cells.len() {
-            self.write_cell(ColumnCell { start: self.waiting, letter: at, end: at });
+    fn keep_pending(&mut self, at: usize) {
+        if self.device == OutputDevice::Pipe && self.pending_start < at && self.column == self.cells.len() {
+            self.write_cell(ColumnCell { start: self.pending_start, char_start: at, end: at });
         }
     }
 
     fn render(mut self, out: &mut String) {
-        self.blank();
-        let end = self.end();
+        self.blank_erased();
+        let end = self.visible_end();
         // Characters that are adjacent both in the line and in the columns are copied together.
         let mut run = 0..0;
         for (column, cell) in self.cells.iter().enumerate() {
-            if column >= end && cell.letter < cell.end {
+            if column >= end && cell.char_start < cell.end {
                 continue;
             }
-            let hidden = if self.device == OutputDevice::Pipe { cell.start..cell.letter } else { 0..0 };
-            if cell.letter == run.end && hidden.is_empty() && !cell.is_blank() {
+            let hidden = if self.device == OutputDevice::Pipe { cell.start..cell.char_start } else { 0..0 };
+            if cell.char_start == run.end && hidden.is_empty() && !cell.is_blank() {
                 run.end = cell.end;
                 continue;
             }
-            escape(&self.line[run], out);
-            unerased(&self.line[hidden], out);
+            escape_bytes(&self.line[run], out);
+            append_zero_width(&self.line[hidden], out);
             if cell.is_blank() && column < end {
                 out.push(' ');
             }
-            run = cell.letter..cell.end;
+            run = cell.char_start..cell.end;
         }
-        escape(&self.line[run], out);
+        escape_bytes(&self.line[run], out);
     }
 
     /// Blanks the columns that were erased to the left of the cursor and not written since.
-    fn blank(&mut self) {
+    fn blank_erased(&mut self) {
         for (column, cell) in self.cells.iter_mut().enumerate() {
             // ends: each was pushed once
             while self.erased.pop_if(|(until, _)| *until < column).is_some() {}
             if self.erased.last().is_some_and(|(_, place)| cell.end <= *place) {
-                *cell = BLANK;
+                *cell = BLANK_CELL;
             }
         }
     }
 
     /// Returns the column after the last visible one. Spaces count only before the cursor, as in a prompt; after it
     /// they were written to clear the line.
-    fn end(&self) -> usize {
+    fn visible_end(&self) -> usize {
         let seen = |&column: &usize| {
             let cell = self.cells[column];
-            let letter = &self.line[cell.letter..cell.end];
+            let letter = &self.line[cell.char_start..cell.end];
             !letter.is_empty() && (letter != b" " || column < self.column)
         };
         (0..self.cells.len()).rev().find(seen).map_or(0, |column| column + 1)
@@ -167,7 +167,7 @@ impl ColumnCell {
 }
 
 /// Returns the length of the character at the start of `bytes`; invalid UTF-8 is taken byte by byte.
-fn letter(bytes: &[u8]) -> usize {
+fn char_length(bytes: &[u8]) -> usize {
     let width = match bytes[0] {
         0xc2..=0xdf => 2,
         0xe0..=0xef => 3,
@@ -179,7 +179,7 @@ fn letter(bytes: &[u8]) -> usize {
 }
 
 /// Appends zero-width bytes, without the sequences that took effect.
-fn unerased(bytes: &[u8], out: &mut String) {
+fn append_zero_width(bytes: &[u8], out: &mut String) {
     let mut at = 0;
     // ends: every round takes at least one byte
     while at < bytes.len() {
@@ -188,7 +188,7 @@ fn unerased(bytes: &[u8], out: &mut String) {
             _ => (1, SequenceEffect::Nothing),
         };
         if matches!(ask, SequenceEffect::Nothing | SequenceEffect::Move(_)) {
-            escape(&bytes[at..at + length], out);
+            escape_bytes(&bytes[at..at + length], out);
         }
         at += length;
     }

@@ -6,12 +6,12 @@ use tool::{BYTES_PER_TOKEN, OmittedSize};
 use crate::text_format;
 
 /// A cut moves to a line boundary if that costs at most one part in this many of its share.
-const LINE_LOSS: usize = 2;
+const LINE_CUT_DIVISOR: usize = 2;
 
 /// The text of an output, as far as memory holds it.
 pub(super) enum CapturedText {
     Whole(String),
-    Ends { head: String, omitted: u64, tail: String },
+    HeadAndTail { head: String, omitted: u64, tail: String },
 }
 
 impl CapturedText {
@@ -19,33 +19,33 @@ impl CapturedText {
     pub(super) fn truncate(&self, budget: usize, rest: &str) -> (String, OmittedSize) {
         let (first, last, omitted) = match self {
             Self::Whole(text) => (text, text, 0),
-            Self::Ends { head, omitted, tail } => (head, tail, *omitted),
+            Self::HeadAndTail { head, omitted, tail } => (head, tail, *omitted),
         };
         // No number is longer than the one that counts everything.
-        let widest = self.marker(cut_of([first, last], omitted), rest);
+        let widest = self.format_marker(omitted_size([first, last], omitted), rest);
         let room = budget.saturating_sub(widest.len() + 1);
-        let head = head(first, (room / 2).max(room.saturating_sub(last.len())));
+        let head = take_head(first, (room / 2).max(room.saturating_sub(last.len())));
         let (unseen, last) = match self {
             Self::Whole(text) => ("", &text[head.len()..]),
-            Self::Ends { head: first, tail, .. } => (&first[head.len()..], &**tail),
+            Self::HeadAndTail { head: first, tail, .. } => (&first[head.len()..], &**tail),
         };
-        let tail = tail(last, room - head.len());
-        let cut = cut_of([unseen, &last[..last.len() - tail.len()]], omitted);
+        let tail = take_tail(last, room - head.len());
+        let cut = omitted_size([unseen, &last[..last.len() - tail.len()]], omitted);
         let newline = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
-        (format!("{head}{newline}{}{tail}", self.marker(cut, rest)), cut)
+        (format!("{head}{newline}{}{tail}", self.format_marker(cut, rest)), cut)
     }
 
-    fn marker(&self, OmittedSize { bytes, lines }: OmittedSize, rest: &str) -> String {
+    fn format_marker(&self, OmittedSize { bytes, lines }: OmittedSize, rest: &str) -> String {
         let tokens = bytes.div_ceil(BYTES_PER_TOKEN);
         let lines = match self {
             Self::Whole(_) => format!("{lines} lines, "),
-            Self::Ends { .. } => String::new(),
+            Self::HeadAndTail { .. } => String::new(),
         };
         format!("[… {lines}{bytes} bytes (about {tokens} tokens) cut here; {rest} …]\n")
     }
 }
 
-fn cut_of(texts: [&str; 2], omitted: u64) -> OmittedSize {
+fn omitted_size(texts: [&str; 2], omitted: u64) -> OmittedSize {
     let omitted = usize::try_from(omitted).unwrap_or(usize::MAX);
     let lines = |text: &str| text.matches('\n').count();
     let [one, two] = texts;
@@ -61,26 +61,26 @@ pub(super) fn describe_kept_file(kept: &KeptOutput) -> String {
                 if *bytes < 1 << 20 { format!("{bytes} bytes") } else { format!("{} MiB", bytes >> 20) };
             format!("the first {size} of it are in `{}` ({why})", text_format::format_path(path))
         }
-        KeptOutput::Nowhere(why) => format!("the rest was not kept: {why}"),
+        KeptOutput::NotKept(why) => format!("the rest was not kept: {why}"),
     }
 }
 
-fn head(text: &str, bytes: usize) -> &str {
+fn take_head(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
     }
     let end = text.floor_char_boundary(bytes);
     let line = text[..end].rfind('\n').map_or(0, |at| at + 1);
-    if end - line <= bytes / LINE_LOSS { &text[..line] } else { &text[..end] }
+    if end - line <= bytes / LINE_CUT_DIVISOR { &text[..line] } else { &text[..end] }
 }
 
-fn tail(text: &str, bytes: usize) -> &str {
+fn take_tail(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
     }
     let start = text.ceil_char_boundary(text.len() - bytes);
     let line = text[start..].find('\n').map_or(text.len(), |at| start + at + 1);
-    if line - start <= bytes / LINE_LOSS { &text[line..] } else { &text[start..] }
+    if line - start <= bytes / LINE_CUT_DIVISOR { &text[line..] } else { &text[start..] }
 }
 
 #[cfg(test)]

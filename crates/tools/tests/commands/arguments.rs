@@ -370,7 +370,7 @@ pub(crate) fn the_local_shell_call_is_read() {
         let more = serde_json::Map::from_iter([(field.to_owned(), value)]);
         call(LocalShellCall {
             command: words(&["sh", "-c", "echo \"$A\""]),
-            more,
+            other_fields: more,
             ..LocalShellCall::default()
         })
     };

@@ -44,7 +44,7 @@ pub(crate) fn five_megabytes_are_cut_and_kept() {
     let marker = shown.lines().find(|line| line.starts_with("[…")).unwrap();
     let marker = mask_numbers(&marker.replace(&path, "FILE"), "[… ", "N");
     assert_snapshot!(mask_numbers(&marker, "(about ", "N"), @"[… N bytes (about N tokens) cut here; the whole output is in `FILE` …]");
-    let cut = answer.facts.cut.unwrap();
+    let cut = answer.facts.omitted.unwrap();
     let marker = shown.lines().find(|line| line.starts_with("[…")).unwrap();
     assert_eq!(cut.bytes + shown.len() - marker.len() - 1, whole.len());
     // A model can read the file.

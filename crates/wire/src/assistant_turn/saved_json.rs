@@ -37,7 +37,7 @@ impl AssistantTurn {
 }
 
 fn save_piece(piece: &TurnPiece) -> Value {
-    let mut saved = match &piece.what {
+    let mut saved = match &piece.content {
         TurnContent::Text(text) => json!({ "text": text }),
         TurnContent::Call(call) => json!({ "call": save_call(call) }),
         TurnContent::Unread(call, why) => json!({ "unread": save_call(call), "why": why }),
@@ -65,14 +65,14 @@ fn load_piece(json: &Value) -> Option<TurnPiece> {
         raw.as_ref()?;
         TurnContent::Item
     };
-    Some(TurnPiece { what, raw })
+    Some(TurnPiece { content: what, raw })
 }
 
 fn save_call(call: &ToolCall) -> Value {
     let payload = match &call.payload {
         ToolPayload::Function { arguments } => json!({ "arguments": arguments }),
         ToolPayload::Custom { input } => json!({ "input": input }),
-        ToolPayload::LocalShell(LocalShellCall { command, workdir, timeout_ms, more }) => {
+        ToolPayload::LocalShell(LocalShellCall { command, workdir, timeout_ms, other_fields: more }) => {
             let mut saved = json!({ "command": command, "workdir": workdir, "timeout_ms": timeout_ms });
             if !more.is_empty() {
                 saved["more"] = json!(more);
@@ -93,7 +93,7 @@ fn load_call(json: &Value) -> Option<ToolCall> {
         let command = words.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<_>>()?;
         let timeout_ms = payload["timeout_ms"].as_u64();
         let more = payload["more"].as_object().cloned().unwrap_or_default();
-        ToolPayload::LocalShell(LocalShellCall { command, workdir: text("workdir"), timeout_ms, more })
+        ToolPayload::LocalShell(LocalShellCall { command, workdir: text("workdir"), timeout_ms, other_fields: more })
     } else if let Some(input) = text("input") {
         ToolPayload::Custom { input }
     } else {
@@ -121,14 +121,14 @@ mod tests {
                 command: vec!["ls".to_owned()],
                 workdir,
                 timeout_ms: Some(5),
-                more: serde_json::Map::from_iter([("user".to_owned(), json!("me"))]),
+                other_fields: serde_json::Map::from_iter([("user".to_owned(), json!("me"))]),
             }),
             ToolPayload::Mcp { server, tool, arguments },
         ];
         let mut said = AssistantTurn::new(Dialect::Responses);
         for (payload, at) in payloads.into_iter().zip(0..) {
             let call = ToolCall { id: format!("c{at}").into(), name: "n".to_owned(), payload };
-            said.push(TurnPiece { what: TurnContent::Call(call), raw: Some(json!({"at": at})) });
+            said.push(TurnPiece { content: TurnContent::Call(call), raw: Some(json!({"at": at})) });
         }
         let unread = ToolCall::function("u", "read", "{}");
         for what in [
@@ -136,9 +136,9 @@ mod tests {
             TurnContent::Unread(unread, "why".to_owned()),
             TurnContent::Lost("no".to_owned()),
         ] {
-            said.push(TurnPiece { what, raw: None });
+            said.push(TurnPiece { content: what, raw: None });
         }
-        said.push(TurnPiece { what: TurnContent::Item, raw: Some(json!({"type": "reasoning"})) });
+        said.push(TurnPiece { content: TurnContent::Item, raw: Some(json!({"type": "reasoning"})) });
         assert_eq!(AssistantTurn::from_saved_json(&said.to_saved_json()), Ok(said));
     }
 

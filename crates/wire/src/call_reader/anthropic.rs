@@ -25,20 +25,20 @@ impl AnthropicCallReader {
     /// Parses a stream event, a message or a single block.
     pub(super) fn read_event(&mut self, json: &Value) -> Vec<ParsedCall> {
         match json["type"].as_str() {
-            Some("content_block_start") => self.start(json),
+            Some("content_block_start") => self.start_block(json),
             Some("content_block_delta") => {
-                self.delta(json);
+                self.append_delta(json);
                 Vec::new()
             }
             Some("content_block_stop") => {
-                let stopped = self.find(json).and_then(|at| self.drafts.remove(at));
-                stopped.map(|draft| draft.finish(CallTextEnd::Proper)).into_iter().collect()
+                let stopped = self.find_draft(json).and_then(|at| self.drafts.remove(at));
+                stopped.map(|draft| draft.finish(CallTextEnd::Complete)).into_iter().collect()
             }
             Some("message_stop") => self.finish(),
             Some("tool_use") => {
-                whole_block(json).map(|draft| draft.finish(CallTextEnd::Proper)).into_iter().collect()
+                whole_block_draft(json).map(|draft| draft.finish(CallTextEnd::Complete)).into_iter().collect()
             }
-            Some("message") | None => message(json),
+            Some("message") | None => parse_message(json),
             Some(_) => Vec::new(),
         }
     }
@@ -48,21 +48,21 @@ impl AnthropicCallReader {
         self.drafts.drain().into_iter().map(|draft| draft.finish(CallTextEnd::Cut)).collect()
     }
 
-    fn start(&mut self, event: &Value) -> Vec<ParsedCall> {
-        let Some(mut draft) = block(&event["content_block"]) else { return Vec::new() };
+    fn start_block(&mut self, event: &Value) -> Vec<ParsedCall> {
+        let Some(mut draft) = block_draft(&event["content_block"]) else { return Vec::new() };
         draft.index = event["index"].as_u64();
         draft.set_fallback(&event["content_block"]["input"]);
         self.drafts.open(draft).err().map(|refused| *refused).into_iter().collect()
     }
 
-    fn delta(&mut self, event: &Value) {
-        let Some(at) = self.find(event) else { return };
+    fn append_delta(&mut self, event: &Value) {
+        let Some(at) = self.find_draft(event) else { return };
         if let Some(piece) = event["delta"]["partial_json"].as_str() {
             self.drafts.append_text(at, piece);
         }
     }
 
-    fn find(&self, event: &Value) -> Option<usize> {
+    fn find_draft(&self, event: &Value) -> Option<usize> {
         match event["index"].as_u64() {
             Some(index) => self.drafts.find_newest(|draft| draft.index == Some(index)),
             None => self.drafts.find_newest(|_| true),
@@ -71,28 +71,28 @@ impl AnthropicCallReader {
 }
 
 /// Parses a whole message. If the model ran out of tokens, the input of the last block looks complete but is not.
-fn message(message: &Value) -> Vec<ParsedCall> {
+fn parse_message(message: &Value) -> Vec<ParsedCall> {
     let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
     let cut = matches!(message["stop_reason"].as_str(), Some("max_tokens" | "model_context_window_exceeded"));
     let readings = blocks.iter().enumerate().filter_map(|(at, json)| {
-        let mut draft = whole_block(json)?;
+        let mut draft = whole_block_draft(json)?;
         if cut && at + 1 == blocks.len() {
             draft.fail(TOOL_USE.text, CallFaultReason::Unfinished);
         }
-        Some(draft.finish(CallTextEnd::Proper))
+        Some(draft.finish(CallTextEnd::Complete))
     });
     readings.collect()
 }
 
 /// Returns the draft of a whole `tool_use` block; `None` for other blocks.
-fn whole_block(json: &Value) -> Option<PartialCall> {
-    let mut draft = block(json)?;
+fn whole_block_draft(json: &Value) -> Option<PartialCall> {
+    let mut draft = block_draft(json)?;
     draft.set_text(&json["input"]);
     Some(draft)
 }
 
 /// Returns the draft of a `tool_use` block without its input.
-fn block(block: &Value) -> Option<PartialCall> {
+fn block_draft(block: &Value) -> Option<PartialCall> {
     if block["type"] != "tool_use" {
         return None;
     }

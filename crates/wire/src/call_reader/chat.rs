@@ -51,24 +51,24 @@ const LEGACY: &str = "function_call";
 #[derive(Debug, Default)]
 pub(super) struct ChatCallReader {
     drafts: OpenCalls,
-    invented: u64,
+    invented_ids: u64,
     /// Random seed of the ids that replace missing ones, so that they differ between responses.
-    state: RandomState,
+    id_seed: RandomState,
 }
 
 impl ChatCallReader {
     /// Parses a chunk, a whole response, a message or a single call.
     pub(super) fn read_event(&mut self, json: &Value) -> Vec<ParsedCall> {
         if json["choices"].is_array() {
-            return first_choice(json).map(|choice| self.choice(choice)).unwrap_or_default();
+            return first_choice(json).map(|choice| self.parse_choice(choice)).unwrap_or_default();
         }
         if json["tool_calls"].is_array() || json["function_call"].is_object() {
-            return self.message(json, CallTextEnd::Proper);
+            return self.parse_message(json, CallTextEnd::Complete);
         }
         let is_call = json["function"].is_object()
             || json["custom"].is_object()
             || matches!(json["type"].as_str(), Some("function" | "custom"));
-        if is_call { vec![self.read_whole_call(json, CallTextEnd::Proper)] } else { Vec::new() }
+        if is_call { vec![self.read_whole_call(json, CallTextEnd::Complete)] } else { Vec::new() }
     }
 
     /// Closes all open calls at the end of a stream.
@@ -81,17 +81,17 @@ impl ChatCallReader {
         self.drafts.len() == 0
     }
 
-    fn choice(&mut self, choice: &Value) -> Vec<ParsedCall> {
+    fn parse_choice(&mut self, choice: &Value) -> Vec<ParsedCall> {
         let reason = finish_reason(choice);
         let end = match reason {
             Some("length" | "content_filter") => CallTextEnd::Cut,
-            Some(_) | None => CallTextEnd::Proper,
+            Some(_) | None => CallTextEnd::Complete,
         };
         if is_whole_response(choice) {
-            return self.message(&choice["message"], end);
+            return self.parse_message(&choice["message"], end);
         }
         // The last chunk of some servers has only a finish reason.
-        let mut readings = self.delta(&choice["delta"]);
+        let mut readings = self.append_deltas(&choice["delta"]);
         if reason.is_some() {
             readings.extend(self.close_all(end));
         }
@@ -99,19 +99,19 @@ impl ChatCallReader {
     }
 
     fn close_all(&mut self, end: CallTextEnd) -> Vec<ParsedCall> {
-        self.drafts.drain().into_iter().map(|draft| self.close(draft, end)).collect()
+        self.drafts.drain().into_iter().map(|draft| self.close_call(draft, end)).collect()
     }
 
-    fn close(&mut self, mut draft: PartialCall, end: CallTextEnd) -> ParsedCall {
+    fn close_call(&mut self, mut draft: PartialCall, end: CallTextEnd) -> ParsedCall {
         if draft.id.is_none() {
-            self.invented += 1;
-            let mark = self.state.hash_one(0_u8) >> 32;
-            draft.id = Some(format!("call_toolgate_{mark:08x}_{}", self.invented));
+            self.invented_ids += 1;
+            let mark = self.id_seed.hash_one(0_u8) >> 32;
+            draft.id = Some(format!("call_toolgate_{mark:08x}_{}", self.invented_ids));
         }
         draft.finish(end)
     }
 
-    fn message(&mut self, message: &Value, end: CallTextEnd) -> Vec<ParsedCall> {
+    fn parse_message(&mut self, message: &Value, end: CallTextEnd) -> Vec<ParsedCall> {
         let calls = message["tool_calls"].as_array().into_iter().flatten();
         let mut readings: Vec<ParsedCall> = calls.map(|call| self.read_whole_call(call, end)).collect();
         let legacy = &message[LEGACY];
@@ -123,7 +123,7 @@ impl ChatCallReader {
     }
 
     fn read_whole_call(&mut self, call: &Value, end: CallTextEnd) -> ParsedCall {
-        let form = form(call);
+        let form = call_shape(call);
         let body = &call[form.body];
         let mut draft = PartialCall::new(form.paths);
         draft.id = non_empty_str(&call["id"]).map(str::to_owned);
@@ -135,10 +135,10 @@ impl ChatCallReader {
             Value::Null => draft.fail(form.body, CallFaultReason::Missing),
             other => draft.fail_with_type(form.body, "an object", other),
         }
-        self.close(draft, end)
+        self.close_call(draft, end)
     }
 
-    fn delta(&mut self, delta: &Value) -> Vec<ParsedCall> {
+    fn append_deltas(&mut self, delta: &Value) -> Vec<ParsedCall> {
         let calls = delta["tool_calls"].as_array().map_or(&[][..], Vec::as_slice);
         let mut pieces: Vec<ToolCallDelta<'_>> = calls.iter().map(ToolCallDelta::new).collect();
         if calls.len() > 1 {
@@ -150,14 +150,14 @@ impl ChatCallReader {
                 ..ToolCallDelta::from_body(&FUNCTION, &Value::Null, &delta[LEGACY])
             });
         }
-        pieces.iter().filter_map(|piece| self.piece(piece)).collect()
+        pieces.iter().filter_map(|piece| self.append_piece(piece)).collect()
     }
 
     /// Appends a delta to its call. Returns a reading only if no further call can be opened.
-    fn piece(&mut self, piece: &ToolCallDelta<'_>) -> Option<ParsedCall> {
-        let at = match self.find(piece) {
+    fn append_piece(&mut self, piece: &ToolCallDelta<'_>) -> Option<ParsedCall> {
+        let at = match self.find_draft(piece) {
             Some(at) => at,
-            None => match self.drafts.open(piece.draft()) {
+            None => match self.drafts.open(piece.new_draft()) {
                 Ok(at) => at,
                 Err(refused) => return Some(*refused),
             },
@@ -176,11 +176,11 @@ impl ChatCallReader {
         None
     }
 
-    fn find(&mut self, piece: &ToolCallDelta<'_>) -> Option<usize> {
+    fn find_draft(&mut self, piece: &ToolCallDelta<'_>) -> Option<usize> {
         let last = self.drafts.len().checked_sub(1);
         let same_id = |draft: &PartialCall| piece.id.is_some() && draft.id.as_deref() == piece.id;
         let at = match (piece.index, piece.position) {
-            _ if piece.legacy => self.drafts.find_newest(|draft| draft.item.as_deref() == Some(LEGACY)),
+            _ if piece.legacy => self.drafts.find_newest(|draft| draft.item_id.as_deref() == Some(LEGACY)),
             (Some(index), _) => self.drafts.find_newest(|draft| draft.index == Some(index)),
             (None, _) if piece.id.is_some() => self.drafts.find_newest(same_id).or(last),
             (None, Some(position)) => Some(position),
@@ -209,13 +209,13 @@ pub(crate) fn finish_reason(choice: &Value) -> Option<&str> {
     choice["finish_reason"].as_str().filter(|reason| !matches!(*reason, "" | "null"))
 }
 
-fn form(call: &Value) -> &'static ChatCallShape {
+fn call_shape(call: &Value) -> &'static ChatCallShape {
     if call["custom"].is_object() || call["type"] == "custom" { &CUSTOM } else { &FUNCTION }
 }
 
 /// One element of `delta.tool_calls`.
 struct ToolCallDelta<'a> {
-    form: &'static ChatCallShape,
+    shape: &'static ChatCallShape,
     index: Option<u64>,
     /// Its position among several deltas of one chunk.
     position: Option<usize>,
@@ -227,20 +227,20 @@ struct ToolCallDelta<'a> {
 
 impl<'a> ToolCallDelta<'a> {
     fn new(json: &'a Value) -> Self {
-        let form = form(json);
+        let form = call_shape(json);
         Self::from_body(form, json, &json[form.body])
     }
 
     fn from_body(form: &'static ChatCallShape, json: &'a Value, body: &'a Value) -> Self {
         let (index, id, name) =
             (json["index"].as_u64(), non_empty_str(&json["id"]), non_empty_str(&body["name"]));
-        Self { form, index, position: None, legacy: false, id, name, text: &body[form.text] }
+        Self { shape: form, index, position: None, legacy: false, id, name, text: &body[form.text] }
     }
 
-    fn draft(&self) -> PartialCall {
-        let mut draft = PartialCall::new(self.form.paths);
+    fn new_draft(&self) -> PartialCall {
+        let mut draft = PartialCall::new(self.shape.paths);
         draft.index = self.index;
-        draft.item = self.legacy.then(|| LEGACY.to_owned());
+        draft.item_id = self.legacy.then(|| LEGACY.to_owned());
         draft.id = self.id.map(str::to_owned);
         draft
     }

@@ -11,7 +11,7 @@ use crate::fault::CallItemKind;
 use crate::{CallFaultReason, WireFault};
 
 /// Maximum number of remembered ids; a response with more calls forgets its oldest.
-const REMEMBERED: usize = 4096;
+const MAX_REMEMBERED_IDS: usize = 4096;
 
 /// Remembers the reported calls. An equal call under a known id is a repetition, which streams contain. A different
 /// call under a known id comes from a server that reuses ids, and becomes a fault.
@@ -19,56 +19,56 @@ const REMEMBERED: usize = 4096;
 pub(super) struct CallDeduplicator {
     order: VecDeque<String>,
     /// Fingerprints by id, or by message for a fault without an id.
-    prints: HashMap<String, u64>,
+    fingerprints: HashMap<String, u64>,
 }
 
 impl CallDeduplicator {
     /// Forgets all calls.
     pub(super) fn clear(&mut self) {
         self.order.clear();
-        self.prints.clear();
+        self.fingerprints.clear();
     }
 
     /// Lets the id of `reading` be used again.
     pub(super) fn forget(&mut self, reading: &ParsedCall) {
-        let key = key(reading);
-        if self.prints.remove(&key).is_some() {
+        let key = dedup_key(reading);
+        if self.fingerprints.remove(&key).is_some() {
             self.order.retain(|other| *other != key);
         }
     }
 
     /// Returns the reading to report, if any.
     pub(super) fn admit(&mut self, reading: ParsedCall) -> Option<ParsedCall> {
-        let key = key(&reading);
+        let key = dedup_key(&reading);
         let print = match &reading {
             ParsedCall::Call(call) => fingerprint(call),
             ParsedCall::Fault(_) => 0,
         };
-        let Some(known) = self.prints.get(&key) else {
+        let Some(known) = self.fingerprints.get(&key) else {
             self.remember(key, print);
             return Some(reading);
         };
         match reading {
-            ParsedCall::Call(call) if *known != print && !is_blank(&call) => {
-                self.admit(ParsedCall::Fault(reused(call)))
+            ParsedCall::Call(call) if *known != print && !has_no_arguments(&call) => {
+                self.admit(ParsedCall::Fault(reused_id_fault(call)))
             }
             ParsedCall::Call(_) | ParsedCall::Fault(_) => None,
         }
     }
 
     fn remember(&mut self, key: String, print: u64) {
-        if self.order.len() == REMEMBERED
+        if self.order.len() == MAX_REMEMBERED_IDS
             && let Some(oldest) = self.order.pop_front()
         {
-            self.prints.remove(&oldest);
+            self.fingerprints.remove(&oldest);
         }
         self.order.push_back(key.clone());
-        self.prints.insert(key, print);
+        self.fingerprints.insert(key, print);
     }
 }
 
 /// Returns the key that a reading is remembered by.
-fn key(reading: &ParsedCall) -> String {
+fn dedup_key(reading: &ParsedCall) -> String {
     match reading {
         ParsedCall::Call(call) => call.id.as_str().to_owned(),
         ParsedCall::Fault(fault) => fault.id().map_or_else(|| fault.to_string(), CallId::to_string),
@@ -77,12 +77,12 @@ fn key(reading: &ParsedCall) -> String {
 
 /// Returns whether a call has no arguments. Under a known id it echoes the first call: some servers close a call that
 /// way.
-fn is_blank(call: &ToolCall) -> bool {
+fn has_no_arguments(call: &ToolCall) -> bool {
     matches!(call.payload.arguments().trim(), "" | "{}")
 }
 
 /// Returns a fault without an id, because the first call with that id gets the answer.
-fn reused(call: ToolCall) -> WireFault {
+fn reused_id_fault(call: ToolCall) -> WireFault {
     let kind = match call.payload {
         ToolPayload::Custom { .. } => CallItemKind::Custom,
         ToolPayload::Function { .. } | ToolPayload::LocalShell(_) | ToolPayload::Mcp { .. } => {

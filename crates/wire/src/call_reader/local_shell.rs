@@ -10,10 +10,10 @@ use crate::fault::{CallItemKind, json_type_name};
 use crate::{CallFaultReason, WireFault};
 
 /// The item type.
-pub(super) const TYPE: &str = "local_shell_call";
+pub(super) const ITEM_TYPE: &str = "local_shell_call";
 
 /// The answer is a `function_call_output`; `write::responses` gives the reason.
-pub(super) const PATHS: CallFieldPaths = CallFieldPaths {
+pub(super) const FIELD_PATHS: CallFieldPaths = CallFieldPaths {
     id: "call_id",
     name: "type",
     text: "action",
@@ -22,15 +22,15 @@ pub(super) const PATHS: CallFieldPaths = CallFieldPaths {
 };
 
 /// The name of the tool that the item calls.
-pub(super) const NAME: &str = "local_shell";
+pub(super) const TOOL_NAME: &str = "local_shell";
 
 /// Fields of an action that are parsed here, or carry no information.
-const READ: [&str; 3] = ["type", "working_directory", "timeout_ms"];
+const PARSED_FIELDS: [&str; 3] = ["type", "working_directory", "timeout_ms"];
 
 /// Parses a finished item. The tool accepts or rejects the other fields of the action, such as `env`.
 pub(super) fn read_item(item: &Value) -> ParsedCall {
     let fault = |id, path: String, why| {
-        let name = Some(NAME.to_owned());
+        let name = Some(TOOL_NAME.to_owned());
         ParsedCall::Fault(WireFault { id, name, kind: CallItemKind::Function, path, why })
     };
     let Some(id) = call_id(item).map(CallId::from) else {
@@ -41,7 +41,7 @@ pub(super) fn read_item(item: &Value) -> ParsedCall {
     }
     match shell_action(&item["action"]) {
         Ok(shell) => {
-            ParsedCall::Call(ToolCall { id, name: NAME.to_owned(), payload: ToolPayload::LocalShell(shell) })
+            ParsedCall::Call(ToolCall { id, name: TOOL_NAME.to_owned(), payload: ToolPayload::LocalShell(shell) })
         }
         Err((path, why)) => fault(Some(id), path, why),
     }
@@ -60,7 +60,7 @@ fn shell_action(action: &Value) -> Result<LocalShellCall, (String, CallFaultReas
     }
     let fields = action.as_object().into_iter().flatten();
     let mut more: Map<String, Value> = fields
-        .filter(|(name, value)| !READ.contains(&name.as_str()) && !says_nothing(value))
+        .filter(|(name, value)| !PARSED_FIELDS.contains(&name.as_str()) && !is_unset(value))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     let mut command = Vec::new();
@@ -88,11 +88,11 @@ fn shell_action(action: &Value) -> Result<LocalShellCall, (String, CallFaultReas
         value if value.is_u64() => value.as_u64(),
         other => return wrong("action.timeout_ms", "a whole number of at least 0", other),
     };
-    Ok(LocalShellCall { command, workdir, timeout_ms, more })
+    Ok(LocalShellCall { command, workdir, timeout_ms, other_fields: more })
 }
 
 /// Returns whether a field is unset: the API writes an empty `env` and a null `user`.
-fn says_nothing(value: &Value) -> bool {
+fn is_unset(value: &Value) -> bool {
     value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }
 
@@ -111,9 +111,9 @@ mod tests {
         let told = describe_stream(
             Responses,
             &[
-                json!({"type": TYPE, "call_id": "c1", "status": "completed", "action": action}),
-                json!({"type": TYPE, "id": "l2", "call_id": null, "action": {"command": []}}),
-                json!({"type": TYPE, "call_id": "l3", "action": {"command": "ls | wc -l", "user": "me"}}),
+                json!({"type": ITEM_TYPE, "call_id": "c1", "status": "completed", "action": action}),
+                json!({"type": ITEM_TYPE, "id": "l2", "call_id": null, "action": {"command": []}}),
+                json!({"type": ITEM_TYPE, "call_id": "l3", "action": {"command": "ls | wc -l", "user": "me"}}),
             ],
         );
         assert_snapshot!(told, @r#"
@@ -125,13 +125,13 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named_with_its_path() {
-        let item = |id: &str, action| json!({"type": TYPE, "call_id": id, "action": action});
+        let item = |id: &str, action| json!({"type": ITEM_TYPE, "call_id": id, "action": action});
         let told = describe_stream(
             Responses,
             &[
-                json!({"type": TYPE, "action": {"command": ["ls"]}}),
-                json!({"type": TYPE, "call_id": "c0", "status": "incomplete", "action": {"command": ["ls"]}}),
-                json!({"type": TYPE, "call_id": "c1"}),
+                json!({"type": ITEM_TYPE, "action": {"command": ["ls"]}}),
+                json!({"type": ITEM_TYPE, "call_id": "c0", "status": "incomplete", "action": {"command": ["ls"]}}),
+                json!({"type": ITEM_TYPE, "call_id": "c1"}),
                 item("c2", json!({"command": 3})),
                 item("c3", json!({"command": ["ls", 3]})),
                 item("c4", json!({"command": [], "working_directory": true})),

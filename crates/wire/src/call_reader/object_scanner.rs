@@ -3,9 +3,9 @@
 /// Scanner state: the bytes already read, and the nesting depth there.
 #[derive(Debug, Default)]
 pub(super) struct ObjectScanner {
-    read: usize,
+    scanned_bytes: usize,
     depth: usize,
-    place: JsonScanState,
+    state: JsonScanState,
     closed: bool,
 }
 
@@ -21,15 +21,15 @@ enum JsonScanState {
 impl ObjectScanner {
     /// Returns whether the first bracket of `text` is closed. `text` may only have grown since the last call.
     pub(super) fn is_closed(&mut self, text: &str) -> bool {
-        for byte in text.as_bytes().get(self.read..).unwrap_or_default() {
-            self.step(*byte);
+        for byte in text.as_bytes().get(self.scanned_bytes..).unwrap_or_default() {
+            self.scan_byte(*byte);
         }
-        self.read = text.len();
+        self.scanned_bytes = text.len();
         self.closed
     }
 
-    fn step(&mut self, byte: u8) {
-        self.place = match (self.place, byte) {
+    fn scan_byte(&mut self, byte: u8) {
+        self.state = match (self.state, byte) {
             (JsonScanState::Outside, b'"') => JsonScanState::String,
             (JsonScanState::Outside, byte) => {
                 match byte {

@@ -11,7 +11,7 @@ use crate::fault::{CallItemKind, json_type_name};
 use crate::{CallFaultReason, WireFault};
 
 /// Maximum number of open calls in one stream.
-pub(super) const MAX_OPEN: usize = 1024;
+pub(super) const MAX_OPEN_CALLS: usize = 1024;
 
 /// Maximum bytes of text of all open calls together.
 const MAX_HELD_BYTES: usize = 8 * MAX_ARGUMENT_BYTES;
@@ -34,7 +34,7 @@ pub(super) struct CallFieldPaths {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallTextEnd {
     /// The server reported the end.
-    Proper,
+    Complete,
     /// The stream broke off, or the model ran out of tokens.
     Cut,
 }
@@ -46,14 +46,14 @@ pub(super) struct PartialCall {
     /// Its index in the response, if the server sends one.
     pub(super) index: Option<u64>,
     /// The item's own id, if it differs from the call id.
-    pub(super) item: Option<String>,
+    pub(super) item_id: Option<String>,
     pub(super) id: Option<String>,
     pub(super) name: String,
     text: String,
     /// The initial text of the item, used if no delta follows.
     fallback: String,
-    scan: ObjectScanner,
-    spoiled: Option<(String, CallFaultReason)>,
+    scanner: ObjectScanner,
+    first_fault: Option<(String, CallFaultReason)>,
     ended: bool,
 }
 
@@ -65,13 +65,13 @@ impl PartialCall {
         Self {
             paths,
             index,
-            item,
+            item_id: item,
             id,
             name,
             text,
             fallback,
-            scan: ObjectScanner::default(),
-            spoiled,
+            scanner: ObjectScanner::default(),
+            first_fault: spoiled,
             ended: false,
         }
     }
@@ -88,8 +88,8 @@ impl PartialCall {
     /// Sets the arguments from a whole item: a string, or the object itself, which some servers send by mistake.
     pub(super) fn set_text(&mut self, value: &Value) {
         match (value, self.paths.kind) {
-            (Value::String(text), _) => self.replace(text.clone()),
-            (Value::Object(_), CallItemKind::Function) => self.replace(value.to_string()),
+            (Value::String(text), _) => self.store_text(text.clone()),
+            (Value::Object(_), CallItemKind::Function) => self.store_text(value.to_string()),
             (Value::Null, CallItemKind::Function) => {}
             (Value::Null, CallItemKind::Custom) => self.fail(self.paths.text, CallFaultReason::Missing),
             (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_), _) => {
@@ -109,8 +109,8 @@ impl PartialCall {
     /// Takes over the text that was streamed for this call.
     pub(super) fn inherit_text(&mut self, streamed: Self) {
         (self.text, self.fallback) = (streamed.text, streamed.fallback);
-        if self.spoiled.is_none() {
-            self.spoiled = streamed.spoiled;
+        if self.first_fault.is_none() {
+            self.first_fault = streamed.first_fault;
         }
     }
 
@@ -121,12 +121,12 @@ impl PartialCall {
 
     /// Returns whether any arguments have arrived, valid or not.
     pub(super) fn has_arguments(&self) -> bool {
-        self.size() > 0 || self.spoiled.is_some()
+        self.text_bytes() > 0 || self.first_fault.is_some()
     }
 
     /// Returns whether the text is an object up to its closing brace.
     pub(super) fn is_closed_object(&mut self) -> bool {
-        self.scan.is_closed(&self.text)
+        self.scanner.is_closed(&self.text)
     }
 
     /// Marks the call as faulty, because `value` has the wrong type.
@@ -137,27 +137,27 @@ impl PartialCall {
     /// Marks the call as faulty and drops its text. The first fault is reported.
     pub(super) fn fail(&mut self, path: &str, why: CallFaultReason) {
         (self.text, self.fallback) = (String::new(), String::new());
-        self.spoiled.get_or_insert_with(|| (path.to_owned(), why));
+        self.first_fault.get_or_insert_with(|| (path.to_owned(), why));
     }
 
-    fn replace(&mut self, text: String) {
+    fn store_text(&mut self, text: String) {
         if text.len() > MAX_ARGUMENT_BYTES {
             self.fail(self.paths.text, CallFaultReason::TooLong { limit: MAX_ARGUMENT_BYTES });
-        } else if self.spoiled.is_none() {
+        } else if self.first_fault.is_none() {
             self.text = text;
-            self.scan = ObjectScanner::default();
+            self.scanner = ObjectScanner::default();
         }
     }
 
-    fn size(&self) -> usize {
+    fn text_bytes(&self) -> usize {
         self.text.len() + self.fallback.len()
     }
 
     /// Returns the call, or the fault that prevents it.
     pub(super) fn finish(self, end: CallTextEnd) -> ParsedCall {
-        let Self { paths, id, name, text, fallback, spoiled, ended, .. } = self;
+        let Self { paths, id, name, text, fallback, first_fault: spoiled, ended, .. } = self;
         let text = if text.is_empty() { fallback } else { text };
-        let whole = end == CallTextEnd::Proper || ended;
+        let whole = end == CallTextEnd::Complete || ended;
         let fault = |id: Option<&str>, path: &str, why| {
             let name = Some(name.clone()).filter(|name| !name.is_empty());
             ParsedCall::Fault(WireFault {
@@ -214,43 +214,43 @@ fn is_object(text: &str) -> bool {
 /// The open calls of a stream, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct OpenCalls {
-    open: Vec<PartialCall>,
-    held: usize,
+    calls: Vec<PartialCall>,
+    held_bytes: usize,
 }
 
 impl OpenCalls {
     /// Opens a call. Beyond the limit it returns a fault.
     pub(super) fn open(&mut self, mut draft: PartialCall) -> Result<usize, Box<ParsedCall>> {
-        if self.open.len() >= MAX_OPEN {
-            draft.fail(draft.paths.id, CallFaultReason::TooMany { limit: MAX_OPEN });
-            return Err(Box::new(draft.finish(CallTextEnd::Proper)));
+        if self.calls.len() >= MAX_OPEN_CALLS {
+            draft.fail(draft.paths.id, CallFaultReason::TooMany { limit: MAX_OPEN_CALLS });
+            return Err(Box::new(draft.finish(CallTextEnd::Complete)));
         }
-        if self.held + draft.size() > MAX_HELD_BYTES {
+        if self.held_bytes + draft.text_bytes() > MAX_HELD_BYTES {
             draft.fail(draft.paths.text, CallFaultReason::TooLong { limit: MAX_HELD_BYTES });
         }
-        self.held += draft.size();
-        self.open.push(draft);
-        Ok(self.open.len() - 1)
+        self.held_bytes += draft.text_bytes();
+        self.calls.push(draft);
+        Ok(self.calls.len() - 1)
     }
 
     /// Returns the index of the newest open call that satisfies `wanted`.
     pub(super) fn find_newest(&self, wanted: impl Fn(&PartialCall) -> bool) -> Option<usize> {
-        self.open.iter().rposition(wanted)
+        self.calls.iter().rposition(wanted)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.open.len()
+        self.calls.len()
     }
 
     pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut PartialCall> {
-        self.open.get_mut(at)
+        self.calls.get_mut(at)
     }
 
     /// Appends a piece to the name of the call at `at`.
     pub(super) fn extend_name(&mut self, at: usize, piece: &str) {
-        let Some(draft) = self.open.get_mut(at) else { return };
+        let Some(draft) = self.calls.get_mut(at) else { return };
         if draft.name.len() + piece.len() > MAX_NAME_BYTES {
-            self.held -= draft.size();
+            self.held_bytes -= draft.text_bytes();
             draft.fail(draft.paths.name, CallFaultReason::TooLong { limit: MAX_NAME_BYTES });
         } else {
             draft.name.push_str(piece);
@@ -259,39 +259,39 @@ impl OpenCalls {
 
     /// Appends a piece of text to the call at `at`.
     pub(super) fn append_text(&mut self, at: usize, piece: &str) {
-        let Some(draft) = self.open.get_mut(at) else { return };
-        if draft.spoiled.is_some() {
+        let Some(draft) = self.calls.get_mut(at) else { return };
+        if draft.first_fault.is_some() {
             return;
         }
         let long = draft.text.len() + piece.len() > MAX_ARGUMENT_BYTES;
-        if long || self.held + piece.len() > MAX_HELD_BYTES {
-            self.held -= draft.size();
+        if long || self.held_bytes + piece.len() > MAX_HELD_BYTES {
+            self.held_bytes -= draft.text_bytes();
             let limit = if long { MAX_ARGUMENT_BYTES } else { MAX_HELD_BYTES };
             draft.fail(draft.paths.text, CallFaultReason::TooLong { limit });
             return;
         }
-        self.held += piece.len();
+        self.held_bytes += piece.len();
         draft.text.push_str(piece);
     }
 
     /// Replaces the text of the call at `at` by the complete text.
     pub(super) fn replace_text(&mut self, at: usize, value: &Value) {
-        let Some(draft) = self.open.get_mut(at) else { return };
-        self.held -= draft.size();
+        let Some(draft) = self.calls.get_mut(at) else { return };
+        self.held_bytes -= draft.text_bytes();
         draft.set_text(value);
-        self.held += draft.size();
+        self.held_bytes += draft.text_bytes();
     }
 
     /// Removes the call at `at` from the stream.
     pub(super) fn remove(&mut self, at: usize) -> Option<PartialCall> {
-        let draft = (at < self.open.len()).then(|| self.open.remove(at))?;
-        self.held -= draft.size();
+        let draft = (at < self.calls.len()).then(|| self.calls.remove(at))?;
+        self.held_bytes -= draft.text_bytes();
         Some(draft)
     }
 
     /// Removes all calls, oldest first.
     pub(super) fn drain(&mut self) -> Vec<PartialCall> {
-        self.held = 0;
-        mem::take(&mut self.open)
+        self.held_bytes = 0;
+        mem::take(&mut self.calls)
     }
 }

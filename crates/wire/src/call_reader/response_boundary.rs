@@ -27,26 +27,26 @@ impl<'a> ResponseFragment<'a> {
     /// Classifies a piece of JSON.
     pub(super) fn classify(dialect: Dialect, json: &'a Value) -> Self {
         match dialect {
-            Dialect::Responses => Self::of_responses(json),
-            Dialect::Chat => Self::of_chat(json),
-            Dialect::Anthropic => Self::of_anthropic(json),
+            Dialect::Responses => Self::classify_responses(json),
+            Dialect::Chat => Self::classify_chat(json),
+            Dialect::Anthropic => Self::classify_anthropic(json),
         }
     }
 
-    fn of_responses(json: &'a Value) -> Self {
+    fn classify_responses(json: &'a Value) -> Self {
         let id = json["response"]["id"].as_str();
         match json["type"].as_str() {
             Some("response.created") => Self::Start(id),
             Some("response.completed" | "response.done") => Self::End(id),
             Some("response.incomplete" | "response.failed" | "response.cancelled") => Self::End(id),
-            Some("function_call" | "custom_tool_call" | local_shell::TYPE) => Self::Item,
+            Some("function_call" | "custom_tool_call" | local_shell::ITEM_TYPE) => Self::Item,
             Some(event) if event.starts_with("response.") => Self::Part(id),
             Some(_) | None if json["output"].is_array() => Self::Whole(json["id"].as_str()),
             Some(_) | None => Self::Other,
         }
     }
 
-    fn of_chat(json: &'a Value) -> Self {
+    fn classify_chat(json: &'a Value) -> Self {
         let id = json["id"].as_str().filter(|id| !id.is_empty());
         if !json["choices"].is_array() {
             let is_message = json["tool_calls"].is_array() || json["function_call"].is_object();
@@ -62,7 +62,7 @@ impl<'a> ResponseFragment<'a> {
         }
     }
 
-    fn of_anthropic(json: &'a Value) -> Self {
+    fn classify_anthropic(json: &'a Value) -> Self {
         match json["type"].as_str() {
             Some("message_start") => Self::Start(json["message"]["id"].as_str()),
             Some("message_stop") => Self::End(None),

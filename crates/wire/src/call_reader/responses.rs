@@ -35,22 +35,22 @@ impl ResponsesCallReader {
     /// Parses a stream event, a whole response or a single item.
     pub(super) fn read_event(&mut self, json: &Value) -> Vec<ParsedCall> {
         match json["type"].as_str() {
-            Some("response.output_item.added") => self.added(json),
-            Some("response.output_item.done") => self.item(&json["item"], json["output_index"].as_u64()),
+            Some("response.output_item.added") => self.open_item(json),
+            Some("response.output_item.done") => self.parse_item(&json["item"], json["output_index"].as_u64()),
             Some("response.function_call_arguments.delta" | "response.custom_tool_call_input.delta") => {
-                self.delta(json);
+                self.append_delta(json);
                 Vec::new()
             }
-            Some("response.function_call_arguments.done") => self.text_done(json, "arguments"),
-            Some("response.custom_tool_call_input.done") => self.text_done(json, "input"),
+            Some("response.function_call_arguments.done") => self.finish_text(json, "arguments"),
+            Some("response.custom_tool_call_input.done") => self.finish_text(json, "input"),
             Some("response.completed" | "response.done") => {
-                self.response(&json["response"], CallTextEnd::Proper)
+                self.parse_response(&json["response"], CallTextEnd::Complete)
             }
             Some("response.incomplete" | "response.failed" | "response.cancelled") => {
-                self.response(&json["response"], CallTextEnd::Cut)
+                self.parse_response(&json["response"], CallTextEnd::Cut)
             }
-            None if json["output"].is_array() => self.response(json, CallTextEnd::Cut),
-            Some(_) | None => self.item(json, None),
+            None if json["output"].is_array() => self.parse_response(json, CallTextEnd::Cut),
+            Some(_) | None => self.parse_item(json, None),
         }
     }
 
@@ -60,10 +60,10 @@ impl ResponsesCallReader {
     }
 
     /// Parses a whole response; `end` applies to streamed calls that are missing in it.
-    fn response(&mut self, response: &Value, end: CallTextEnd) -> Vec<ParsedCall> {
+    fn parse_response(&mut self, response: &Value, end: CallTextEnd) -> Vec<ParsedCall> {
         let items = response["output"].as_array().into_iter().flatten();
         let mut readings: Vec<ParsedCall> =
-            items.zip(0..).flat_map(|(item, index)| self.item(item, Some(index))).collect();
+            items.zip(0..).flat_map(|(item, index)| self.parse_item(item, Some(index))).collect();
         readings.extend(self.close_all(end));
         readings
     }
@@ -72,13 +72,13 @@ impl ResponsesCallReader {
         self.drafts.drain().into_iter().map(|draft| draft.finish(end)).collect()
     }
 
-    fn added(&mut self, event: &Value) -> Vec<ParsedCall> {
-        let Some(mut draft) = draft(&event["item"]) else { return Vec::new() };
+    fn open_item(&mut self, event: &Value) -> Vec<ParsedCall> {
+        let Some(mut draft) = item_draft(&event["item"]) else { return Vec::new() };
         draft.index = event["output_index"].as_u64();
         match event["item"]["type"].as_str() {
             // This item has no deltas.
-            Some(local_shell::TYPE) => {
-                draft.name = local_shell::NAME.to_owned();
+            Some(local_shell::ITEM_TYPE) => {
+                draft.name = local_shell::TOOL_NAME.to_owned();
                 draft.fail(draft.paths.text, CallFaultReason::Unfinished);
             }
             Some(_) | None => draft.set_fallback(&event["item"][draft.paths.text]),
@@ -86,14 +86,14 @@ impl ResponsesCallReader {
         self.drafts.open(draft).err().map(|refused| *refused).into_iter().collect()
     }
 
-    fn delta(&mut self, event: &Value) {
-        if let (Some(at), Some(piece)) = (self.find(event), event["delta"].as_str()) {
+    fn append_delta(&mut self, event: &Value) {
+        if let (Some(at), Some(piece)) = (self.find_draft(event), event["delta"].as_str()) {
             self.drafts.append_text(at, piece);
         }
     }
 
-    fn text_done(&mut self, event: &Value, field: &str) -> Vec<ParsedCall> {
-        let Some(at) = self.find(event) else { return Vec::new() };
+    fn finish_text(&mut self, event: &Value, field: &str) -> Vec<ParsedCall> {
+        let Some(at) = self.find_draft(event) else { return Vec::new() };
         if !event[field].is_null() {
             self.drafts.replace_text(at, &event[field]);
         }
@@ -105,12 +105,12 @@ impl ResponsesCallReader {
 
     /// Finds the draft of an event. The index takes precedence, because some proxies give an item another id in every
     /// event.
-    fn find(&self, event: &Value) -> Option<usize> {
+    fn find_draft(&self, event: &Value) -> Option<usize> {
         let index = event["output_index"].as_u64();
         let item = non_empty_str(&event["item_id"]);
         let placed = index.and_then(|index| self.drafts.find_newest(|draft| draft.index == Some(index)));
         let named =
-            || item.and_then(|item| self.drafts.find_newest(|draft| draft.item.as_deref() == Some(item)));
+            || item.and_then(|item| self.drafts.find_newest(|draft| draft.item_id.as_deref() == Some(item)));
         let last = || match (index, item) {
             (None, None) => self.drafts.find_newest(|_| true),
             (Some(_), _) | (None, Some(_)) => None,
@@ -119,10 +119,10 @@ impl ResponsesCallReader {
     }
 
     /// Parses a finished item, which replaces its streamed draft.
-    fn item(&mut self, item: &Value, index: Option<u64>) -> Vec<ParsedCall> {
-        let Some(mut whole) = draft(item) else { return Vec::new() };
-        let streamed = self.streamed(&whole, index).and_then(|at| self.drafts.remove(at));
-        if item["type"] == local_shell::TYPE {
+    fn parse_item(&mut self, item: &Value, index: Option<u64>) -> Vec<ParsedCall> {
+        let Some(mut whole) = item_draft(item) else { return Vec::new() };
+        let streamed = self.find_streamed_draft(&whole, index).and_then(|at| self.drafts.remove(at));
+        if item["type"] == local_shell::ITEM_TYPE {
             return vec![local_shell::read_item(item)];
         }
         let text = &item[whole.paths.text];
@@ -133,29 +133,29 @@ impl ResponsesCallReader {
         if item["status"] == "incomplete" {
             whole.fail(whole.paths.text, CallFaultReason::Unfinished);
         }
-        vec![whole.finish(CallTextEnd::Proper)]
+        vec![whole.finish(CallTextEnd::Complete)]
     }
 
-    fn streamed(&self, whole: &PartialCall, index: Option<u64>) -> Option<usize> {
+    fn find_streamed_draft(&self, whole: &PartialCall, index: Option<u64>) -> Option<usize> {
         self.drafts.find_newest(|draft| {
             let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
             same(&draft.id, &whole.id)
-                || same(&draft.item, &whole.item)
+                || same(&draft.item_id, &whole.item_id)
                 || (index.is_some() && draft.index == index && draft.name == whole.name)
         })
     }
 }
 
 /// Returns the draft of a call without its text; `None` for other items.
-fn draft(item: &Value) -> Option<PartialCall> {
+fn item_draft(item: &Value) -> Option<PartialCall> {
     let paths = match item["type"].as_str()? {
         "function_call" => FUNCTION,
         "custom_tool_call" => CUSTOM,
-        local_shell::TYPE => local_shell::PATHS,
+        local_shell::ITEM_TYPE => local_shell::FIELD_PATHS,
         _ => return None,
     };
     let mut draft = PartialCall::new(paths);
-    draft.item = non_empty_str(&item["id"]).map(str::to_owned);
+    draft.item_id = non_empty_str(&item["id"]).map(str::to_owned);
     draft.id = call_id(item).map(str::to_owned);
     draft.set_name(&item["name"]);
     let space = non_empty_str(&item["namespace"]).filter(|space| *space != "functions");

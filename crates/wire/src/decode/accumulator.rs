@@ -22,12 +22,12 @@ const NODE_BYTES: usize = 32;
 #[derive(Debug)]
 pub(super) struct ResponseAccumulator {
     dialect: Dialect,
-    said: AssistantTurn,
-    heard: Vec<ModelStreamEvent>,
+    turn: AssistantTurn,
+    events: Vec<ModelStreamEvent>,
     /// Results of the call reader whose place in the response is not known yet.
-    readings: Vec<ParsedCall>,
+    unplaced_calls: Vec<ParsedCall>,
     usage: Option<TokenUsage>,
-    kept: usize,
+    kept_bytes: usize,
     state: AccumulatorState,
 }
 
@@ -44,11 +44,11 @@ impl ResponseAccumulator {
         let (heard, readings) = (Vec::new(), Vec::new());
         Self {
             dialect,
-            said: AssistantTurn::new(dialect),
-            heard,
-            readings,
+            turn: AssistantTurn::new(dialect),
+            events: heard,
+            unplaced_calls: readings,
             usage: None,
-            kept: 0,
+            kept_bytes: 0,
             state: AccumulatorState::Open,
         }
     }
@@ -69,63 +69,63 @@ impl ResponseAccumulator {
 
     /// Adds results of the call reader.
     pub(super) fn add_parsed_calls(&mut self, readings: Vec<ParsedCall>) {
-        self.readings.extend(readings);
+        self.unplaced_calls.extend(readings);
     }
 
     /// Emits a text delta.
     pub(super) fn emit_text(&mut self, piece: &str) {
         if !piece.is_empty() {
-            self.heard.push(ModelStreamEvent::Text(piece.to_owned()));
+            self.events.push(ModelStreamEvent::Text(piece.to_owned()));
         }
     }
 
     /// Emits a reasoning delta.
     pub(super) fn emit_thought(&mut self, piece: &str) {
         if !piece.is_empty() {
-            self.heard.push(ModelStreamEvent::Thought(piece.to_owned()));
+            self.events.push(ModelStreamEvent::Thought(piece.to_owned()));
         }
     }
 
     /// Keeps a complete text.
     pub(super) fn keep_text(&mut self, text: String, raw: Option<&Value>) {
-        self.keep(TurnContent::Text(text), raw);
+        self.keep_piece(TurnContent::Text(text), raw);
     }
 
     /// Keeps an item that only its own API understands.
     pub(super) fn keep_item(&mut self, item: &Value) {
-        self.keep(TurnContent::Item, Some(item));
+        self.keep_piece(TurnContent::Item, Some(item));
     }
 
     /// Keeps and emits an action that the provider performed itself.
     pub(super) fn keep_hosted(&mut self, kind: &str, item: &Value) {
         self.keep_item(item);
-        self.heard.push(ModelStreamEvent::Hosted { kind: kind.to_owned(), item: item.clone() });
+        self.events.push(ModelStreamEvent::Hosted { kind: kind.to_owned(), item: item.clone() });
     }
 
     /// Keeps and emits the call with this id at this place, if the reader has found it.
     pub(super) fn place_call(&mut self, id: Option<&str>, raw: Option<&Value>) {
-        let found = self.readings.iter().position(|reading| match reading {
+        let found = self.unplaced_calls.iter().position(|reading| match reading {
             ParsedCall::Call(call) => Some(call.id.as_str()) == id,
             ParsedCall::Fault(fault) => fault.id().map(|id| id.as_str()) == id,
         });
         if let Some(at) = found {
-            let reading = self.readings.remove(at);
-            self.reading(reading, raw);
+            let reading = self.unplaced_calls.remove(at);
+            self.place_parsed_call(reading, raw);
         }
     }
 
     /// Keeps and emits all remaining calls; `raw_of` returns the raw fields to keep with a call.
     pub(super) fn place_remaining_calls(&mut self, raw_of: impl Fn(&str) -> Option<Value>) {
-        for reading in mem::take(&mut self.readings) {
+        for reading in mem::take(&mut self.unplaced_calls) {
             let raw = match &reading {
                 ParsedCall::Call(call) => raw_of(call.id.as_str()),
                 ParsedCall::Fault(_) => None,
             };
-            self.reading(reading, raw.as_ref());
+            self.place_parsed_call(reading, raw.as_ref());
         }
     }
 
-    fn reading(&mut self, reading: ParsedCall, raw: Option<&Value>) {
+    fn place_parsed_call(&mut self, reading: ParsedCall, raw: Option<&Value>) {
         // A call that is not kept must not run either.
         if self.is_full() {
             return;
@@ -133,12 +133,12 @@ impl ResponseAccumulator {
         match reading {
             ParsedCall::Call(call) => {
                 self.charge_bytes(call.payload.arguments().len());
-                self.keep(TurnContent::Call(call.clone()), raw);
-                self.heard.push(ModelStreamEvent::Call(call));
+                self.keep_piece(TurnContent::Call(call.clone()), raw);
+                self.events.push(ModelStreamEvent::Call(call));
             }
             ParsedCall::Fault(fault) => {
-                self.keep(TurnContent::from_fault(&fault), None);
-                self.heard.push(ModelStreamEvent::Fault(fault));
+                self.keep_piece(TurnContent::from_fault(&fault), None);
+                self.events.push(ModelStreamEvent::Fault(fault));
             }
         }
     }
@@ -160,22 +160,22 @@ impl ResponseAccumulator {
 
     /// Counts bytes that are kept here or in an ear. Exceeding the limit ends the response.
     pub(super) fn charge_bytes(&mut self, bytes: usize) {
-        self.kept = self.kept.saturating_add(bytes).saturating_add(NODE_BYTES);
-        if self.kept > MAX_KEPT_BYTES {
+        self.kept_bytes = self.kept_bytes.saturating_add(bytes).saturating_add(NODE_BYTES);
+        if self.kept_bytes > MAX_KEPT_BYTES {
             self.set_end(ResponseEnd::Failed(ModelError::response_too_long(MAX_KEPT_BYTES)));
         }
     }
 
-    fn keep(&mut self, what: TurnContent, raw: Option<&Value>) {
-        self.charge_bytes(raw.map_or(0, weight));
+    fn keep_piece(&mut self, what: TurnContent, raw: Option<&Value>) {
+        self.charge_bytes(raw.map_or(0, approximate_bytes));
         if !self.is_full() {
-            self.said.push(TurnPiece { what, raw: raw.cloned() });
+            self.turn.push(TurnPiece { content: what, raw: raw.cloned() });
         }
     }
 
     /// Returns whether no further piece fits, and ends the response in that case.
     fn is_full(&mut self) -> bool {
-        let full = self.said.pieces().len() >= MAX_PIECES;
+        let full = self.turn.pieces().len() >= MAX_PIECES;
         if full {
             self.set_end(ResponseEnd::Failed(ModelError::too_many_pieces(MAX_PIECES)));
         }
@@ -185,7 +185,7 @@ impl ResponseAccumulator {
     /// Takes the events to return to the caller now.
     pub(super) fn take_events(&mut self) -> Vec<ModelStreamEvent> {
         self.place_remaining_calls(|_| None);
-        let mut heard = mem::take(&mut self.heard);
+        let mut heard = mem::take(&mut self.events);
         match mem::replace(&mut self.state, AccumulatorState::Over) {
             AccumulatorState::Ending(end) => {
                 heard.extend(self.usage.take().map(ModelStreamEvent::Usage));
@@ -199,17 +199,17 @@ impl ResponseAccumulator {
 
     /// Returns the accumulated turn.
     pub(super) fn into_turn(self) -> AssistantTurn {
-        self.said
+        self.turn
     }
 }
 
 /// Returns the approximate memory of a value. Parsed JSON is at most 128 levels deep.
-fn weight(value: &Value) -> usize {
+fn approximate_bytes(value: &Value) -> usize {
     let inner = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         Value::String(text) => text.len(),
-        Value::Array(values) => values.iter().map(weight).sum(),
-        Value::Object(map) => map.iter().map(|(name, value)| name.len() + weight(value)).sum(),
+        Value::Array(values) => values.iter().map(approximate_bytes).sum(),
+        Value::Object(map) => map.iter().map(|(name, value)| name.len() + approximate_bytes(value)).sum(),
     };
     inner + NODE_BYTES
 }

@@ -16,12 +16,12 @@ use crate::call_reader::call_id;
 #[derive(Debug, Default)]
 pub(super) struct ResponsesStreamDecoder {
     /// Open texts, by output index.
-    open: Vec<(Option<u64>, String)>,
+    open_texts: Vec<(Option<u64>, String)>,
     /// Output indices and ids of completed items.
-    places: HashSet<u64>,
-    ids: HashSet<String>,
+    completed_indices: HashSet<u64>,
+    completed_ids: HashSet<String>,
     /// Set when the reasoning of the next item has already been emitted as deltas.
-    thinking: bool,
+    reasoning_emitted: bool,
 }
 
 impl ResponsesStreamDecoder {
@@ -30,10 +30,10 @@ impl ResponsesStreamDecoder {
         let delta = json["delta"].as_str().unwrap_or_default();
         match json["type"].as_str() {
             Some("response.output_text.delta" | "response.refusal.delta") => {
-                self.delta(json["output_index"].as_u64(), delta, notes);
+                self.append_delta(json["output_index"].as_u64(), delta, notes);
             }
             Some("response.reasoning_summary_text.delta" | "response.reasoning_text.delta") => {
-                self.thinking = true;
+                self.reasoning_emitted = true;
                 notes.emit_thought(delta);
             }
             Some("response.reasoning_summary_part.added") => {
@@ -41,16 +41,16 @@ impl ResponsesStreamDecoder {
                 notes.emit_thought(if first { "" } else { "\n\n" });
             }
             Some("response.output_item.done") => {
-                self.item(&json["item"], json["output_index"].as_u64(), notes);
+                self.decode_item(&json["item"], json["output_index"].as_u64(), notes);
             }
             Some(event @ ("response.completed" | "response.done" | "response.incomplete")) => {
-                self.response(&json["response"], event, notes);
+                self.decode_response(&json["response"], event, notes);
             }
             Some(event @ ("response.failed" | "response.cancelled")) => {
-                self.response(&json["response"], event, notes);
+                self.decode_response(&json["response"], event, notes);
             }
             Some("error") => notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json))),
-            Some(_) | None if json["output"].is_array() => self.response(json, "", notes),
+            Some(_) | None if json["output"].is_array() => self.decode_response(json, "", notes),
             None if is_fault(&json["error"]) => {
                 notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json)));
             }
@@ -60,66 +60,66 @@ impl ResponsesStreamDecoder {
 
     /// Keeps partial text.
     pub(super) fn finish(&mut self, notes: &mut ResponseAccumulator) -> ResponseEnd {
-        for (_, text) in self.open.drain(..) {
+        for (_, text) in self.open_texts.drain(..) {
             notes.keep_text(text, None);
         }
         ResponseEnd::Failed(ModelError::stream_ended_early())
     }
 
-    fn delta(&mut self, place: Option<u64>, piece: &str, notes: &mut ResponseAccumulator) {
+    fn append_delta(&mut self, place: Option<u64>, piece: &str, notes: &mut ResponseAccumulator) {
         notes.charge_bytes(piece.len());
         notes.emit_text(piece);
-        match self.open.iter_mut().rfind(|(other, _)| *other == place) {
+        match self.open_texts.iter_mut().rfind(|(other, _)| *other == place) {
             Some((_, text)) => text.push_str(piece),
-            None => self.open.push((place, piece.to_owned())),
+            None => self.open_texts.push((place, piece.to_owned())),
         }
     }
 
-    fn item(&mut self, item: &Value, place: Option<u64>, notes: &mut ResponseAccumulator) {
-        self.places.extend(place);
-        self.ids.extend(item["id"].as_str().map(str::to_owned));
+    fn decode_item(&mut self, item: &Value, place: Option<u64>, notes: &mut ResponseAccumulator) {
+        self.completed_indices.extend(place);
+        self.completed_ids.extend(item["id"].as_str().map(str::to_owned));
         match item["type"].as_str() {
-            Some("message") => self.message(item, place, notes),
+            Some("message") => self.decode_message(item, place, notes),
             Some("function_call" | "custom_tool_call" | "local_shell_call") => {
                 notes.place_call(call_id(item), Some(item));
             }
-            Some("reasoning") => self.thought(item, notes),
+            Some("reasoning") => self.decode_reasoning(item, notes),
             Some(kind) => notes.keep_hosted(kind, item),
             None => {}
         }
     }
 
-    fn message(&mut self, item: &Value, place: Option<u64>, notes: &mut ResponseAccumulator) {
+    fn decode_message(&mut self, item: &Value, place: Option<u64>, notes: &mut ResponseAccumulator) {
         let parts = item["content"].as_array().into_iter().flatten();
         let text: String =
             parts.filter_map(|part| part["text"].as_str().or_else(|| part["refusal"].as_str())).collect();
-        let heard = self.open.len();
-        self.open.retain(|(other, _)| other.is_some() && *other != place);
-        if self.open.len() == heard {
+        let heard = self.open_texts.len();
+        self.open_texts.retain(|(other, _)| other.is_some() && *other != place);
+        if self.open_texts.len() == heard {
             notes.emit_text(&text);
         }
         notes.charge_bytes(text.len());
         notes.keep_text(text, Some(item));
     }
 
-    fn thought(&mut self, item: &Value, notes: &mut ResponseAccumulator) {
-        if !self.thinking {
+    fn decode_reasoning(&mut self, item: &Value, notes: &mut ResponseAccumulator) {
+        if !self.reasoning_emitted {
             let parts = ["summary", "content"].map(|field| item[field].as_array().into_iter().flatten());
             let texts: Vec<&str> =
                 parts.into_iter().flatten().filter_map(|part| part["text"].as_str()).collect();
             notes.emit_thought(&texts.join("\n\n"));
         }
-        self.thinking = false;
+        self.reasoning_emitted = false;
         notes.keep_item(item);
     }
 
     /// Decodes the end of a stream, which repeats its items, or a whole response.
-    fn response(&mut self, response: &Value, event: &str, notes: &mut ResponseAccumulator) {
+    fn decode_response(&mut self, response: &Value, event: &str, notes: &mut ResponseAccumulator) {
         let items = response["output"].as_array().into_iter().flatten();
         for (item, place) in items.zip(0..) {
-            let known = item["id"].as_str().is_some_and(|id| self.ids.contains(id));
-            if !known && !self.places.contains(&place) {
-                self.item(item, Some(place), notes);
+            let known = item["id"].as_str().is_some_and(|id| self.completed_ids.contains(id));
+            if !known && !self.completed_indices.contains(&place) {
+                self.decode_item(item, Some(place), notes);
             }
         }
         notes.update_usage(&response["usage"]);

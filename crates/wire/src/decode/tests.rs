@@ -11,7 +11,7 @@ use super::{ModelStreamEvent, ResponseEnd, StreamDecoder};
 use crate::{AssistantTurn, Dialect};
 
 /// Decodes a stream that then ends. Returns the events, one a line, and the turn.
-fn listen(dialect: Dialect, stream: &[Value]) -> (String, AssistantTurn) {
+fn decode_stream(dialect: Dialect, stream: &[Value]) -> (String, AssistantTurn) {
     let mut listener: StreamDecoder = dialect.stream_decoder();
     let mut heard: Vec<ModelStreamEvent> = stream.iter().flat_map(|json| listener.push(json)).collect();
     heard.extend(listener.finish());
@@ -21,9 +21,9 @@ fn listen(dialect: Dialect, stream: &[Value]) -> (String, AssistantTurn) {
 }
 
 /// Asserts for every break-off point that no call is reported twice, and that each reported call is kept.
-fn cut_anywhere(dialect: Dialect, stream: &[Value]) {
+fn check_cut_streams(dialect: Dialect, stream: &[Value]) {
     for end in 0..=stream.len() {
-        let (heard, said) = listen(dialect, &stream[..end]);
+        let (heard, said) = decode_stream(dialect, &stream[..end]);
         let calls = heard.lines().filter(|line| line.starts_with("call ") || line.starts_with("fault "));
         assert_eq!(calls.count(), said.calls().count() + said.unread_calls().count(), "{heard}");
     }
@@ -31,7 +31,7 @@ fn cut_anywhere(dialect: Dialect, stream: &[Value]) {
 
 /// Returns the decoded events and the resulting history items.
 fn tell(dialect: Dialect, stream: &[Value]) -> String {
-    let (heard, said) = listen(dialect, stream);
+    let (heard, said) = decode_stream(dialect, stream);
     let items: Vec<String> = dialect.assistant_turn(&said).iter().map(Value::to_string).collect();
     format!("{heard}\n--\n{}", items.join("\n"))
 }

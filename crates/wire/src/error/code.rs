@@ -31,7 +31,7 @@ pub enum ModelErrorCode {
 
 /// Phrases by which APIs report a prompt that is too long when they have no code for it: Anthropic, vLLM and
 /// OpenRouter, llama.cpp, Gemini. Everywhere else the code must not decide by text.
-const TOO_LONG: &[&str] = &[
+const TOO_LONG_PHRASES: &[&str] = &[
     "prompt is too long",
     "exceed context limit",
     "maximum context length",
@@ -43,18 +43,18 @@ const TOO_LONG: &[&str] = &[
 impl ModelErrorCode {
     /// Picks the most specific classification: a specific identifier, then the HTTP status, then a general identifier.
     pub(super) fn classify(status: Option<u16>, words: &[String], text: &str) -> Self {
-        let named = words.iter().find_map(|word| Self::named(word));
-        let code = match (named, status.and_then(Self::of_status)) {
+        let named = words.iter().find_map(|word| Self::from_identifier(word));
+        let code = match (named, status.and_then(Self::from_status)) {
             (Some(Self::BadRequest) | None, Some(code)) => code,
             (Some(code), _) => code,
             (None, None) => Self::Server,
         };
         let text = text.to_ascii_lowercase();
-        let long = TOO_LONG.iter().any(|phrase| text.contains(phrase));
+        let long = TOO_LONG_PHRASES.iter().any(|phrase| text.contains(phrase));
         if long && matches!(code, Self::BadRequest | Self::Server) { Self::ContextLength } else { code }
     }
 
-    fn named(word: &str) -> Option<Self> {
+    fn from_identifier(word: &str) -> Option<Self> {
         Some(match word {
             "context_length_exceeded" | "exceed_context_size_error" | "request_too_large" => {
                 Self::ContextLength
@@ -86,7 +86,7 @@ impl ModelErrorCode {
         })
     }
 
-    fn of_status(status: u16) -> Option<Self> {
+    fn from_status(status: u16) -> Option<Self> {
         Some(match status {
             401 | 407 => Self::Key,
             402 => Self::Quota,

@@ -1,27 +1,27 @@
 //! Sanitises error text of a server into one bounded line, without invisible characters and API keys.
 
 /// Maximum number of characters of a server's error text.
-pub(super) const TEXT: usize = 500;
+pub(super) const MAX_TEXT_CHARS: usize = 500;
 
 /// Maximum number of characters of the status and the error identifier.
-pub(super) const MARKS: usize = 80;
+pub(super) const MAX_IDENTIFIER_CHARS: usize = 80;
 
 /// Prefixes of API keys. OpenAI repeats part of a wrong key in its error text.
-const KEYS: &[&str] = &[
+const KEY_PREFIXES: &[&str] = &[
     "sk-", "sk_", "pk-", "pk_", "rk_", "gsk_", "xai-", "hf_", "nvapi-", "csk-", "r8_", "tgp_", "AIza", "eyJ",
 ];
 
 /// A run of this many letters and digits counts as a key, whatever its prefix.
-const LONG: usize = 40;
+const MIN_KEY_LENGTH: usize = 40;
 
 /// Replaces a key.
-const HIDDEN: &str = "[key]";
+const KEY_PLACEHOLDER: &str = "[key]";
 
 /// Returns the text as one line of at most `cap` characters, followed by `…` if it was cut.
 pub(super) fn sanitize_line(text: &str, cap: usize) -> String {
     // A body may be long, and text this far beyond the cap is never shown.
     let start: String = text.chars().take(cap.saturating_mul(4)).collect();
-    let words = start.split_whitespace().map(|word| visible(&without_key(word)));
+    let words = start.split_whitespace().map(|word| escape_invisible(&without_key(word)));
     let line = words.collect::<Vec<_>>().join(" ");
     if line.chars().count() <= cap && start.len() == text.len() {
         return line;
@@ -52,15 +52,15 @@ fn without_key(word: &str) -> String {
             continue;
         }
         let (run, after) = rest.split_at(end);
-        let secret = run.len() >= LONG || run.contains("**") || KEYS.iter().any(|key| run.starts_with(key));
-        clean.push_str(if secret { HIDDEN } else { run });
+        let secret = run.len() >= MIN_KEY_LENGTH || run.contains("**") || KEY_PREFIXES.iter().any(|key| run.starts_with(key));
+        clean.push_str(if secret { KEY_PLACEHOLDER } else { run });
         rest = after;
     }
     clean
 }
 
 /// Escapes control characters, and characters that are invisible or change the direction of text.
-fn visible(text: &str) -> String {
+fn escape_invisible(text: &str) -> String {
     let hidden = |letter: char| {
         letter.is_control()
             || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')

@@ -76,7 +76,7 @@ fn a_request_begins_with_the_bytes_of_the_one_before() {
     for dialect in Dialect::ALL {
         let items = items(dialect);
         let bodies: Vec<String> = (1..=items.len())
-            .map(|count| dialect.request_body(&request(&items[..count])).replace(MARK, ""))
+            .map(|count| dialect.request_body(&request(&items[..count])).replace(CACHE_MARK, ""))
             .collect();
         for pair in bodies.windows(2) {
             let known = pair[0].trim_end_matches(['}', ']']);
@@ -89,5 +89,5 @@ fn a_request_begins_with_the_bytes_of_the_one_before() {
 fn nothing_is_allocated_twice() {
     let items: Vec<SerializedItem> = items(Dialect::Anthropic).into_iter().cycle().take(1000).collect();
     let body = Dialect::Anthropic.request_body(&request(&items));
-    assert!(body.capacity() < body.len() + 1000 * (MARK.len() + 2) + ROOM);
+    assert!(body.capacity() < body.len() + 1000 * (CACHE_MARK.len() + 2) + BODY_OVERHEAD_BYTES);
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tool::{OutputImage, OutputItem, ToolCall, ToolOutput, ToolSpec};
 
-use super::{FunctionDeclaration, base64_of, call_fields, images_of, pieces_of, text_of, words_of};
+use super::{FunctionDeclaration, encode_base64, call_fields, output_images, non_blank_items, output_text, message_text};
 use crate::assistant_turn::{TurnContent, TurnPiece};
 use crate::{ApiCompat, AssistantTurn, Dialect};
 
@@ -15,8 +15,8 @@ pub(crate) fn tool_declaration(spec: &ToolSpec, style: &ApiCompat) -> Option<Val
 
 /// Writes a user message.
 pub(crate) fn user_message(text: &str, pictures: &[OutputImage]) -> Value {
-    let words = words_of(text, pictures).map(text_block);
-    let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(picture)).collect();
+    let words = message_text(text, pictures).map(text_block);
+    let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(image_block)).collect();
     json!({ "role": "user", "content": content })
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn assistant_message(said: &AssistantTurn) -> Option<Value> {
 }
 
 fn own_block(piece: &TurnPiece) -> Option<Value> {
-    match (&piece.what, &piece.raw) {
+    match (&piece.content, &piece.raw) {
         // The raw block includes citations.
         (TurnContent::Text(_), Some(raw)) if raw["type"] == "text" => Some(raw.clone()),
         (TurnContent::Item, raw) => raw.clone(),
@@ -45,7 +45,7 @@ fn own_block(piece: &TurnPiece) -> Option<Value> {
 }
 
 fn foreign_block(piece: &TurnPiece) -> Option<Value> {
-    match &piece.what {
+    match &piece.content {
         TurnContent::Text(text) => Some(text_block(text)),
         TurnContent::Call(call) | TurnContent::Unread(call, _) => Some(tool_use(call, None)),
         TurnContent::Lost(_) | TurnContent::Item => None,
@@ -63,10 +63,10 @@ fn tool_use(call: &ToolCall, raw: Option<&Value>) -> Value {
 
 /// Writes the `tool_result` block of a call.
 pub(crate) fn tool_result(call: &ToolCall, output: &ToolOutput) -> Value {
-    let has_images = images_of(output).next().is_some();
+    let has_images = output_images(output).next().is_some();
     let content = match (output.success, has_images) {
-        (true, true) => pieces_of(output).map(block).collect(),
-        (true, false) | (false, false) => json!(text_of(output)),
+        (true, true) => non_blank_items(output).map(output_block).collect(),
+        (true, false) | (false, false) => json!(output_text(output)),
         // The API accepts only text in an error result.
         (false, true) => json!(format!("{}\n(a picture was left out)", output.joined_text()).trim_start()),
     };
@@ -78,10 +78,10 @@ pub(crate) fn tool_result(call: &ToolCall, output: &ToolOutput) -> Value {
     result
 }
 
-fn block(item: &OutputItem) -> Value {
+fn output_block(item: &OutputItem) -> Value {
     match item {
         OutputItem::Text(text) => text_block(text),
-        OutputItem::Image(image) => picture(image),
+        OutputItem::Image(image) => image_block(image),
     }
 }
 
@@ -89,7 +89,7 @@ fn text_block(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-fn picture(image: &OutputImage) -> Value {
-    let source = json!({ "type": "base64", "media_type": image.mime, "data": base64_of(image) });
+fn image_block(image: &OutputImage) -> Value {
+    let source = json!({ "type": "base64", "media_type": image.mime, "data": encode_base64(image) });
     json!({ "type": "image", "source": source })
 }

@@ -10,29 +10,29 @@ use serde_json::{Map, Value, json};
 use tool::{CallId, ToolCall, ToolPayload};
 
 /// The longest name that any of the APIs accepts.
-const MAX_NAME: usize = 128;
+const MAX_NAME_CHARS: usize = 128;
 
 /// The name of a call without a name.
-const NAMELESS: &str = "unknown";
+const UNKNOWN_NAME: &str = "unknown";
 
 /// Returns a name that the APIs accept: `^[A-Za-z0-9_-]{1,128}$`.
 pub(super) fn valid_name(name: &str) -> Cow<'_, str> {
     if name.is_empty() {
-        return Cow::Borrowed(NAMELESS);
+        return Cow::Borrowed(UNKNOWN_NAME);
     }
-    if name.len() <= MAX_NAME && name.chars().all(fits) {
+    if name.len() <= MAX_NAME_CHARS && name.chars().all(is_valid_char) {
         return Cow::Borrowed(name);
     }
-    Cow::Owned(fitted(name).take(MAX_NAME).collect())
+    Cow::Owned(replace_invalid_chars(name).take(MAX_NAME_CHARS).collect())
 }
 
 /// Returns an id that Anthropic accepts: `^[A-Za-z0-9_-]+$`. Different ids stay different.
 pub(super) fn valid_id(id: &CallId) -> Cow<'_, str> {
     let id = id.as_str();
-    if !id.is_empty() && id.chars().all(fits) {
+    if !id.is_empty() && id.chars().all(is_valid_char) {
         return Cow::Borrowed(id);
     }
-    Cow::Owned(format!("{}_{:016x}", fitted(id).collect::<String>(), fnv1a(id)))
+    Cow::Owned(format!("{}_{:016x}", replace_invalid_chars(id).collect::<String>(), fnv1a(id)))
 }
 
 /// Returns the arguments as text for an API that only has functions. Freeform input is wrapped in the declared
@@ -54,12 +54,12 @@ pub(crate) fn arguments_object(call: &ToolCall) -> Value {
     }
 }
 
-fn fits(letter: char) -> bool {
+fn is_valid_char(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
 }
 
-fn fitted(text: &str) -> impl Iterator<Item = char> {
-    text.chars().map(|letter| if fits(letter) { letter } else { '_' })
+fn replace_invalid_chars(text: &str) -> impl Iterator<Item = char> {
+    text.chars().map(|letter| if is_valid_char(letter) { letter } else { '_' })
 }
 
 /// FNV-1a. The hash must be equal in every build, because saved histories contain it.

@@ -6,18 +6,18 @@
 use serde_json::{Value, json};
 use tool::{OutputImage, StrictMode, ToolCall, ToolOutput, ToolSpec};
 
-use super::{FunctionDeclaration, call_fields, data_url, images_of, text_of, words_of};
+use super::{FunctionDeclaration, call_fields, data_url, output_images, output_text, message_text};
 use crate::assistant_turn::{TurnContent, TurnPiece};
 use crate::{ApiCompat, AssistantTurn, Dialect};
 
 /// Field names of a message's reasoning; a server uses one of them.
-pub(crate) const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
+pub(crate) const REASONING_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
 
 /// Reasoning in parts, which OpenRouter requires back unchanged.
-pub(crate) const DETAILS: &str = "reasoning_details";
+pub(crate) const REASONING_DETAILS_FIELD: &str = "reasoning_details";
 
 /// Extra fields of a call that a server requires back.
-pub(crate) const EXTRA: &str = "extra_content";
+pub(crate) const EXTRA_CONTENT_FIELD: &str = "extra_content";
 
 /// Writes a tool declaration; `None` for tools that cannot be functions.
 pub(crate) fn tool_declaration(spec: &ToolSpec, style: &ApiCompat) -> Option<Value> {
@@ -34,12 +34,12 @@ pub(crate) fn tool_declaration(spec: &ToolSpec, style: &ApiCompat) -> Option<Val
 
 /// Writes a user message.
 pub(crate) fn user_message(text: &str, pictures: &[OutputImage]) -> Value {
-    let words = words_of(text, pictures);
+    let words = message_text(text, pictures);
     if pictures.is_empty() {
         return json!({ "role": "user", "content": words });
     }
     let words = words.map(|text| json!({ "type": "text", "text": text }));
-    let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(image)).collect();
+    let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(image_part)).collect();
     json!({ "role": "user", "content": content })
 }
 
@@ -58,26 +58,26 @@ pub(crate) fn assistant_message(said: &AssistantTurn) -> Option<Value> {
     message["tool_calls"] = Value::Array(calls);
     // Reasoning is sent back only with the calls that it led to. DeepSeek and others require it there, and some servers
     // reject it elsewhere.
-    let items = said.pieces().iter().filter(|piece| own && piece.what == TurnContent::Item);
+    let items = said.pieces().iter().filter(|piece| own && piece.content == TurnContent::Item);
     for item in items.filter_map(|piece| piece.raw.as_ref()) {
-        copy(item, &THOUGHTS, &mut message);
-        copy(item, &[DETAILS], &mut message);
+        copy_fields(item, &REASONING_FIELDS, &mut message);
+        copy_fields(item, &[REASONING_DETAILS_FIELD], &mut message);
     }
     Some(message)
 }
 
 /// Writes a call, with the extra fields that its own server requires back, e.g. Gemini's thought signature.
 fn tool_call(piece: &TurnPiece, own: bool) -> Option<Value> {
-    let (TurnContent::Call(call) | TurnContent::Unread(call, _)) = &piece.what else { return None };
+    let (TurnContent::Call(call) | TurnContent::Unread(call, _)) = &piece.content else { return None };
     let function = json!({ "name": call_fields::valid_name(&call.name), "arguments": call_fields::arguments_text(call) });
     let mut written = json!({ "id": call.id.as_str(), "type": "function", "function": function });
     if let Some(raw) = piece.raw.as_ref().filter(|_| own) {
-        copy(raw, &[EXTRA], &mut written);
+        copy_fields(raw, &[EXTRA_CONTENT_FIELD], &mut written);
     }
     Some(written)
 }
 
-fn copy(from: &Value, fields: &[&str], to: &mut Value) {
+fn copy_fields(from: &Value, fields: &[&str], to: &mut Value) {
     for field in fields {
         if let Some(value) = from.get(field) {
             to[field] = value.clone();
@@ -89,9 +89,9 @@ fn copy(from: &Value, fields: &[&str], to: &mut Value) {
 pub(crate) fn tool_messages(call: &ToolCall, output: &ToolOutput) -> Vec<Value> {
     let id = call.id.as_str();
     let message = |text: String| json!({ "role": "tool", "tool_call_id": id, "content": text });
-    let images: Vec<Value> = images_of(output).map(image).collect();
+    let images: Vec<Value> = output_images(output).map(image_part).collect();
     if images.is_empty() {
-        return vec![message(text_of(output))];
+        return vec![message(output_text(output))];
     }
     let text =
         format!("{}\n(pictures in a user message below: {})", output.joined_text().trim_end(), images.len());
@@ -100,6 +100,6 @@ pub(crate) fn tool_messages(call: &ToolCall, output: &ToolOutput) -> Vec<Value> 
     vec![message(text.trim_start().to_owned()), json!({ "role": "user", "content": parts })]
 }
 
-fn image(image: &OutputImage) -> Value {
+fn image_part(image: &OutputImage) -> Value {
     json!({ "type": "image_url", "image_url": { "url": data_url(image) } })
 }

@@ -9,7 +9,7 @@ mod assistant_items;
 use serde_json::{Value, json};
 use tool::{OutputImage, OutputItem, StrictMode, ToolCall, ToolOutput, ToolPayload, ToolSpec};
 
-use super::{FunctionDeclaration, data_url, images_of, pieces_of, text_of, words_of};
+use super::{FunctionDeclaration, data_url, output_images, non_blank_items, output_text, message_text};
 use crate::{ApiCompat, FreeformDeclaration};
 
 pub(crate) use assistant_items::assistant_items;
@@ -17,14 +17,14 @@ pub(crate) use assistant_items::assistant_items;
 /// Writes a tool declaration.
 pub(crate) fn tool_declaration(spec: &ToolSpec, style: &ApiCompat) -> Value {
     match spec {
-        ToolSpec::Function(spec) => function(FunctionDeclaration::function(spec, style), spec.strict),
+        ToolSpec::Function(spec) => function_tool(FunctionDeclaration::from_function(spec, style), spec.strict),
         ToolSpec::LocalShell => json!({ "type": "local_shell" }),
         ToolSpec::WebSearch { external_web_access: None } => json!({ "type": "web_search" }),
         ToolSpec::WebSearch { external_web_access: Some(access) } => {
             json!({ "type": "web_search", "external_web_access": access })
         }
         ToolSpec::Freeform(spec) => match style.freeform {
-            FreeformDeclaration::Function => function(FunctionDeclaration::wrapped(spec), StrictMode::No),
+            FreeformDeclaration::Function => function_tool(FunctionDeclaration::from_freeform(spec), StrictMode::No),
             FreeformDeclaration::Custom => {
                 let (syntax, definition) = (spec.grammar.syntax, spec.grammar.definition);
                 let format = json!({ "type": "grammar", "syntax": syntax, "definition": definition });
@@ -34,7 +34,7 @@ pub(crate) fn tool_declaration(spec: &ToolSpec, style: &ApiCompat) -> Value {
     }
 }
 
-fn function(declared: FunctionDeclaration, strict: StrictMode) -> Value {
+fn function_tool(declared: FunctionDeclaration, strict: StrictMode) -> Value {
     let FunctionDeclaration { name, description, parameters } = declared;
     let strict = strict == StrictMode::Yes;
     json!({ "type": "function", "name": name, "description": description, "strict": strict, "parameters": parameters })
@@ -42,7 +42,7 @@ fn function(declared: FunctionDeclaration, strict: StrictMode) -> Value {
 
 /// Writes a user message.
 pub(crate) fn user_message(text: &str, pictures: &[OutputImage]) -> Value {
-    let words = words_of(text, pictures).map(input_text);
+    let words = message_text(text, pictures).map(input_text);
     let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(input_image)).collect();
     json!({ "type": "message", "role": "user", "content": content })
 }
@@ -55,15 +55,15 @@ pub(crate) fn call_output(call: &ToolCall, output: &ToolOutput) -> Value {
             "function_call_output"
         }
     };
-    let content = if images_of(output).next().is_some() {
-        pieces_of(output).map(piece).collect()
+    let content = if output_images(output).next().is_some() {
+        non_blank_items(output).map(output_part).collect()
     } else {
-        json!(text_of(output))
+        json!(output_text(output))
     };
     json!({ "type": kind, "call_id": call.id.as_str(), "output": content })
 }
 
-fn piece(item: &OutputItem) -> Value {
+fn output_part(item: &OutputItem) -> Value {
     match item {
         OutputItem::Text(text) => input_text(text),
         OutputItem::Image(image) => input_image(image),

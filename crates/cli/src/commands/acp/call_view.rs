@@ -15,13 +15,13 @@ use super::protocol::{
 use crate::commands::run::call_title::summarize_arguments;
 
 /// The tool whose calls are shown only as a plan.
-pub(super) const PLAN: &str = "update_plan";
+pub(super) const PLAN_TOOL: &str = "update_plan";
 /// Maximum number of files in a view.
-const MOST_FILES: usize = 20;
+const MAX_FILES: usize = 20;
 /// Arguments that name a file.
-const PATHS: [&str; 3] = ["path", "file_path", "dir_path"];
+const PATH_ARGUMENTS: [&str; 3] = ["path", "file_path", "dir_path"];
 /// Arguments that name a line in that file.
-const LINES: [&str; 2] = ["start_line", "line"];
+const LINE_ARGUMENTS: [&str; 2] = ["start_line", "line"];
 
 /// Returns the view of a new call; `id` is the call's id in the editor.
 pub(super) fn started_view(id: String, call: &ToolCall, cwd: &Path) -> ToolCallUpdate {
@@ -32,7 +32,7 @@ pub(super) fn started_view(id: String, call: &ToolCall, cwd: &Path) -> ToolCallU
         status: Some(ToolCallStatus::Pending),
         content: None,
         locations: Some(locations(call, cwd)),
-        raw_input: Some(input(call)),
+        raw_input: Some(arguments_json(call)),
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn title(call: &ToolCall) -> String {
         "list_dir" => "List",
         "view_image" => "Look at",
         "grep_files" | "search" => "Search for",
-        "apply_patch" | "applypatch" | "edit_file" | "write_file" if edit(call) == ToolCallKind::Delete => {
+        "apply_patch" | "applypatch" | "edit_file" | "write_file" if edit_kind(call) == ToolCallKind::Delete => {
             "Delete"
         }
         "apply_patch" | "applypatch" | "edit_file" | "write_file" => "Edit",
@@ -83,7 +83,7 @@ pub(super) fn kind_of_call(call: &ToolCall) -> ToolCallKind {
     match call.name.as_str() {
         "read_file" | "list_dir" | "view_image" | "get_memory" | "list_memories" => ToolCallKind::Read,
         "grep_files" | "search" | "tool_search" => ToolCallKind::Search,
-        "apply_patch" | "applypatch" | "edit_file" | "write_file" => edit(call),
+        "apply_patch" | "applypatch" | "edit_file" | "write_file" => edit_kind(call),
         "exec_command" | "shell" | "shell_command" | "local_shell" | "container.exec" | "write_stdin"
         | "kill_session" | "list_sessions" => ToolCallKind::Execute,
         _ => ToolCallKind::Other,
@@ -91,7 +91,7 @@ pub(super) fn kind_of_call(call: &ToolCall) -> ToolCallKind {
 }
 
 /// Returns `ToolCallKind::Delete` for a patch that only deletes files, else `ToolCallKind::Edit`.
-fn edit(call: &ToolCall) -> ToolCallKind {
+fn edit_kind(call: &ToolCall) -> ToolCallKind {
     let takes_away =
         |patch: &ParsedPatch| patch.edits.iter().all(|edit| matches!(edit.action, EditAction::Delete { .. }));
     match patch::parse(&call.payload.arguments()) {
@@ -101,7 +101,7 @@ fn edit(call: &ToolCall) -> ToolCallKind {
 }
 
 /// Returns the arguments that the model sent.
-fn input(call: &ToolCall) -> Value {
+fn arguments_json(call: &ToolCall) -> Value {
     match &call.payload {
         ToolPayload::Custom { input } => json!({ "input": input }),
         payload => {
@@ -128,13 +128,13 @@ fn locations(call: &ToolCall, cwd: &Path) -> Vec<ToolCallLocation> {
         paths.dedup();
         return paths
             .into_iter()
-            .take(MOST_FILES)
+            .take(MAX_FILES)
             .map(|path| ToolCallLocation { path, line: None })
             .collect();
     }
-    let arguments = input(call);
-    let path = PATHS.iter().find_map(|name| at(arguments[*name].as_str()?));
-    let line = LINES.iter().find_map(|name| arguments[*name].as_u64());
+    let arguments = arguments_json(call);
+    let path = PATH_ARGUMENTS.iter().find_map(|name| at(arguments[*name].as_str()?));
+    let line = LINE_ARGUMENTS.iter().find_map(|name| arguments[*name].as_u64());
     path.map(|path| ToolCallLocation { path, line }).into_iter().collect()
 }
 

@@ -17,7 +17,7 @@ use crate::approve::{self, approval_choices, confinement_summary, shell_script};
 use crate::terminal_output::to_one_line;
 
 /// Maximum number of characters of a rule on a button.
-const MOST: usize = 120;
+const MAX_BUTTON_CHARS: usize = 120;
 
 /// The approver of one editor session.
 pub(super) struct EditorApprover {
@@ -31,15 +31,15 @@ impl Approver for EditorApprover {
         Box::pin(async move {
             let params = json!({
                 "sessionId": self.session,
-                "toolCall": self.view(call, question),
-                "options": options(question),
+                "toolCall": self.question_view(call, question),
+                "options": permission_options(question),
             });
             match self.peer.request("session/request_permission", &params).await {
-                Ok(answer) => decision(answer, question),
+                Ok(answer) => parse_decision(answer, question),
                 // The editor closed its side of the connection, so the user did not refuse the call: abort
                 // it.
                 Err(_) if self.peer.is_half_closed() => ReviewDecision::Abort,
-                Err(fault) => denied(&format!("the editor could not be asked: {fault}")),
+                Err(fault) => deny_with_note(&format!("the editor could not be asked: {fault}")),
             }
         })
     }
@@ -47,11 +47,11 @@ impl Approver for EditorApprover {
 
 impl EditorApprover {
     /// Builds the view of the call, with everything the user has to know to decide.
-    fn view(&self, call: &CallId, question: &ApprovalQuestion) -> ToolCallUpdate {
+    fn question_view(&self, call: &CallId, question: &ApprovalQuestion) -> ToolCallUpdate {
         let mut content = Vec::new();
         let mut text = |block: ContentBlock| content.push(ToolCallContent::Content { content: block });
-        text(ContentBlock::text(reasons(question)));
-        let command = command(question);
+        text(ContentBlock::text(list_reasons(question)));
+        let command = proposed_command(question);
         if let Some(command) = &command {
             text(fenced_block("sh", command));
         }
@@ -77,9 +77,9 @@ impl EditorApprover {
 }
 
 /// Lists the reasons for the question and the consequences of a yes, in Markdown.
-fn reasons(question: &ApprovalQuestion) -> String {
+fn list_reasons(question: &ApprovalQuestion) -> String {
     let mut lines: Vec<String> =
-        question.why.iter().map(|why| format!("- {}", to_one_line(&why.describe_for_user()))).collect();
+        question.reasons.iter().map(|why| format!("- {}", to_one_line(&why.describe_for_user()))).collect();
     if let Some(why) = &question.intent.justification {
         lines.push(format!("- the model says: {}", to_one_line(why)));
     }
@@ -87,31 +87,31 @@ fn reasons(question: &ApprovalQuestion) -> String {
         let words = to_one_line(&words.join(" "));
         lines.push(format!("- the model proposes to always allow commands that begin with: {words}"));
     }
-    if let Some(proposal) = question.proposal.as_ref().filter(|proposal| !proposal.allows.is_empty()) {
+    if let Some(proposal) = question.proposal.as_ref().filter(|proposal| !proposal.allowed_examples.is_empty()) {
         let examples: Vec<String> =
-            proposal.allows.iter().map(|line| format!("`{}`", to_one_line(line))).collect();
+            proposal.allowed_examples.iter().map(|line| format!("`{}`", to_one_line(line))).collect();
         lines.push(format!("- the rule would also allow, for example: {}", examples.join(", ")));
     }
     lines.push(format!("- confined to: {}", to_one_line(&confinement_summary(question))));
     lines.extend(
         question.grants.iter().map(|grant| format!("- a yes gives: {}", to_one_line(&grant.to_string()))),
     );
-    if question.again {
+    if question.is_retry {
         lines.push("- it was tried, and would be run again from its beginning".to_owned());
     }
-    lines.extend(question.agents.last().map(|agent| format!("- asked by the agent {}", to_one_line(agent))));
+    lines.extend(question.agent_path.last().map(|agent| format!("- asked by the agent {}", to_one_line(agent))));
     lines.join("\n")
 }
 
 /// Formats a rule for a button: without its heading, on one line.
-fn on_one_line(rule: &NewRule) -> String {
+fn rule_on_one_line(rule: &NewRule) -> String {
     let text = rule.to_string();
     let lines: Vec<String> = text.lines().skip(1).filter(|line| !line.is_empty()).map(to_one_line).collect();
     lines.join(", ")
 }
 
 /// Returns the command that would run, or the text that would be typed into a process.
-fn command(question: &ApprovalQuestion) -> Option<String> {
+fn proposed_command(question: &ApprovalQuestion) -> Option<String> {
     question.intent.effects.iter().find_map(|effect| match effect {
         Effect::Exec(line) => Some(match shell_script(line) {
             Some(script) => script.to_owned(),
@@ -120,7 +120,7 @@ fn command(question: &ApprovalQuestion) -> Option<String> {
                 words.collect::<Vec<_>>().join(" ")
             }
         }),
-        Effect::Type(typing) => Some(typing.text.clone()),
+        Effect::SendInput(typing) => Some(typing.text.clone()),
         Effect::Read(_)
         | Effect::Write(_)
         | Effect::Network(_)
@@ -131,7 +131,7 @@ fn command(question: &ApprovalQuestion) -> Option<String> {
 
 /// Returns the answers as buttons. `Stop` and `Note` have none: editors have their own stop button, and the
 /// user types a note as the next prompt.
-fn options(question: &ApprovalQuestion) -> Vec<PermissionOption> {
+fn permission_options(question: &ApprovalQuestion) -> Vec<PermissionOption> {
     let option = |choice: approve::ApprovalChoice| {
         let (name, kind) = match choice {
             approve::ApprovalChoice::Once => ("Allow".to_owned(), "allow_once"),
@@ -139,8 +139,8 @@ fn options(question: &ApprovalQuestion) -> Vec<PermissionOption> {
                 ("Allow exactly this for the session".to_owned(), "allow_always")
             }
             approve::ApprovalChoice::Always => {
-                let rule = question.proposal.as_ref().map(|proposal| on_one_line(&proposal.rule));
-                let short: String = rule.unwrap_or_default().chars().take(MOST).collect();
+                let rule = question.proposal.as_ref().map(|proposal| rule_on_one_line(&proposal.rule));
+                let short: String = rule.unwrap_or_default().chars().take(MAX_BUTTON_CHARS).collect();
                 (format!("Always allow, by the rule: {short}"), "allow_always")
             }
             approve::ApprovalChoice::No => ("Reject".to_owned(), "reject_once"),
@@ -152,26 +152,26 @@ fn options(question: &ApprovalQuestion) -> Vec<PermissionOption> {
 }
 
 /// Converts the editor's answer into a decision. An invalid answer is a denial.
-fn decision(answer: Value, question: &ApprovalQuestion) -> ReviewDecision {
+fn parse_decision(answer: Value, question: &ApprovalQuestion) -> ReviewDecision {
     let PermissionResponse { outcome } = match parse_params(answer) {
         Ok(permission) => permission,
-        Err(fault) => return denied(&format!("the editor's answer was none: {fault}")),
+        Err(fault) => return deny_with_note(&format!("the editor's answer was none: {fault}")),
     };
     let rule = question.proposal.as_ref().map(|proposal| &proposal.rule);
     match outcome {
         PermissionOutcome::Cancelled => ReviewDecision::Abort,
         PermissionOutcome::Selected { option_id } => {
-            let offered = options(question).into_iter().any(|choice| choice.option_id == option_id);
+            let offered = permission_options(question).into_iter().any(|choice| choice.option_id == option_id);
             let said = json!({ "decision": option_id });
             match crate::commands::pipe::decision(&said, rule) {
                 Ok(decision) if offered => decision,
-                Ok(_) | Err(_) => denied("the editor's answer was none that it was offered"),
+                Ok(_) | Err(_) => deny_with_note("the editor's answer was none that it was offered"),
             }
         }
     }
 }
 
-fn denied(note: &str) -> ReviewDecision {
+fn deny_with_note(note: &str) -> ReviewDecision {
     ReviewDecision::Denied { note: Some(note.to_owned()) }
 }
 
@@ -185,9 +185,9 @@ mod tests {
     #[test]
     fn a_rule_is_on_one_line_and_shown_with_examples() {
         let question = question_for(ApprovalPolicy::Untrusted, &shell_script("cargo test"));
-        let names: Vec<String> = options(&question).into_iter().map(|choice| choice.name).collect();
+        let names: Vec<String> = permission_options(&question).into_iter().map(|choice| choice.name).collect();
         let always = r#"Always allow, by the rule: pattern = ["cargo", "test"], decision = "allow", match = [["cargo", "test"]]"#;
         assert!(names.iter().any(|name| name == always), "{names:?}");
-        assert!(reasons(&question).contains("would also allow, for example: `cargo test --any-option`"));
+        assert!(list_reasons(&question).contains("would also allow, for example: `cargo test --any-option`"));
     }
 }

@@ -17,7 +17,7 @@ use super::session_mode::SessionModeHook;
 use crate::session::{self, AssembledSession};
 
 /// Maximum time for an interrupted turn to end. The turn's own limit is ten seconds.
-const LAST: Duration = Duration::from_secs(12);
+const INTERRUPTED_TURN_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// An open session.
 pub(super) struct EditorSession {
@@ -110,7 +110,7 @@ impl EditorSession {
         self.toolgate.end_turn();
         drop(session);
         match ended {
-            Ok(ended) => Ok(reason(&ended)),
+            Ok(ended) => Ok(stop_reason(&ended)),
             Err(fault) => Err(RpcErrorCode::Internal.fault(fault.to_string())),
         }
     }
@@ -119,7 +119,7 @@ impl EditorSession {
     pub(super) async fn close(&self, why: &str) {
         self.cancel();
         // An interrupted turn still writes to the journal that it was interrupted.
-        let _turn = tokio::time::timeout(LAST, self.session.lock()).await;
+        let _turn = tokio::time::timeout(INTERRUPTED_TURN_TIMEOUT, self.session.lock()).await;
         AssembledSession::shut_down(&self.toolgate, self.servers.clone(), None).await;
         if let Err(fault) = session::close_journal(&self.recorder, why) {
             tracing::warn!(%fault, "the end of a session could not be written down");
@@ -127,7 +127,7 @@ impl EditorSession {
     }
 }
 
-fn reason(ended: &TurnEnd) -> StopReason {
+fn stop_reason(ended: &TurnEnd) -> StopReason {
     match ended {
         TurnEnd::Done => StopReason::EndTurn,
         TurnEnd::Interrupted => StopReason::Cancelled,
@@ -158,7 +158,7 @@ mod tests {
             (cut("refusal"), StopReason::Refusal),
         ];
         for (ended, expected) in rows {
-            assert_eq!(reason(&ended), expected, "{ended:?}");
+            assert_eq!(stop_reason(&ended), expected, "{ended:?}");
         }
     }
 }

@@ -24,11 +24,11 @@ use super::update_sender::UpdateSender;
 
 /// Reports the events of one session.
 pub(super) struct EditorUpdates {
-    line: UpdateSender,
+    sender: UpdateSender,
     cwd: PathBuf,
     /// The context window of the model, in tokens.
-    window: u64,
-    edits: Arc<PatchPreview>,
+    context_window: u64,
+    patch_preview: Arc<PatchPreview>,
     calls: Mutex<HashMap<String, ReportedCall>>,
     outputs: LiveOutputs,
 }
@@ -38,7 +38,7 @@ pub(super) struct EditorUpdates {
 struct ReportedCall {
     /// The number of calls with this id so far. Some models reuse call ids in every response, but editors
     /// require unique ones.
-    times: usize,
+    id_uses: usize,
     is_open: bool,
     diffs: Vec<EditorFileDiff>,
 }
@@ -53,28 +53,28 @@ impl EditorUpdates {
     ) -> Self {
         let line = UpdateSender { peer: peer.clone(), session: session.to_owned() };
         let (outputs, calls) = (LiveOutputs::new(line.clone()), Mutex::default());
-        Self { line, cwd: cwd.to_owned(), window, edits: Arc::clone(edits), calls, outputs }
+        Self { sender: line, cwd: cwd.to_owned(), context_window: window, patch_preview: Arc::clone(edits), calls, outputs }
     }
 
     /// Returns the session id.
     pub(super) fn session_id(&self) -> &str {
-        &self.line.session
+        &self.sender.session
     }
 
     /// Sends an update from the history of the session.
     pub(super) async fn send(&self, update: &SessionUpdate) {
-        self.line.send(update).await;
+        self.sender.send(update).await;
     }
 
     /// Registers a new call and returns its view. Returns `None` for a call that is shown as a plan.
     pub(super) fn call_started(&self, call: &ToolCall) -> Option<ToolCallUpdate> {
-        if call.name == call_view::PLAN {
+        if call.name == call_view::PLAN_TOOL {
             return None;
         }
         let mut all = self.calls.lock();
         let shown = all.entry(call.id.as_str().to_owned()).or_default();
-        *shown = ReportedCall { times: shown.times + 1, is_open: true, diffs: Vec::new() };
-        let id = named(&call.id, shown.times);
+        *shown = ReportedCall { id_uses: shown.id_uses + 1, is_open: true, diffs: Vec::new() };
+        let id = editor_id_for(&call.id, shown.id_uses);
         Some(call_view::started_view(id, call, &self.cwd))
     }
 
@@ -83,7 +83,7 @@ impl EditorUpdates {
         let mut all = self.calls.lock();
         let shown = all.get_mut(call.as_str()).filter(|shown| shown.is_open)?;
         shown.is_open = false;
-        let (id, diffs) = (named(call, shown.times), std::mem::take(&mut shown.diffs));
+        let (id, diffs) = (editor_id_for(call, shown.id_uses), std::mem::take(&mut shown.diffs));
         self.outputs.remove(&id);
         let mut view = call_view::finished_view(id, output);
         if output.success && !diffs.is_empty() {
@@ -98,14 +98,14 @@ impl EditorUpdates {
             .lock()
             .get(call.as_str())
             .filter(|shown| shown.is_open)
-            .map(|shown| named(call, shown.times))
+            .map(|shown| editor_id_for(call, shown.id_uses))
     }
 
     /// Appends to the output of a call. Holds the lock on the calls, so no output follows the answer.
-    fn writes(&self, call: &CallId, text: &str) {
+    fn append_output(&self, call: &CallId, text: &str) {
         let all = self.calls.lock();
         if let Some(shown) = all.get(call.as_str()).filter(|shown| shown.is_open) {
-            self.outputs.append(&named(call, shown.times), text);
+            self.outputs.append(&editor_id_for(call, shown.id_uses), text);
         }
     }
 
@@ -115,16 +115,16 @@ impl EditorUpdates {
     }
 
     /// Sends a remark of Toolgate as a thought: the protocol has no other message for it.
-    fn remark(&self, text: &str) {
-        self.line.enqueue(&SessionUpdate::Thought { content: ContentBlock::text(format!("\n\n{text}\n\n")) });
+    fn send_remark(&self, text: &str) {
+        self.sender.enqueue(&SessionUpdate::Thought { content: ContentBlock::text(format!("\n\n{text}\n\n")) });
     }
 
-    fn hosted(&self, kind: &str, item: &Value) {
+    fn report_hosted_call(&self, kind: &str, item: &Value) {
         let Some(id) = item["id"].as_str() else { return };
         let title = Some(crate::terminal_output::to_one_line(&kind.replace('_', " ")));
         let status = Some(ToolCallStatus::Completed);
         let kind = Some(ToolCallKind::Fetch);
-        self.line.enqueue(&SessionUpdate::Begun(ToolCallUpdate {
+        self.sender.enqueue(&SessionUpdate::Begun(ToolCallUpdate {
             tool_call_id: id.to_owned(),
             title,
             kind,
@@ -134,38 +134,38 @@ impl EditorUpdates {
     }
 }
 
-fn named(call: &CallId, times: usize) -> String {
+fn editor_id_for(call: &CallId, times: usize) -> String {
     if times > 1 { format!("{call}#{times}") } else { call.to_string() }
 }
 
 impl SessionObserver for EditorUpdates {
-    fn saw(&self, seen: SessionEvent<'_>) {
+    fn on_session_event(&self, seen: SessionEvent<'_>) {
         match seen {
             SessionEvent::Text(text) => {
-                self.line.enqueue(&SessionUpdate::Text { content: ContentBlock::text(text) });
+                self.sender.enqueue(&SessionUpdate::Text { content: ContentBlock::text(text) });
             }
             SessionEvent::Thought(text) => {
-                self.line.enqueue(&SessionUpdate::Thought { content: ContentBlock::text(text) });
+                self.sender.enqueue(&SessionUpdate::Thought { content: ContentBlock::text(text) });
             }
             SessionEvent::Called(call) => {
                 if let Some(view) = self.call_started(call) {
-                    self.line.enqueue(&SessionUpdate::Begun(view));
+                    self.sender.enqueue(&SessionUpdate::Begun(view));
                 }
             }
-            SessionEvent::Hosted { kind, item } => self.hosted(kind, item),
+            SessionEvent::ProviderToolRan { kind, item } => self.report_hosted_call(kind, item),
             SessionEvent::Answered(call, output) => {
                 if let Some(view) = self.call_finished(&call.id, output) {
-                    self.line.enqueue(&SessionUpdate::Changed(view));
+                    self.sender.enqueue(&SessionUpdate::Changed(view));
                 }
             }
             SessionEvent::Responded { usage, .. } => {
                 let used = usage.input.saturating_add(usage.output);
-                self.line.enqueue(&SessionUpdate::Usage { used, size: self.window });
+                self.sender.enqueue(&SessionUpdate::Usage { used, size: self.context_window });
             }
-            SessionEvent::Retried { why, .. } => self.remark(&format!("The model is asked again: {why}")),
-            SessionEvent::Compacted { .. } => self.remark("The conversation was shortened."),
-            SessionEvent::Notice(text) => self.remark(text),
-            SessionEvent::Asked { .. } | SessionEvent::Changed(_) => {}
+            SessionEvent::Retried { why, .. } => self.send_remark(&format!("The model is asked again: {why}")),
+            SessionEvent::Compacted { .. } => self.send_remark("The conversation was shortened."),
+            SessionEvent::Notice(text) => self.send_remark(text),
+            SessionEvent::RequestSent { .. } | SessionEvent::FilesChanged(_) => {}
         }
     }
 }
@@ -177,15 +177,15 @@ impl CallObserver for EditorUpdates {
                 let Some(id) = self.editor_call_id(call) else { return };
                 let status = Some(ToolCallStatus::InProgress);
                 let view = ToolCallUpdate { tool_call_id: id, status, ..ToolCallUpdate::default() };
-                self.line.enqueue(&SessionUpdate::Changed(view));
+                self.sender.enqueue(&SessionUpdate::Changed(view));
             }
-            CallEvent::Notice(ToolNotice::Output { text, .. }) => self.writes(call, text),
-            CallEvent::Notice(ToolNotice::Progress { text, .. }) => self.writes(call, &format!("{text}\n")),
+            CallEvent::Notice(ToolNotice::Output { text, .. }) => self.append_output(call, text),
+            CallEvent::Notice(ToolNotice::Progress { text, .. }) => self.append_output(call, &format!("{text}\n")),
             CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => {
                 let entry = |step: &toolgate::PlanStep| plan_entry(&step.description, step.status.as_str());
-                self.line.enqueue(&SessionUpdate::Plan { entries: steps.iter().map(entry).collect() });
+                self.sender.enqueue(&SessionUpdate::Plan { entries: steps.iter().map(entry).collect() });
             }
-            CallEvent::Notice(ToolNotice::Weaker { text, .. }) => self.remark(text),
+            CallEvent::Notice(ToolNotice::WeakerSandbox { text, .. }) => self.send_remark(text),
             CallEvent::Notice(ToolNotice::FileChanged { .. } | ToolNotice::Warning { .. })
             | CallEvent::Attempted { .. }
             | CallEvent::Queued { .. }
@@ -210,7 +210,7 @@ impl Hook for EditorUpdates {
     }
 
     fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
-        if let (Some(id), Some(diffs)) = (self.editor_call_id(&call.call.id), self.edits.preview_diffs(call))
+        if let (Some(id), Some(diffs)) = (self.editor_call_id(&call.call.id), self.patch_preview.preview_diffs(call))
         {
             let content = Some(diffs.iter().cloned().map(ToolCallContent::Diff).collect());
             if let Some(shown) = self.calls.lock().get_mut(call.call.id.as_str()) {
@@ -219,7 +219,7 @@ impl Hook for EditorUpdates {
             // A patch inside a shell command was reported as a command so far.
             let kind = Some(call_view::kind_of_call(call.call));
             let view = ToolCallUpdate { tool_call_id: id, content, kind, ..ToolCallUpdate::default() };
-            self.line.enqueue(&SessionUpdate::Changed(view));
+            self.sender.enqueue(&SessionUpdate::Changed(view));
         }
         Box::pin(std::future::ready(HookResponse::default()))
     }

@@ -36,7 +36,7 @@ fn updates_from_records(records: &[JournalRecord], updates: &EditorUpdates) -> V
             }
             call @ JournalEntry::Call { .. } => {
                 if !is_said {
-                    told.extend(next_said(&records[index..]).into_iter().flatten());
+                    told.extend(next_message_updates(&records[index..]).into_iter().flatten());
                     is_said = true;
                 }
                 let view = call_from_entry(call).and_then(|call| updates.call_started(&call));
@@ -77,7 +77,7 @@ fn updates_from_records(records: &[JournalRecord], updates: &EditorUpdates) -> V
 
 /// Returns the text of the response that the next calls belong to. Returns `None` if the response was never
 /// completed.
-fn next_said(records: &[JournalRecord]) -> Option<Vec<SessionUpdate>> {
+fn next_message_updates(records: &[JournalRecord]) -> Option<Vec<SessionUpdate>> {
     records.iter().find_map(|record| match &record.entry {
         JournalEntry::Said { items, .. } => Some(Some(message_updates(items))),
         JournalEntry::Prompt { .. } => Some(None),

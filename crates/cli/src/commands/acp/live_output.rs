@@ -12,14 +12,14 @@ use super::update_sender::UpdateSender;
 
 /// Bytes of output that are shown. Each update resends them, because an update replaces the previous content
 /// of a call.
-const MOST: usize = 8 << 10;
+const MAX_SHOWN_BYTES: usize = 8 << 10;
 /// Minimum time between two updates of a call.
-const PAUSE: Duration = Duration::from_millis(100);
+const MIN_UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The output tails of the running calls of a session.
 #[derive(Clone)]
 pub(super) struct LiveOutputs {
-    line: UpdateSender,
+    sender: UpdateSender,
     runtime: Handle,
     tails: Arc<Mutex<HashMap<String, OutputTail>>>,
 }
@@ -28,15 +28,15 @@ pub(super) struct LiveOutputs {
 #[derive(Default)]
 struct OutputTail {
     text: String,
-    shown: Option<Instant>,
+    last_shown: Option<Instant>,
     /// A task is scheduled to show it.
-    is_due: bool,
+    is_scheduled: bool,
 }
 
 impl LiveOutputs {
     /// Must be called in a runtime.
     pub(super) fn new(line: UpdateSender) -> Self {
-        Self { line, runtime: Handle::current(), tails: Arc::default() }
+        Self { sender: line, runtime: Handle::current(), tails: Arc::default() }
     }
 
     /// Appends to the output of the call with the editor's id `id`.
@@ -44,34 +44,34 @@ impl LiveOutputs {
         let mut tails = self.tails.lock();
         let tail = tails.entry(id.to_owned()).or_default();
         tail.push(text);
-        if tail.is_due {
+        if tail.is_scheduled {
             return;
         }
-        match tail.shown.map(|shown| shown.elapsed()) {
-            Some(since) if since < PAUSE => {
-                tail.is_due = true;
+        match tail.last_shown.map(|shown| shown.elapsed()) {
+            Some(since) if since < MIN_UPDATE_INTERVAL => {
+                tail.is_scheduled = true;
                 let (outputs, id) = (self.clone(), id.to_owned());
                 // Not a tool call: the task shows the output once and ends.
                 self.runtime.spawn(async move {
-                    tokio::time::sleep(PAUSE - since).await;
+                    tokio::time::sleep(MIN_UPDATE_INTERVAL - since).await;
                     if let Some(tail) = outputs.tails.lock().get_mut(&id) {
-                        outputs.show(&id, tail);
+                        outputs.send_tail(&id, tail);
                     }
                 });
             }
-            Some(_) | None => self.show(id, tail),
+            Some(_) | None => self.send_tail(id, tail),
         }
     }
 
     /// Sends the tail. The caller holds the lock on the tails, so no update follows the end of the call.
-    fn show(&self, id: &str, tail: &mut OutputTail) {
-        (tail.shown, tail.is_due) = (Some(Instant::now()), false);
+    fn send_tail(&self, id: &str, tail: &mut OutputTail) {
+        (tail.last_shown, tail.is_scheduled) = (Some(Instant::now()), false);
         let content = Some(vec![ToolCallContent::Content {
             content: fenced_block("", &strip_terminal_codes(&tail.text)),
         }]);
         let view = ToolCallUpdate { tool_call_id: id.to_owned(), content, ..ToolCallUpdate::default() };
         // The update may be dropped: the answer contains the output.
-        self.line.try_send(&SessionUpdate::Changed(view));
+        self.sender.try_send(&SessionUpdate::Changed(view));
     }
 
     /// Removes an answered call.
@@ -92,8 +92,8 @@ fn strip_terminal_codes(text: &str) -> String {
 impl OutputTail {
     fn push(&mut self, text: &str) {
         self.text.push_str(text);
-        if self.text.len() > MOST {
-            let cut = self.text.len() - MOST;
+        if self.text.len() > MAX_SHOWN_BYTES {
+            let cut = self.text.len() - MAX_SHOWN_BYTES;
             let cut = (cut..=self.text.len()).find(|at| self.text.is_char_boundary(*at));
             self.text.drain(..cut.unwrap_or(0));
         }
@@ -113,9 +113,9 @@ mod tests {
     fn the_output_tail_is_cut_at_a_character_boundary() {
         let mut tail = OutputTail::default();
         tail.push("x");
-        tail.push(&"é".repeat(MOST));
-        assert_eq!(tail.text, "é".repeat(MOST / 2));
+        tail.push(&"é".repeat(MAX_SHOWN_BYTES));
+        assert_eq!(tail.text, "é".repeat(MAX_SHOWN_BYTES / 2));
         tail.push("x");
-        assert_eq!((tail.text.len(), tail.text.chars().last()), (MOST - 1, Some('x')));
+        assert_eq!((tail.text.len(), tail.text.chars().last()), (MAX_SHOWN_BYTES - 1, Some('x')));
     }
 }

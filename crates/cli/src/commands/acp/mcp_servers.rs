@@ -4,16 +4,16 @@ use super::protocol::{EditorMcpServer, NameValuePair};
 use crate::config::{ServerSetting, ServerTable, SettingSource, SourcedValue, is_server_name};
 
 /// The source of these settings.
-const ASKED: SettingSource = SettingSource::Flag("session/new");
+const SOURCE: SettingSource = SettingSource::Flag("session/new");
 /// Maximum length of a server name.
-const MAX_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// Returns the settings, or a message with the index of the first invalid server.
 pub(super) fn to_settings(servers: Vec<EditorMcpServer>) -> Result<Vec<SourcedValue<ServerSetting>>, String> {
-    servers.into_iter().enumerate().map(|(index, server)| setting(index, server)).collect()
+    servers.into_iter().enumerate().map(|(index, server)| to_setting(index, server)).collect()
 }
 
-fn setting(index: usize, server: EditorMcpServer) -> Result<SourcedValue<ServerSetting>, String> {
+fn to_setting(index: usize, server: EditorMcpServer) -> Result<SourcedValue<ServerSetting>, String> {
     let wrong = |why: &str| format!("`mcpServers[{index}]`: {why}");
     let name = sanitize_name(&server.name);
     if !is_server_name(&name) {
@@ -24,28 +24,28 @@ fn setting(index: usize, server: EditorMcpServer) -> Result<SourcedValue<ServerS
         None | Some("stdio") => {
             table.command = server.command;
             table.args = server.args;
-            table.env = pairs(server.env);
+            table.env = to_map(server.env);
         }
         Some("http") => {
             table.url = server.url;
-            table.http_headers = pairs(server.headers);
+            table.http_headers = to_map(server.headers);
         }
         Some(_) => return Err(wrong("a server is a program, or of the type `http`")),
     }
     match table.find_fault() {
         Some(why) => Err(wrong(&why)),
-        None => Ok(SourcedValue { value: ServerSetting { name, table }, source: ASKED }),
+        None => Ok(SourcedValue { value: ServerSetting { name, table }, source: SOURCE }),
     }
 }
 
-fn pairs(pairs: Vec<NameValuePair>) -> std::collections::BTreeMap<String, String> {
+fn to_map(pairs: Vec<NameValuePair>) -> std::collections::BTreeMap<String, String> {
     pairs.into_iter().map(|NameValuePair { name, value }| (name, value)).collect()
 }
 
 /// Replaces the characters of a display name that a tool-name prefix does not allow, and truncates it.
 fn sanitize_name(name: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '-' };
-    name.chars().map(plain).take(MAX_NAME).collect()
+    name.chars().map(plain).take(MAX_NAME_CHARS).collect()
 }
 
 #[cfg(test)]

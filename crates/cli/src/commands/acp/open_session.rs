@@ -31,7 +31,7 @@ pub(super) fn start_new(
     peer: &Peer,
     workplace: SessionSetup,
 ) -> Result<EditorSession, RpcFault> {
-    live(house, peer, workplace, SessionId::new(), None)
+    open_session(house, peer, workplace, SessionId::new(), None)
 }
 
 /// Resumes a session from its journal.
@@ -49,21 +49,21 @@ pub(super) fn resume(
         return Err(gone("it has no journal".to_owned()));
     }
     let resume = id.as_str().to_owned();
-    live(house, peer, workplace, id, Some(resume))
+    open_session(house, peer, workplace, id, Some(resume))
 }
 
-fn live(
+fn open_session(
     house: &AcpServer,
     peer: &Peer,
     workplace: SessionSetup,
     id: SessionId,
     resume: Option<String>,
 ) -> Result<EditorSession, RpcFault> {
-    let composed = composed(house, workplace)?;
+    let composed = compose_tools(house, workplace)?;
     let named = id.as_str().to_owned();
     let flags = &house.args.model;
     let chosen = choose_model::choose_model(&ModelLocation::from_flags(flags), composed.model_name())
-        .map_err(unusable)?;
+        .map_err(to_rpc_fault)?;
     let limits = choose_model::limits_from_flags(flags);
     let (edits, cwd) = (Arc::<PatchPreview>::default(), composed.cwd().to_owned());
     let updates = Arc::new(EditorUpdates::new(peer, (&named, &cwd), limits.context, &edits));
@@ -79,19 +79,19 @@ fn live(
         composed,
         dirs: house.dirs.clone(),
         model: Some(chosen),
-        new: id,
+        new_id: id,
         resume,
         limits,
         instructions: None,
-        watch: Arc::clone(&updates) as Arc<dyn SessionObserver>,
+        observer: Arc::clone(&updates) as Arc<dyn SessionObserver>,
         // The protocol has no questions except for permissions.
-        person: None,
+        prompter: None,
         // Editors keep the standard error of the agent in a log that the user can open.
-        means: McpClientDeps { watch: Some(Arc::new(ServerNotices::Wrong)), ..McpClientDeps::default() },
+        mcp_deps: McpClientDeps { observer: Some(Arc::new(ServerNotices::Problems)), ..McpClientDeps::default() },
         agents: None,
     };
     let AssembledSession { recorder, toolgate, servers, session, .. } =
-        session::assemble(wanted).map_err(unusable)?;
+        session::assemble(wanted).map_err(to_rpc_fault)?;
     let Some(session) = session else {
         return Err(RpcErrorCode::Internal.fault("a session without its model; this is a bug"));
     };
@@ -101,12 +101,12 @@ fn live(
     Ok(EditorSession { toolgate, recorder, servers, handle, session, stop, modes, updates })
 }
 
-fn unusable(fault: CliFault) -> RpcFault {
+fn to_rpc_fault(fault: CliFault) -> RpcFault {
     RpcErrorCode::Internal.fault(fault.into_sentence())
 }
 
 /// Composes the tools for the editor's working directory and MCP servers.
-fn composed(house: &AcpServer, workplace: SessionSetup) -> Result<ComposedTools, RpcFault> {
+fn compose_tools(house: &AcpServer, workplace: SessionSetup) -> Result<ComposedTools, RpcFault> {
     let wrong = |why: String| RpcErrorCode::Params.fault(format!("the params do not fit at {why}"));
     if !Path::is_absolute(&workplace.cwd) {
         return Err(wrong("`cwd`: it must be an absolute path".to_owned()));
@@ -119,5 +119,5 @@ fn composed(house: &AcpServer, workplace: SessionSetup) -> Result<ComposedTools,
         config.servers.retain(|known| !servers.iter().any(|more| more.value.name == known.value.name));
         config.servers.extend(servers);
     };
-    compose_in_dirs(&place, house.dirs.clone(), change).map_err(unusable)
+    compose_in_dirs(&place, house.dirs.clone(), change).map_err(to_rpc_fault)
 }

@@ -17,16 +17,16 @@ pub(super) fn convert_blocks(blocks: Vec<ContentBlock>) -> Result<(String, Vec<O
             ContentBlock::Text { text } => typed.push_str(&text),
             ContentBlock::Image { data, mime_type } => images.push(decode_picture(&mime_type, &data)?),
             ContentBlock::Audio {} => return Err("sound is not heard here; type it".to_owned()),
-            ContentBlock::ResourceLink { uri, name } => typed.push_str(&mention(&uri, &name)),
+            ContentBlock::ResourceLink { uri, name } => typed.push_str(&format_mention(&uri, &name)),
             ContentBlock::Resource { resource } => {
                 let EmbeddedResource { uri, mime_type, text, blob } = resource;
-                typed.push_str(&mention(&uri, ""));
+                typed.push_str(&format_mention(&uri, ""));
                 match (text, blob) {
                     (Some(text), _) => {
                         let _ = write!(
                             attached,
                             "\n\nWhat is in {}, as the user sees it:\n{text}",
-                            mention(&uri, "")
+                            format_mention(&uri, "")
                         );
                     }
                     (None, Some(data)) => {
@@ -45,16 +45,16 @@ pub(super) fn convert_blocks(blocks: Vec<ContentBlock>) -> Result<(String, Vec<O
 }
 
 /// Formats a mention: a file by its path, any other resource by its URI.
-fn mention(uri: &str, name: &str) -> String {
+fn format_mention(uri: &str, name: &str) -> String {
     match uri.strip_prefix("file://") {
-        Some(path) => format!("`{}`", decoded(path)),
+        Some(path) => format!("`{}`", percent_decode(path)),
         None if name.is_empty() => format!("<{uri}>"),
         None => format!("{name} <{uri}>"),
     }
 }
 
 /// Decodes percent-encoding. An invalid escape stays as it is.
-fn decoded(path: &str) -> String {
+fn percent_decode(path: &str) -> String {
     let bytes = path.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -117,6 +117,6 @@ mod tests {
         for (blocks, why) in rows {
             assert_eq!(convert_json(blocks).unwrap_err(), why);
         }
-        assert_eq!(decoded("/100%/%zz/%c3%a4/ä%"), "/100%/%zz/ä/ä%");
+        assert_eq!(percent_decode("/100%/%zz/%c3%a4/ä%"), "/100%/%zz/ä/ä%");
     }
 }

@@ -20,9 +20,9 @@ use crate::args::AcpArgs;
 use crate::config::UserDirs;
 
 /// Maximum number of open sessions.
-const MOST_SESSIONS: usize = 256;
+const MAX_SESSIONS: usize = 256;
 /// Maximum number of sessions in a listing.
-const LISTED: usize = 100;
+const MAX_LISTED: usize = 100;
 
 /// The ACP server.
 pub(super) struct AcpServer {
@@ -30,23 +30,23 @@ pub(super) struct AcpServer {
     pub(super) dirs: UserDirs,
     /// Starts processes for all sessions.
     pub(super) processes: SharedProcesses,
-    is_met: AtomicBool,
-    live: Mutex<HashMap<String, Arc<EditorSession>>>,
+    is_initialized: AtomicBool,
+    sessions: Mutex<HashMap<String, Arc<EditorSession>>>,
 }
 
 impl AcpServer {
     pub(super) fn new(args: AcpArgs, dirs: UserDirs) -> Self {
         let (processes, live) = (SharedProcesses::default(), Mutex::default());
-        Self { args, dirs, processes, is_met: AtomicBool::new(false), live }
+        Self { args, dirs, processes, is_initialized: AtomicBool::new(false), sessions: live }
     }
 
-    fn all(&self) -> Vec<Arc<EditorSession>> {
-        self.live.lock().values().cloned().collect()
+    fn open_sessions(&self) -> Vec<Arc<EditorSession>> {
+        self.sessions.lock().values().cloned().collect()
     }
 
     /// Closes every session. Journals stay on disk.
     pub(super) async fn close(&self) {
-        let all: Vec<Arc<EditorSession>> = self.live.lock().drain().map(|(_, live)| live).collect();
+        let all: Vec<Arc<EditorSession>> = self.sessions.lock().drain().map(|(_, live)| live).collect();
         all.iter().for_each(|live| live.cancel());
         for live in all {
             live.close("the editor left").await;
@@ -54,7 +54,7 @@ impl AcpServer {
     }
 
     fn find(&self, id: &str) -> Result<Arc<EditorSession>, RpcFault> {
-        self.live.lock().get(id).cloned().ok_or_else(|| {
+        self.sessions.lock().get(id).cloned().ok_or_else(|| {
             let id = crate::terminal_output::to_one_line(id);
             not_found(format!("there is no session `{id}` here; `session/load` goes on with an earlier one"))
         })
@@ -69,7 +69,7 @@ impl AcpServer {
                 "the editor speaks another version of the protocol"
             );
         }
-        self.is_met.store(true, Ordering::SeqCst);
+        self.is_initialized.store(true, Ordering::SeqCst);
         json!({
             "protocolVersion": VERSION,
             "agentInfo": { "name": "toolgate", "title": "Toolgate", "version": env!("CARGO_PKG_VERSION") },
@@ -83,29 +83,29 @@ impl AcpServer {
         })
     }
 
-    fn begin(&self, peer: &Peer, workplace: SessionSetup) -> Result<Value, RpcFault> {
-        if self.live.lock().len() >= MOST_SESSIONS {
+    fn new_session(&self, peer: &Peer, workplace: SessionSetup) -> Result<Value, RpcFault> {
+        if self.sessions.lock().len() >= MAX_SESSIONS {
             return Err(RpcErrorCode::Limit
-                .fault(format!("there are {MOST_SESSIONS} sessions, and no more may; close one")));
+                .fault(format!("there are {MAX_SESSIONS} sessions, and no more may; close one")));
         }
         let live = open_session::start_new(self, peer, workplace)?;
         let answer = json!({ "sessionId": live.id(), "modes": live.modes_json() });
-        self.live.lock().insert(live.id().to_owned(), Arc::new(live));
+        self.sessions.lock().insert(live.id().to_owned(), Arc::new(live));
         Ok(answer)
     }
 
     /// Resumes a session, or returns the one that is already open.
-    fn go_on(&self, peer: &Peer, earlier: LoadSessionRequest) -> Result<Arc<EditorSession>, RpcFault> {
+    fn open_or_resume(&self, peer: &Peer, earlier: LoadSessionRequest) -> Result<Arc<EditorSession>, RpcFault> {
         if let Ok(live) = self.find(&earlier.session_id) {
             return Ok(live);
         }
         let live = Arc::new(open_session::resume(self, peer, &earlier.session_id, earlier.workplace)?);
-        self.live.lock().insert(live.id().to_owned(), Arc::clone(&live));
+        self.sessions.lock().insert(live.id().to_owned(), Arc::clone(&live));
         Ok(live)
     }
 
-    async fn load(&self, peer: &Peer, earlier: LoadSessionRequest) -> Result<Value, RpcFault> {
-        let live = self.go_on(peer, earlier)?;
+    async fn load_session(&self, peer: &Peer, earlier: LoadSessionRequest) -> Result<Value, RpcFault> {
+        let live = self.open_or_resume(peer, earlier)?;
         if live.is_busy() {
             return Err(RpcErrorCode::Request
                 .fault("a turn runs in this session; stop it first, with `session/cancel`"));
@@ -116,9 +116,9 @@ impl AcpServer {
         Ok(json!({ "modes": live.modes_json() }))
     }
 
-    fn list(&self, wanted: &ListSessionsRequest) -> Result<Value, RpcFault> {
+    fn list_sessions(&self, wanted: &ListSessionsRequest) -> Result<Value, RpcFault> {
         let Some(directory) = &self.dirs.sessions else { return Ok(json!({ "sessions": [] })) };
-        let listed = journal::list_sessions(directory, LISTED)
+        let listed = journal::list_sessions(directory, MAX_LISTED)
             .map_err(|fault| RpcErrorCode::Internal.fault(fault.to_string()))?;
         let wanted = wanted.cwd.as_ref().map(|cwd| cwd.display().to_string());
         let sessions: Vec<Value> = listed
@@ -134,9 +134,9 @@ impl AcpServer {
         Ok(json!({ "sessions": sessions }))
     }
 
-    async fn end(&self, which: &SessionIdParams) -> Result<Value, RpcFault> {
+    async fn close_session(&self, which: &SessionIdParams) -> Result<Value, RpcFault> {
         let live = self.find(&which.session_id)?;
-        self.live.lock().remove(&which.session_id);
+        self.sessions.lock().remove(&which.session_id);
         live.close("closed").await;
         Ok(json!({}))
     }
@@ -161,18 +161,18 @@ impl RpcHost for AcpServer {
         Box::pin(async move {
             let IncomingRequest { peer, method, params, cancel } = asked;
             let call = EditorRequest::parse(&method, params)?;
-            if !self.is_met.load(Ordering::SeqCst) && !matches!(call, EditorRequest::Initialize(_)) {
+            if !self.is_initialized.load(Ordering::SeqCst) && !matches!(call, EditorRequest::Initialize(_)) {
                 return Err(RpcErrorCode::Request.fault("say who you are first, with `initialize`"));
             }
             match call {
                 EditorRequest::Initialize(said) => Ok(self.initialize(&said)),
-                EditorRequest::NewSession(workplace) => self.begin(&peer, workplace),
-                EditorRequest::LoadSession(earlier) => self.load(&peer, earlier).await,
+                EditorRequest::NewSession(workplace) => self.new_session(&peer, workplace),
+                EditorRequest::LoadSession(earlier) => self.load_session(&peer, earlier).await,
                 EditorRequest::ResumeSession(earlier) => {
-                    self.go_on(&peer, earlier).map(|live| json!({ "modes": live.modes_json() }))
+                    self.open_or_resume(&peer, earlier).map(|live| json!({ "modes": live.modes_json() }))
                 }
-                EditorRequest::ListSessions(wanted) => self.list(&wanted),
-                EditorRequest::CloseSession(which) => self.end(&which).await,
+                EditorRequest::ListSessions(wanted) => self.list_sessions(&wanted),
+                EditorRequest::CloseSession(which) => self.close_session(&which).await,
                 EditorRequest::SetMode(wanted) => self.set_mode(&wanted),
                 EditorRequest::Prompt(asked) => self.prompt(asked, cancel).await,
             }
@@ -192,12 +192,12 @@ impl RpcHost for AcpServer {
     }
 
     fn cancel_notification(&self) -> CancelNotification {
-        CancelNotification { method: "$/cancel_request", id: "requestId" }
+        CancelNotification { method: "$/cancel_request", id_param: "requestId" }
     }
 
     /// Cancels all turns when the editor closes its side of the connection: it will not see further results.
     fn on_half_close(&self, _: &Peer) {
-        self.all().iter().for_each(|live| live.cancel());
+        self.open_sessions().iter().for_each(|live| live.cancel());
     }
 
     fn on_disconnect(&self, peer: &Peer) {

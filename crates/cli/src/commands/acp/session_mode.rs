@@ -34,9 +34,9 @@ impl SessionMode {
     }
 
     /// Returns the hook's verdict on a call that does more than read.
-    fn wants(self) -> HookDecision {
+    fn decision(self) -> HookDecision {
         match self {
-            Self::Configured => HookDecision::Nothing,
+            Self::Configured => HookDecision::NoObjection,
             Self::Ask => HookDecision::Ask("the mode is `Ask first`".to_owned()),
             Self::ReadOnly => HookDecision::Deny(
                 "the user has set the mode to `Read only`: say what you would do instead of doing it"
@@ -50,17 +50,17 @@ impl SessionMode {
 pub(super) struct SessionModeHook {
     sandbox: &'static str,
     approval: &'static str,
-    now: Mutex<SessionMode>,
+    current: Mutex<SessionMode>,
 }
 
 impl SessionModeHook {
     /// Creates the hook in the mode `Configured`.
     pub(super) fn new(sandbox: &'static str, approval: &'static str) -> Self {
-        Self { sandbox, approval, now: Mutex::new(SessionMode::Configured) }
+        Self { sandbox, approval, current: Mutex::new(SessionMode::Configured) }
     }
 
-    fn now(&self) -> SessionMode {
-        *self.now.lock()
+    fn current(&self) -> SessionMode {
+        *self.current.lock()
     }
 
     /// Switches the mode. An unknown id is an error that lists the modes.
@@ -71,7 +71,7 @@ impl SessionModeHook {
                 SessionMode::ALL.map(|mode| format!("`{}`", mode.id())).join(", ")
             ));
         };
-        *self.now.lock() = mode;
+        *self.current.lock() = mode;
         Ok(())
     }
 
@@ -87,17 +87,17 @@ impl SessionModeHook {
             };
             json!({ "id": mode.id(), "name": mode.name(), "description": about })
         };
-        json!({ "currentModeId": self.now().id(), "availableModes": SessionMode::ALL.map(describe) })
+        json!({ "currentModeId": self.current().id(), "availableModes": SessionMode::ALL.map(describe) })
     }
 }
 
 /// Returns true if a call has an effect other than reading.
-fn acts(intent: &Intent) -> bool {
+fn has_side_effects(intent: &Intent) -> bool {
     intent.effects.iter().any(|effect| match effect {
         Effect::Read(_) => false,
         Effect::Write(_)
         | Effect::Exec(_)
-        | Effect::Type(_)
+        | Effect::SendInput(_)
         | Effect::Network(_)
         | Effect::Foreign(_)
         | Effect::Remember(_) => true,
@@ -110,8 +110,8 @@ impl Hook for SessionModeHook {
     }
 
     fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
-        let wants = if acts(call.intent) { self.now().wants() } else { HookDecision::Nothing };
-        Box::pin(std::future::ready(HookResponse { wants, ..HookResponse::default() }))
+        let wants = if has_side_effects(call.intent) { self.current().decision() } else { HookDecision::NoObjection };
+        Box::pin(std::future::ready(HookResponse { decision: wants, ..HookResponse::default() }))
     }
 
     fn after<'a>(&'a self, _: PlannedCall<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {

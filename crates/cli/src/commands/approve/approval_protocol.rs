@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::approve::{ApprovalAnswer, ApprovalChoice};
 
 /// Maximum length of a line in bytes.
-pub(crate) const MAX_LINE: u64 = 8 << 20;
+pub(crate) const MAX_LINE_BYTES: u64 = 8 << 20;
 
 /// A message of the server.
 #[derive(Debug, Serialize, Deserialize)]

@@ -26,7 +26,7 @@ pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, CliFault> {
     let terminal = TerminalApprover::detect()
         .ok_or_else(|| CliFault::usage("there is no terminal to ask at; run `toolgate approve` in one"))?;
     let directories = private_dirs::approval_socket_dirs(&UserDirs::from_env()?);
-    terminal_output::print_stderr(&waits(&directories));
+    terminal_output::print_stderr(&waiting_message(&directories));
     super::block_on(async {
         let size = TerminalApprover::size()?;
         let (sender, heard) = mpsc::channel(16);
@@ -43,7 +43,7 @@ pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, CliFault> {
 
 /// Lists the directories where servers are searched for. A directory that other users can access is listed as
 /// skipped.
-fn waits(directories: &[PathBuf]) -> String {
+fn waiting_message(directories: &[PathBuf]) -> String {
     let listed = directories.iter().map(|directory| {
         let shown = terminal_output::to_one_line(&directory.display().to_string());
         match private_dirs::is_private_dir(directory) {
@@ -81,7 +81,7 @@ impl QuestionQueue {
         loop {
             let Some(standing) = self.questions.pop_front() else {
                 match heard.recv().await {
-                    Some(heard) => self.hear(heard)?,
+                    Some(heard) => self.handle_message(heard)?,
                     None => std::future::pending::<()>().await,
                 }
                 continue;
@@ -101,15 +101,15 @@ impl QuestionQueue {
                             terminal_output::print_hint("that was answered elsewhere, or given up");
                             break;
                         }
-                        self.hear(heard)?;
+                        self.handle_message(heard)?;
                     }
                 }
             }
         }
     }
 
-    fn hear(&mut self, heard: ServerMessage) -> io::Result<()> {
-        let ServerMessage { server, told } = heard;
+    fn handle_message(&mut self, heard: ServerMessage) -> io::Result<()> {
+        let ServerMessage { server, message: told } = heard;
         match told {
             Some(ToTerminal::Hello { server: about }) => {
                 terminal_output::print_hint(&format!("{about} is there"));
@@ -141,7 +141,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         private_dirs::ensure_private_dir(&home.path().join("run")).unwrap();
         let places = [home.path().join("run"), home.path().join("none"), "/".into()];
-        let said = waits(&places).replace(&home.path().display().to_string(), "~");
+        let said = waiting_message(&places).replace(&home.path().display().to_string(), "~");
         insta::assert_snapshot!(said, @"
         waits for what `toolgate mcp` servers have to ask; Ctrl-C ends. They are looked for in
           ~/run

@@ -13,26 +13,26 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
-use super::approval_protocol::{FromTerminal, MAX_LINE, ToTerminal};
+use super::approval_protocol::{FromTerminal, MAX_LINE_BYTES, ToTerminal};
 use crate::approve::ScreenSize;
 use crate::private_dirs;
 
 /// Interval between two scans for new sockets.
-const EVERY: Duration = Duration::from_millis(500);
+const SCAN_INTERVAL: Duration = Duration::from_millis(500);
 /// Minimum age of a socket without a listener before it is removed.
-const YOUNG: Duration = Duration::from_secs(5);
+const MIN_STALE_AGE: Duration = Duration::from_secs(5);
 
 /// A message of a server, or `None` when the connection is closed.
 pub(super) struct ServerMessage {
     pub(super) server: ServerConnection,
-    pub(super) told: Option<ToTerminal>,
+    pub(super) message: Option<ToTerminal>,
 }
 
 impl ServerMessage {
     /// Returns true if the question `id` of `server` needs no answer any more.
     pub(super) fn settles(&self, server: &ServerConnection, id: u64) -> bool {
         self.server == *server
-            && match &self.told {
+            && match &self.message {
                 None => true,
                 Some(ToTerminal::Settled { id: settled }) => *settled == id,
                 Some(ToTerminal::Hello { .. } | ToTerminal::Question { .. }) => false,
@@ -63,7 +63,7 @@ impl ServerConnection {
 pub(super) struct ServerDiscovery {
     directories: Vec<PathBuf>,
     size: ScreenSize,
-    heard: mpsc::Sender<ServerMessage>,
+    messages: mpsc::Sender<ServerMessage>,
 }
 
 impl ServerDiscovery {
@@ -72,7 +72,7 @@ impl ServerDiscovery {
         size: ScreenSize,
         heard: mpsc::Sender<ServerMessage>,
     ) -> Self {
-        Self { directories, size, heard }
+        Self { directories, size, messages: heard }
     }
 
     /// Receives the messages of all present and future servers. Never returns.
@@ -82,16 +82,16 @@ impl ServerDiscovery {
         let mut heard: JoinSet<PathBuf> = JoinSet::new();
         // ends: with the program
         loop {
-            for path in self.directories.iter().flat_map(|directory| sockets(directory)) {
+            for path in self.directories.iter().flat_map(|directory| find_sockets(directory)) {
                 if known.contains(&path) {
                     continue;
                 }
-                match connected(&path).await {
+                match connect_to_own(&path).await {
                     Ok(stream) => {
                         known.insert(path.clone());
-                        let (sender, size) = (self.heard.clone(), self.size);
+                        let (sender, size) = (self.messages.clone(), self.size);
                         heard.spawn(async move {
-                            let _gone = hear(stream, size, sender).await;
+                            let _gone = forward_messages(stream, size, sender).await;
                             path
                         });
                     }
@@ -105,16 +105,16 @@ impl ServerDiscovery {
             tokio::select! {
                 Some(Ok(path)) = heard.join_next(), if !heard.is_empty() => {
                     known.remove(&path);
-                    tokio::time::sleep(EVERY).await;
+                    tokio::time::sleep(SCAN_INTERVAL).await;
                 }
-                () = tokio::time::sleep(EVERY) => {}
+                () = tokio::time::sleep(SCAN_INTERVAL) => {}
             }
         }
     }
 }
 
 /// Returns our sockets in `directory`. Returns none if other users can access the directory.
-fn sockets(directory: &Path) -> Vec<PathBuf> {
+fn find_sockets(directory: &Path) -> Vec<PathBuf> {
     if !private_dirs::is_private_dir(directory).unwrap_or_default() {
         return Vec::new();
     }
@@ -127,7 +127,7 @@ fn sockets(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Connects to a server of the same user.
-async fn connected(path: &Path) -> io::Result<UnixStream> {
+async fn connect_to_own(path: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(path).await?;
     if stream.peer_cred()?.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other("it is somebody else's"));
@@ -135,29 +135,29 @@ async fn connected(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Returns true for a socket older than `YOUNG`. A new socket may not have its listener yet.
+/// Returns true for a socket older than `MIN_STALE_AGE`. A new socket may not have its listener yet.
 fn is_old(path: &Path) -> bool {
     let made = std::fs::symlink_metadata(path).and_then(|about| about.modified());
-    made.is_ok_and(|made| made.elapsed().is_ok_and(|since| since > YOUNG))
+    made.is_ok_and(|made| made.elapsed().is_ok_and(|since| since > MIN_STALE_AGE))
         && private_dirs::is_own_socket(path)
 }
 
 /// Forwards the messages of one server until the connection closes.
-async fn hear(stream: UnixStream, size: ScreenSize, heard: mpsc::Sender<ServerMessage>) -> io::Result<()> {
+async fn forward_messages(stream: UnixStream, size: ScreenSize, heard: mpsc::Sender<ServerMessage>) -> io::Result<()> {
     let (read, write) = stream.into_split();
     let server = ServerConnection(Arc::new(Mutex::new(write)));
     server.send(&FromTerminal::Hello { width: size.width, height: size.height }).await;
     let mut read = BufReader::new(read);
     // ends: with the server
-    while let Some(told) = next(&mut read).await? {
-        let _over = heard.send(ServerMessage { server: server.clone(), told: Some(told) }).await;
+    while let Some(told) = read_message(&mut read).await? {
+        let _over = heard.send(ServerMessage { server: server.clone(), message: Some(told) }).await;
     }
-    let _over = heard.send(ServerMessage { server, told: None }).await;
+    let _over = heard.send(ServerMessage { server, message: None }).await;
     Ok(())
 }
 
-async fn next(read: &mut BufReader<OwnedReadHalf>) -> io::Result<Option<ToTerminal>> {
+async fn read_message(read: &mut BufReader<OwnedReadHalf>) -> io::Result<Option<ToTerminal>> {
     let mut line = Vec::new();
-    read.take(MAX_LINE).read_until(b'\n', &mut line).await?;
+    read.take(MAX_LINE_BYTES).read_until(b'\n', &mut line).await?;
     Ok(serde_json::from_slice(&line).ok())
 }

@@ -23,17 +23,17 @@ use crate::terminal_output::{self, FAINT, NAME};
 const SCRIPT: &str = include_str!("script.jsonl");
 const PROMPT: &str = "The word count is wrong: check.sh fails. Find out why, fix it, and tidy up.";
 /// The demo approves a question itself after this time without an answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const AUTO_APPROVE_AFTER: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
-    let stage = DemoDirectory::set(args.keep)?;
-    let project = stage.at.join("project");
+    let stage = DemoDirectory::create(args.keep)?;
+    let project = stage.path.join("project");
     terminal_output::print_stderr(&format!(
         "{FAINT}A small broken project is in {}. The model is scripted; tools, sandbox, policy and journal are real.{FAINT:#}",
         project.display()
     ));
     terminal_output::print_stderr(&format!("{NAME}›{NAME:#} {PROMPT}"));
-    let home = stage.at.join("home");
+    let home = stage.path.join("home");
     let dirs = UserDirs {
         home: std::env::home_dir(),
         config: Some(home.clone()),
@@ -59,29 +59,29 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
         api: ToolFormApi::OpenAi,
     };
     let person = TerminalApprover::detect().filter(|_| !args.json);
-    let approver = Arc::new(DemoApprover { person: person.clone() });
+    let approver = Arc::new(DemoApprover { terminal: person.clone() });
     let code =
-        run::run_with(&asked, RunInputs { dirs, chosen: Some(chosen), person, approver: Some(approver) })?;
+        run::run_with(&asked, RunInputs { dirs, chosen: Some(chosen), terminal: person, approver: Some(approver) })?;
     terminal_output::print_stderr(&format!(
         "{FAINT}Next: `toolgate run 'fix the failing test'` with a model of yours, `toolgate mcp` under an agent of yours, `toolgate sandbox -- CMD`.{FAINT:#}"
     ));
     if args.keep {
-        terminal_output::print_hint(&format!("all of it is still in {}", stage.at.display()));
+        terminal_output::print_hint(&format!("all of it is still in {}", stage.path.display()));
     }
     Ok(code)
 }
 
 /// The approver of the demo: the user can refuse, and silence is a yes.
 struct DemoApprover {
-    person: Option<Arc<TerminalApprover>>,
+    terminal: Option<Arc<TerminalApprover>>,
 }
 
 impl Approver for DemoApprover {
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
-            let Some(person) = &self.person else {
+            let Some(person) = &self.terminal else {
                 let why: Vec<String> =
-                    question.why.iter().map(toolgate::ApprovalReason::describe_for_user).collect();
+                    question.reasons.iter().map(toolgate::ApprovalReason::describe_for_user).collect();
                 let why = terminal_output::to_one_line(&why.join("; "));
                 terminal_output::print_stderr(&format!(
                     "{NAME}?{NAME:#} {why} {FAINT}(nobody is there to ask: the demo says yes){FAINT:#}"
@@ -90,9 +90,9 @@ impl Approver for DemoApprover {
             };
             terminal_output::print_stderr(&format!(
                 "{FAINT}In {} seconds the demo says yes for you.{FAINT:#}",
-                PATIENCE.as_secs()
+                AUTO_APPROVE_AFTER.as_secs()
             ));
-            let answer = tokio::time::timeout(PATIENCE, person.ask(call, question)).await;
+            let answer = tokio::time::timeout(AUTO_APPROVE_AFTER, person.ask(call, question)).await;
             answer.unwrap_or(ReviewDecision::Approved)
         })
     }
@@ -100,15 +100,15 @@ impl Approver for DemoApprover {
 
 /// The directory of the demo, removed on drop unless `keep` is set.
 struct DemoDirectory {
-    at: PathBuf,
+    path: PathBuf,
     keep: bool,
 }
 
 impl DemoDirectory {
-    fn set(keep: bool) -> Result<Self, CliFault> {
-        let at = fresh(&std::env::temp_dir())?;
-        let stage = Self { at, keep };
-        let project = stage.at.join("project");
+    fn create(keep: bool) -> Result<Self, CliFault> {
+        let at = create_private_dir(&std::env::temp_dir())?;
+        let stage = Self { path: at, keep };
+        let project = stage.path.join("project");
         std::fs::create_dir_all(project.join("old-build"))?;
         for (name, text) in [
             ("count.sh", include_str!("count.sh")),
@@ -123,7 +123,7 @@ impl DemoDirectory {
 }
 
 /// Creates a new directory that only the user can access.
-fn fresh(parent: &Path) -> io::Result<PathBuf> {
+fn create_private_dir(parent: &Path) -> io::Result<PathBuf> {
     let mut number = std::process::id();
     // ends: with the first name that is free
     loop {
@@ -139,7 +139,7 @@ fn fresh(parent: &Path) -> io::Result<PathBuf> {
 impl Drop for DemoDirectory {
     fn drop(&mut self) {
         if !self.keep {
-            let _stays = std::fs::remove_dir_all(&self.at);
+            let _stays = std::fs::remove_dir_all(&self.path);
         }
     }
 }

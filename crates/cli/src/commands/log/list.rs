@@ -13,7 +13,7 @@ use crate::journals::format_amount;
 use crate::terminal_output::{self, FAINT, NAME};
 
 /// Characters of a directory that are shown.
-const DIRECTORY: usize = 40;
+const MAX_DIRECTORY_CHARS: usize = 40;
 
 pub(super) fn run(directory: &Path, args: &LogArgs) -> Result<ExitCode, CliFault> {
     let sessions = journal::list_sessions(directory, args.number.into())
@@ -26,7 +26,7 @@ pub(super) fn run(directory: &Path, args: &LogArgs) -> Result<ExitCode, CliFault
         terminal_output::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
     } else {
         let home = UserDirs::from_env()?.home;
-        terminal_output::print_styled(&table(&sessions, home.as_deref(), terminal_output::terminal_width()))?;
+        terminal_output::print_styled(&format_table(&sessions, home.as_deref(), terminal_output::terminal_width()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -69,18 +69,18 @@ impl<'a> SessionStatus<'a> {
 }
 
 /// Formats one line per session, none longer than the screen's `width`.
-fn table(sessions: &[SessionSummary], home: Option<&Path>, width: Option<usize>) -> String {
-    let head = row("SESSION", "BEGAN (UTC)", ["PROMPTS", "CALLS", "STATE"]);
+fn format_table(sessions: &[SessionSummary], home: Option<&Path>, width: Option<usize>) -> String {
+    let head = format_row("SESSION", "BEGAN (UTC)", ["PROMPTS", "CALLS", "STATE"]);
     let mut text = format!("{FAINT}{head}DIRECTORY  FIRST PROMPT{FAINT:#}\n");
     for session in sessions {
         let (prompts, calls) =
             (format_amount::format_count(session.prompts), format_amount::format_count(session.calls));
         let state = SessionStatus::from_listed(session).as_str().replace('_', " ");
         let id = session.id.as_str();
-        let rest = row("", &format_amount::format_minute(&session.started), [&prompts, &calls, &state]);
+        let rest = format_row("", &format_amount::format_minute(&session.started), [&prompts, &calls, &state]);
         let agent = session.agent.as_ref().map(|agent| format!("[{agent}] ")).unwrap_or_default();
-        let about = format!("{}  {agent}{}", tail(&short(&session.cwd, home)), session.first_prompt);
-        let line = clipped(
+        let about = format!("{}  {agent}{}", truncate_start(&abbreviate_home(&session.cwd, home)), session.first_prompt);
+        let line = truncate_line(
             &format!("{}{}", rest.trim_start(), terminal_output::to_one_line(&about)),
             width,
             id.len() + 2,
@@ -90,12 +90,12 @@ fn table(sessions: &[SessionSummary], home: Option<&Path>, width: Option<usize>)
     text
 }
 
-fn row(id: &str, began: &str, [prompts, calls, state]: [&str; 3]) -> String {
+fn format_row(id: &str, began: &str, [prompts, calls, state]: [&str; 3]) -> String {
     format!("{id:<22}  {began:<16}  {prompts:>7}  {calls:>5}  {state:<11}  ")
 }
 
 /// Truncates a line to the width that is left after `before` columns.
-fn clipped(line: &str, width: Option<usize>, before: usize) -> String {
+fn truncate_line(line: &str, width: Option<usize>, before: usize) -> String {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(before + 1));
     if line.chars().count() <= room {
         return line.to_owned();
@@ -104,7 +104,7 @@ fn clipped(line: &str, width: Option<usize>, before: usize) -> String {
 }
 
 /// Abbreviates the home directory to `~`.
-fn short(cwd: &str, home: Option<&Path>) -> String {
+fn abbreviate_home(cwd: &str, home: Option<&Path>) -> String {
     let below = home.and_then(|home| Path::new(cwd).strip_prefix(home).ok());
     match below.map(|below| below.to_string_lossy()) {
         Some(below) if below.is_empty() => "~".to_owned(),
@@ -115,8 +115,8 @@ fn short(cwd: &str, home: Option<&Path>) -> String {
 }
 
 /// Returns the end of a directory path, which says more than its beginning.
-fn tail(directory: &str) -> String {
-    match directory.char_indices().rev().nth(DIRECTORY - 1) {
+fn truncate_start(directory: &str) -> String {
+    match directory.char_indices().rev().nth(MAX_DIRECTORY_CHARS - 1) {
         Some((at, _)) if at > 0 => format!("…{}", &directory[at..]),
         Some(_) | None => directory.to_owned(),
     }
@@ -180,7 +180,7 @@ mod tests {
             },
         ];
         let plain = |width| {
-            anstream::adapter::strip_str(&table(&sessions, Some(Path::new("/home/me")), width)).to_string()
+            anstream::adapter::strip_str(&format_table(&sessions, Some(Path::new("/home/me")), width)).to_string()
         };
         insta::assert_snapshot!(plain(None), @r"
         SESSION                 BEGAN (UTC)       PROMPTS  CALLS  STATE        DIRECTORY  FIRST PROMPT
@@ -189,8 +189,8 @@ mod tests {
         20261116-213602-4f9a1c  2026-11-16 21:36        1  1,204  interrupted  /srv  x
         20261116-213601-000000  -                       1  1,204  cut off      -
         ");
-        assert_eq!(tail(&"é".repeat(41)), format!("…{}", "é".repeat(40)));
-        assert_eq!(tail(&"é".repeat(40)), "é".repeat(40));
+        assert_eq!(truncate_start(&"é".repeat(41)), format!("…{}", "é".repeat(40)));
+        assert_eq!(truncate_start(&"é".repeat(40)), "é".repeat(40));
         assert!(plain(Some(80)).lines().skip(1).all(|line| line.chars().count() < 80));
         insta::assert_snapshot!(as_json(&sessions[2]), @r#"{"agent":null,"calls":1204,"cwd":"/srv","first_prompt":"x","id":"20261116-213602-4f9a1c","last":"2026-11-16T21:36:09.000Z","path":"/s/20261116-213602-4f9a1c.jsonl","prompts":1,"started":"2026-11-16T21:36:02.123Z","state":"interrupted","why":"ctrl-c"}"#);
     }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, CliFault> {
         return crate::otlp::export_session(&meant, url);
     }
     if args.json {
-        return lines(&meant);
+        return print_journal_lines(&meant);
     }
     let story = SessionTimeline::read(&meant.path, TextTruncator::for_reading())
         .map_err(|fault| CliFault::usage(fault.to_string()))?;
@@ -43,23 +43,23 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, CliFault> {
             out.write_all(page::render(&meant.name, &story).as_bytes())?;
             out.flush()?;
         }
-        Some(file) => save(file, &page::render(&meant.name, &story))?,
+        Some(file) => save_page(file, &page::render(&meant.name, &story))?,
     }
     Ok(match story.ending {
-        JournalEnding::Broken(why) => changed(&meant, &why),
+        JournalEnding::Broken(why) => report_changed(&meant, &why),
         JournalEnding::Whole | JournalEnding::Torn(_) | JournalEnding::TooLong => ExitCode::SUCCESS,
     })
 }
 
 /// Prints the lines of the session's journal.
-fn lines(meant: &ResolvedSession) -> Result<ExitCode, CliFault> {
+fn print_journal_lines(meant: &ResolvedSession) -> Result<ExitCode, CliFault> {
     let mut records = JournalReader::open(&meant.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
     let (mut out, is_terminal) = (io::BufWriter::new(io::stdout().lock()), io::stdout().is_terminal());
     // ends: with the file
     while let Some(record) = records.next() {
         if let Err(fault) = record {
             out.flush()?;
-            return Ok(changed(meant, &describe_journal_fault(&fault)));
+            return Ok(report_changed(meant, &describe_journal_fault(&fault)));
         }
         if is_terminal {
             out.write_all(
@@ -74,7 +74,7 @@ fn lines(meant: &ResolvedSession) -> Result<ExitCode, CliFault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn changed(meant: &ResolvedSession, why: &str) -> ExitCode {
+fn report_changed(meant: &ResolvedSession, why: &str) -> ExitCode {
     terminal_output::print_error(&format!(
         "`{}` is shown only as far as it is as it was written: {why}",
         meant.name
@@ -84,7 +84,7 @@ fn changed(meant: &ResolvedSession, why: &str) -> ExitCode {
 
 /// Saves a page. A new file is readable only by the user, because sessions are private. Only an existing page
 /// is overwritten.
-fn save(file: &Path, page: &str) -> Result<(), CliFault> {
+fn save_page(file: &Path, page: &str) -> Result<(), CliFault> {
     page::save_private(file, page).map_err(|error| {
         CliFault::usage(format!("`{}` cannot be written: {error}", file.display()))
             .with_hint("`--html -` writes to standard output")

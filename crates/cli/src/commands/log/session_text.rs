@@ -14,13 +14,13 @@ use crate::journals::wait_spans::{WaitKind, total_wait, wait_spans};
 use crate::terminal_output::{FAINT, NAME};
 
 /// Maximum lines shown of a message, of an answer and of a diff.
-const WORDS: usize = 60;
-const ANSWER: usize = 8;
-const DIFF: usize = 200;
+const MAX_MESSAGE_LINES: usize = 60;
+const MAX_ANSWER_LINES: usize = 8;
+const MAX_DIFF_LINES: usize = 200;
 
 const PLAIN: Style = Style::new();
-const YOU: Style = AnsiColor::Cyan.on_default().bold();
-const WRONG: Style = AnsiColor::Red.on_default();
+const USER_STYLE: Style = AnsiColor::Cyan.on_default().bold();
+const ERROR_STYLE: Style = AnsiColor::Red.on_default();
 /// Indentation of the lines below a heading.
 const INDENT: &str = "            ";
 
@@ -29,15 +29,15 @@ pub(super) fn render(name: &str, story: &SessionTimeline) -> String {
     let mut sheet = TextLayout::default();
     sheet.line("", name, NAME);
     sheet.line("  ", &summary(story), PLAIN);
-    for moment in &story.moments {
-        tell(&mut sheet, moment);
+    for moment in &story.events {
+        render_event(&mut sheet, moment);
     }
     sheet.blank_line();
     for line in totals(story) {
         sheet.line("", &line, FAINT);
     }
     if let Some(line) = ending_problem(&story.ending) {
-        sheet.line("", &line, WRONG);
+        sheet.line("", &line, ERROR_STYLE);
     }
     sheet.into_text()
 }
@@ -48,7 +48,7 @@ pub(super) fn summary(story: &SessionTimeline) -> String {
     format!(
         "{} UTC, {} of work, {}, {}",
         format_amount::format_minute(&story.started),
-        format_amount::format_duration(story.length),
+        format_amount::format_duration(story.duration_ms),
         format_amount::pluralize(prompts, "prompt"),
         format_amount::pluralize(calls, "call")
     )
@@ -80,24 +80,24 @@ pub(super) fn ending_problem(ending: &JournalEnding) -> Option<String> {
     }
 }
 
-fn tell(sheet: &mut TextLayout, moment: &TimelineEvent) {
+fn render_event(sheet: &mut TextLayout, moment: &TimelineEvent) {
     let head = |text: &str| format!("{:>10}  {text}", format_amount::format_duration(moment.after));
-    match &moment.what {
+    match &moment.kind {
         TimelineEventKind::Session(setting) => sheet.line("", &head(&settings_line(setting)), FAINT),
         TimelineEventKind::Prompt { text, images } => {
             let images =
                 (*images > 0).then(|| format!(" ({})", format_amount::pluralize(*images as u64, "image")));
             sheet.blank_line();
-            quoted(sheet, &head(&format!("you{}", images.unwrap_or_default())), YOU, text);
+            render_quoted(sheet, &head(&format!("you{}", images.unwrap_or_default())), USER_STYLE, text);
         }
-        TimelineEventKind::Said(speeches) => speeches.iter().for_each(|speech| match speech {
-            ModelSpeech::Text(text) => quoted(sheet, &head("model"), NAME, text),
-            ModelSpeech::Thought(text) => quoted(sheet, &head("model, to itself"), FAINT, text),
+        TimelineEventKind::Message(speeches) => speeches.iter().for_each(|speech| match speech {
+            ModelSpeech::Text(text) => render_quoted(sheet, &head("model"), NAME, text),
+            ModelSpeech::Thought(text) => render_quoted(sheet, &head("model, to itself"), FAINT, text),
             ModelSpeech::Other(kind) => sheet.line("", &head(&format!("model: {kind}")), FAINT),
         }),
         TimelineEventKind::Call(call) => {
             sheet.line("", &head(&format!("{}  {}", call.tool, call.arguments.text)), PLAIN.bold());
-            course(sheet, call, moment.after);
+            render_call(sheet, call, moment.after);
         }
         TimelineEventKind::Plan(steps) => {
             sheet.line("", &head("plan"), NAME);
@@ -107,7 +107,7 @@ fn tell(sheet: &mut TextLayout, moment: &TimelineEvent) {
         }
         TimelineEventKind::Diff(text) => {
             sheet.line("", &head("changed"), NAME);
-            sheet.quote(INDENT, text, DIFF, paint);
+            sheet.quote(INDENT, text, MAX_DIFF_LINES, diff_line_style);
         }
         TimelineEventKind::Usage(usage) => {
             let took = format_amount::format_duration(usage.millis);
@@ -115,25 +115,25 @@ fn tell(sheet: &mut TextLayout, moment: &TimelineEvent) {
         }
         TimelineEventKind::Compacted { summary, dropped } => {
             let shortened = format!("shortened by {}", format_amount::pluralize(*dropped, "item"));
-            quoted(sheet, &head(&shortened), FAINT, summary);
+            render_quoted(sheet, &head(&shortened), FAINT, summary);
         }
         TimelineEventKind::Interrupted(why) => {
-            sheet.line("", &head(&format!("interrupted: {}", why.text)), WRONG);
+            sheet.line("", &head(&format!("interrupted: {}", why.text)), ERROR_STYLE);
         }
-        TimelineEventKind::Notice(text) => quoted(sheet, &head("notice"), FAINT, text),
+        TimelineEventKind::Notice(text) => render_quoted(sheet, &head("notice"), FAINT, text),
         TimelineEventKind::End(why) => sheet.line("", &head(&format!("end: {}", why.text)), FAINT),
-        TimelineEventKind::Stray { kind, call } => {
-            sheet.line("", &head(&format!("`{kind}` of no call: {call}")), WRONG);
+        TimelineEventKind::OrphanRecord { kind, call } => {
+            sheet.line("", &head(&format!("`{kind}` of no call: {call}")), ERROR_STYLE);
         }
-        TimelineEventKind::Foreign(kind) => {
+        TimelineEventKind::UnknownRecord(kind) => {
             sheet.line("", &head(&format!("`{kind}`, which is not known here")), FAINT);
         }
     }
 }
 
-fn quoted(sheet: &mut TextLayout, head: &str, style: Style, text: &TextExcerpt) {
+fn render_quoted(sheet: &mut TextLayout, head: &str, style: Style, text: &TextExcerpt) {
     sheet.line("", head, style);
-    sheet.quote(INDENT, text, WORDS, |_| PLAIN);
+    sheet.quote(INDENT, text, MAX_MESSAGE_LINES, |_| PLAIN);
 }
 
 /// Describes the settings that a session began with.
@@ -161,8 +161,8 @@ pub(super) fn call_sentences(call: &TimelineCall) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(call.remote.as_ref().map(|(server, tool)| format!("`{tool}` of the server `{server}`")));
     lines.extend(call.effects.iter().map(|effect| effect.text.clone()));
-    for verdict in &call.course.verdicts {
-        let word = match verdict.ruling {
+    for verdict in &call.decisions.verdicts {
+        let word = match verdict.verdict {
             RecordedVerdict::Allow => "allowed",
             RecordedVerdict::Ask => "to be asked",
             RecordedVerdict::Forbid => "forbidden",
@@ -171,7 +171,7 @@ pub(super) fn call_sentences(call: &TimelineCall) -> Vec<String> {
         let why = if why.is_empty() { why } else { format!(": {why}") };
         lines.push(format!("{word} by {}{why}", verdict.by));
     }
-    for TimelineQuestion { why, asked, decision } in &call.course.questions {
+    for TimelineQuestion { why, asked, decision } in &call.decisions.questions {
         let why = if why.is_empty() { String::new() } else { format!(" ({})", joined(why)) };
         lines.push(match decision {
             Some(decision) => {
@@ -181,7 +181,7 @@ pub(super) fn call_sentences(call: &TimelineCall) -> Vec<String> {
             None => format!("asked{why}: no answer"),
         });
     }
-    for attempt in &call.course.attempts {
+    for attempt in &call.decisions.attempts {
         lines.push(format!("attempt {}, confinement {}", attempt.number, attempt.enforcement));
     }
     lines
@@ -199,13 +199,13 @@ pub(super) fn call_outcome(call: &TimelineCall, began: u64) -> String {
     }
 }
 
-fn course(sheet: &mut TextLayout, call: &TimelineCall, began: u64) {
+fn render_call(sheet: &mut TextLayout, call: &TimelineCall, began: u64) {
     for sentence in call_sentences(call) {
         sheet.line(INDENT, &sentence, FAINT);
     }
-    sheet.line(INDENT, &call_outcome(call, began), if call.succeeded() { PLAIN } else { WRONG });
+    sheet.line(INDENT, &call_outcome(call, began), if call.succeeded() { PLAIN } else { ERROR_STYLE });
     if let Some(answer) = &call.answer {
-        sheet.quote(INDENT, &answer.text, ANSWER, |_| PLAIN);
+        sheet.quote(INDENT, &answer.text, MAX_ANSWER_LINES, |_| PLAIN);
         answer_extras(answer).iter().for_each(|line| sheet.line(INDENT, line, FAINT));
     }
 }
@@ -229,7 +229,7 @@ pub(super) fn step_mark(status: &str) -> String {
     }
 }
 
-fn paint(line: &str) -> Style {
+fn diff_line_style(line: &str) -> Style {
     match line.as_bytes() {
         [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => PLAIN.bold(),
         [b'+', ..] => AnsiColor::Green.on_default(),

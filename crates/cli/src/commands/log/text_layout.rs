@@ -9,7 +9,7 @@ use crate::journals::truncate::TextExcerpt;
 use crate::terminal_output::{self, FAINT};
 
 /// Characters of a line that are shown.
-const LETTERS: usize = 240;
+const MAX_LINE_CHARS: usize = 240;
 
 /// Styled text. All added text is made visible.
 #[derive(Default)]
@@ -25,7 +25,7 @@ impl TextLayout {
 
     /// Adds a line of any text. `indent` is added unchanged.
     pub(super) fn line(&mut self, indent: &str, text: &str, style: Style) {
-        let text = clipped(&terminal_output::to_one_line(text));
+        let text = truncate_line(&terminal_output::to_one_line(text));
         let _infallible = writeln!(self.text, "{indent}{style}{text}{style:#}");
     }
 
@@ -44,11 +44,11 @@ impl TextLayout {
         }
         for line in rest.by_ref().take(most) {
             let style = style(line);
-            let line = clipped(&terminal_output::escape_invisible(line));
+            let line = truncate_line(&terminal_output::escape_invisible(line));
             let blank = if line.is_empty() { "" } else { " " };
             let _infallible = writeln!(self.text, "{indent}{FAINT}│{FAINT:#}{blank}{style}{line}{style:#}");
         }
-        let (lines, bytes) = (rest.count() as u64, excerpt.left_out as u64);
+        let (lines, bytes) = (rest.count() as u64, excerpt.omitted_bytes as u64);
         let left = match (lines, bytes) {
             (0, 0) => return,
             (lines, 0) => format!("… {} more", format_amount::pluralize(lines, "line")),
@@ -70,9 +70,9 @@ impl TextLayout {
 }
 
 /// Truncates a line.
-fn clipped(line: &str) -> String {
+fn truncate_line(line: &str) -> String {
     let mut letters = line.chars();
-    let mut clipped: String = letters.by_ref().take(LETTERS).collect();
+    let mut clipped: String = letters.by_ref().take(MAX_LINE_CHARS).collect();
     if letters.next().is_some() {
         clipped.push('…');
     }
@@ -86,7 +86,7 @@ mod tests {
 
     fn quoted(text: &str, left_out: usize) -> String {
         let mut sheet = TextLayout::default();
-        sheet.quote("  ", &TextExcerpt { text: text.to_owned(), left_out }, 2, |_| Style::new());
+        sheet.quote("  ", &TextExcerpt { text: text.to_owned(), omitted_bytes: left_out }, 2, |_| Style::new());
         anstream::adapter::strip_str(&sheet.into_text()).to_string()
     }
 
@@ -102,6 +102,6 @@ mod tests {
         ] {
             assert_eq!(quoted(text, left_out), expected);
         }
-        assert_eq!(clipped(&"x".repeat(1000)).chars().count(), LETTERS + 1);
+        assert_eq!(truncate_line(&"x".repeat(1000)).chars().count(), MAX_LINE_CHARS + 1);
     }
 }

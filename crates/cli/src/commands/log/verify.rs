@@ -26,8 +26,8 @@ pub(crate) fn run(args: &LogVerifyArgs) -> Result<ExitCode, CliFault> {
     // Prints each line as soon as it is known: there may be many sessions.
     for meant in &meant {
         let verified = journal::verify_journal(&meant.path);
-        worst = worst.max(code(&verified));
-        let line = if args.json { as_json(meant, &verified).to_string() } else { line(meant, &verified) };
+        worst = worst.max(exit_status(&verified));
+        let line = if args.json { as_json(meant, &verified).to_string() } else { format_result(meant, &verified) };
         terminal_output::print_text(&line)?;
     }
     if meant.is_empty() {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &LogVerifyArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Returns the exit status for one session: 0 verified, 1 not verified, 2 not found.
-fn code(verified: &Result<VerifiedJournal, JournalFault>) -> u8 {
+fn exit_status(verified: &Result<VerifiedJournal, JournalFault>) -> u8 {
     match verified {
         Ok(_) => 0,
         Err(JournalFault::Unusable { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => USAGE,
@@ -45,9 +45,9 @@ fn code(verified: &Result<VerifiedJournal, JournalFault>) -> u8 {
     }
 }
 
-fn line(meant: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault>) -> String {
+fn format_result(meant: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault>) -> String {
     let name = terminal_output::to_one_line(&meant.name);
-    let Ok(VerifiedJournal { records, head, torn }) = verified else {
+    let Ok(VerifiedJournal { records, last_hash: head, torn }) = verified else {
         let why = verified.as_ref().err().map(describe_journal_fault).unwrap_or_default();
         return format!("{name}  wrong  {}", terminal_output::to_one_line(&why));
     };
@@ -65,7 +65,7 @@ fn line(meant: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault
 fn as_json(meant: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault>) -> Value {
     let (session, path) = (&meant.name, meant.path.to_string_lossy());
     match verified {
-        Ok(VerifiedJournal { records, head, torn }) => {
+        Ok(VerifiedJournal { records, last_hash: head, torn }) => {
             let torn = torn.map(|torn| json!({ "line": torn.line, "bytes": torn.bytes }));
             json!({ "session": session, "path": path, "holds": true, "lines": records, "head": head, "torn": torn })
         }

@@ -12,11 +12,11 @@ use crate::config::UserDirs;
 use crate::private_dirs;
 
 /// Maximum bytes of a token file.
-const MOST: u64 = 4096;
+const MAX_FILE_BYTES: u64 = 4096;
 
 /// The location of the token: a description for people, and a shell expression.
 pub(in crate::commands) struct TokenLocation {
-    pub(in crate::commands) place: String,
+    pub(in crate::commands) description: String,
     pub(in crate::commands) shell: String,
 }
 
@@ -29,7 +29,7 @@ pub(in crate::commands) fn load_entry(
         Some(name) => {
             let text = std::env::var(name)
                 .map_err(|_| CliFault::usage(format!("there is no token in the variable `{name}`")))?;
-            let bring = TokenLocation { place: format!("in the variable {name}"), shell: format!("${name}") };
+            let bring = TokenLocation { description: format!("in the variable {name}"), shell: format!("${name}") };
             (text, bring, "it takes 32 letters or more without blanks, e.g. of `openssl rand -hex 32`")
         }
         None => {
@@ -38,29 +38,29 @@ pub(in crate::commands) fn load_entry(
                     .with_hint("set HOME, or use --token-env")
             })?;
             let file = directory.join("token");
-            let text = kept(&file).map_err(|error| {
+            let text = load_or_create_token(&file).map_err(|error| {
                 CliFault::usage(format!("the token in `{}` cannot be used: {error}", file.display()))
             })?;
             let path = file.display().to_string();
-            let bring = TokenLocation { shell: format!("$(cat '{path}')"), place: format!("in {path}") };
+            let bring = TokenLocation { shell: format!("$(cat '{path}')"), description: format!("in {path}") };
             (text, bring, "remove it, and it is made anew")
         }
     };
     let token = BearerToken::parse(&text).ok_or_else(|| {
         let wrong = if text.is_empty() { "is empty" } else { "could be guessed" };
-        CliFault::usage(format!("the token {} {wrong}", bring.place)).with_hint(mend)
+        CliFault::usage(format!("the token {} {wrong}", bring.description)).with_hint(mend)
     })?;
     Ok((AccessRequirement::Token(token), bring))
 }
 
 /// Reads the token in `file`, or creates it. Clients are configured once, so the token must stay the same.
-fn kept(file: &Path) -> io::Result<String> {
+fn load_or_create_token(file: &Path) -> io::Result<String> {
     if let Some(directory) = file.parent() {
         private_dirs::ensure_private_dir(directory)?;
     }
-    match found(file) {
+    match read_token(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match create_token(file) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => found(file),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read_token(file),
             made => made,
         },
         found => found,
@@ -81,7 +81,7 @@ fn create_token(file: &Path) -> io::Result<String> {
     linked.map(|()| text)
 }
 
-fn found(file: &Path) -> io::Result<String> {
+fn read_token(file: &Path) -> io::Result<String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(file, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&file)?;
@@ -91,7 +91,7 @@ fn found(file: &Path) -> io::Result<String> {
         return Err(io::Error::other("it is no file that only you can read; remove it, and it is made anew"));
     }
     let mut text = String::new();
-    File::from(file).take(MOST).read_to_string(&mut text)?;
+    File::from(file).take(MAX_FILE_BYTES).read_to_string(&mut text)?;
     Ok(text.trim().to_owned())
 }
 
@@ -105,15 +105,15 @@ mod tests {
     fn a_token_is_made_once_and_kept_from_others() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("mcp/token");
-        let first = kept(&file).unwrap();
-        assert_eq!((first.len(), kept(&file).unwrap()), (64, first));
+        let first = load_or_create_token(&file).unwrap();
+        assert_eq!((first.len(), load_or_create_token(&file).unwrap()), (64, first));
         let mode = |path: &Path| std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(kept(&file).is_err());
+        assert!(load_or_create_token(&file).is_err());
         std::fs::remove_file(&file).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", &file).unwrap();
-        assert!(kept(&file).is_err());
+        assert!(load_or_create_token(&file).is_err());
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
         // Simulates a race: the second server looked before the first created the file.
         let first = create_token(&file).unwrap();
         assert_eq!(create_token(&file).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(kept(&file).unwrap(), first);
+        assert_eq!(load_or_create_token(&file).unwrap(), first);
         assert_eq!(file.parent().unwrap().read_dir().unwrap().count(), 1);
     }
 }

@@ -9,10 +9,10 @@ use crate::approve::{ApprovalAnswer, ApprovalChoice, approval_choices, render_pl
 /// Line width of the question's text.
 const WIDTH: usize = 100;
 /// Maximum bytes of the text in a form.
-const MOST: usize = 8000;
+const MAX_MESSAGE_BYTES: usize = 8000;
 
 /// Returns the label of a choice. All client revisions can show a list of plain strings.
-fn words(choice: ApprovalChoice) -> Option<&'static str> {
+fn choice_label(choice: ApprovalChoice) -> Option<&'static str> {
     match choice {
         ApprovalChoice::Once => Some("yes, once"),
         ApprovalChoice::Session => Some("yes, and exactly this again until the server ends"),
@@ -25,7 +25,7 @@ fn words(choice: ApprovalChoice) -> Option<&'static str> {
 }
 
 /// The end of a truncated form.
-const MORE: &str = "\n\n… there is more of it, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, \
+const TRUNCATION_NOTE: &str = "\n\n… there is more of it, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, \
                     and takes the answer.";
 /// The denial that the model reads after an answer to a truncated form.
 const TOO_LONG: &str = "the question is too long for the client's form; the user can run `toolgate approve` in a terminal, which shows all of \
@@ -35,7 +35,7 @@ const TOO_LONG: &str = "the question is too long for the client's form; the user
 pub(super) struct ApprovalForm {
     message: String,
     offered: Vec<ApprovalChoice>,
-    cut: bool,
+    is_truncated: bool,
 }
 
 impl ApprovalForm {
@@ -43,22 +43,22 @@ impl ApprovalForm {
     /// everything.
     pub(super) fn for_question(question: &ApprovalQuestion) -> Self {
         let mut message = render_plain(question, WIDTH).trim().to_owned();
-        let cut = message.len() > MOST;
+        let cut = message.len() > MAX_MESSAGE_BYTES;
         let mut offered = approval_choices(question);
         if cut {
-            message.truncate(message.floor_char_boundary(MOST));
-            message.push_str(MORE);
+            message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
+            message.push_str(TRUNCATION_NOTE);
             offered.retain(|choice| match choice {
                 ApprovalChoice::Once | ApprovalChoice::Session | ApprovalChoice::Always => false,
                 ApprovalChoice::No | ApprovalChoice::Note | ApprovalChoice::Stop => true,
             });
         }
-        Self { message, offered, cut }
+        Self { message, offered, is_truncated: cut }
     }
 
     /// Returns the elicitation request for the client.
     pub(super) fn request(&self) -> ClientInput {
-        let answers: Vec<&str> = self.offered.iter().copied().filter_map(words).collect();
+        let answers: Vec<&str> = self.offered.iter().copied().filter_map(choice_label).collect();
         let schema = json!({
             "type": "object",
             "properties": {
@@ -76,13 +76,13 @@ impl ApprovalForm {
         let no =
             |why: &str| ApprovalAnswer::No { note: Some(note.map_or_else(|| why.to_owned(), str::to_owned)) };
         let answer = said["content"]["answer"].as_str().unwrap_or_default();
-        let meant = self.offered.iter().copied().find(|choice| words(*choice) == Some(answer));
+        let meant = self.offered.iter().copied().find(|choice| choice_label(*choice) == Some(answer));
         let said = match (said["action"].as_str(), meant) {
             (Some("accept"), Some(ApprovalChoice::Once)) => ApprovalAnswer::Once,
             (Some("accept"), Some(ApprovalChoice::Session)) => ApprovalAnswer::Session,
             (Some("accept"), Some(ApprovalChoice::Always)) => ApprovalAnswer::Always,
             (Some("accept"), Some(ApprovalChoice::Stop)) => ApprovalAnswer::Stop,
-            _ if self.cut => no(TOO_LONG),
+            _ if self.is_truncated => no(TOO_LONG),
             (Some("accept"), Some(ApprovalChoice::No | ApprovalChoice::Note)) | (Some("decline"), _) => {
                 ApprovalAnswer::No { note: note.map(str::to_owned) }
             }

@@ -15,43 +15,43 @@ use super::client_bridge::ClientBridge;
 use super::pending_questions::PendingQuestions;
 
 /// Time limit of a question. An unanswered question is refused, so that the next can be asked.
-const STANDS: Duration = Duration::from_secs(10 * 60);
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-const NOBODY: &str = "nobody answered: the client did not, and no `toolgate approve` runs any more";
-const LATE: &str = "nobody answered in time";
+const NO_ANSWER_NOTE: &str = "nobody answered: the client did not, and no `toolgate approve` runs any more";
+const TIMEOUT_NOTE: &str = "nobody answered in time";
 
 /// The running calls by id, and the questions for terminals.
 pub(super) struct ApprovalRouter {
     calls: Mutex<HashMap<CallId, Arc<ClientBridge>>>,
-    count: AtomicU64,
-    board: Arc<PendingQuestions>,
+    next_id: AtomicU64,
+    pending_questions: Arc<PendingQuestions>,
 }
 
 impl ApprovalRouter {
     pub(super) fn new(board: Arc<PendingQuestions>) -> Self {
-        Self { calls: Mutex::default(), count: AtomicU64::new(1), board }
+        Self { calls: Mutex::default(), next_id: AtomicU64::new(1), pending_questions: board }
     }
 
     /// Registers a call under a new id.
     pub(super) fn register(self: &Arc<Self>, line: &Arc<ClientBridge>) -> RegisteredCall {
-        let id = CallId::from(format!("mcp-{}", self.count.fetch_add(1, Ordering::Relaxed)));
+        let id = CallId::from(format!("mcp-{}", self.next_id.fetch_add(1, Ordering::Relaxed)));
         let mut calls = self.calls.lock();
         calls.insert(id.clone(), Arc::clone(line));
-        RegisteredCall { desk: Arc::clone(self), id }
+        RegisteredCall { router: Arc::clone(self), id }
     }
 
     /// Returns true if the client or a terminal can be asked about the call.
     pub(super) fn can_ask(&self, line: &ClientBridge) -> bool {
-        line.supports_forms() || self.board.is_watched()
+        line.supports_forms() || self.pending_questions.is_watched()
     }
 
-    fn line(&self, call: &CallId) -> Option<Arc<ClientBridge>> {
+    fn bridge_for_call(&self, call: &CallId) -> Option<Arc<ClientBridge>> {
         self.calls.lock().get(call).cloned()
     }
 
-    async fn asked(&self, call: &CallId, question: &ApprovalQuestion) -> ReviewDecision {
-        let line = self.line(call).filter(|line| line.supports_forms());
-        let mut posted = self.board.post(question);
+    async fn ask_client_and_terminals(&self, call: &CallId, question: &ApprovalQuestion) -> ReviewDecision {
+        let line = self.bridge_for_call(call).filter(|line| line.supports_forms());
+        let mut posted = self.pending_questions.post(question);
         let client = async {
             if let Some(line) = line {
                 let form = ApprovalForm::for_question(question);
@@ -59,8 +59,8 @@ impl ApprovalRouter {
                     return form.decision(question, &said);
                 }
             }
-            self.board.until_unwatched().await;
-            denied(NOBODY)
+            self.pending_questions.until_unwatched().await;
+            deny_with_note(NO_ANSWER_NOTE)
         };
         tokio::select! {
             // Biased: the terminal has already acknowledged its answer, so a later answer of the client must
@@ -68,18 +68,18 @@ impl ApprovalRouter {
             biased;
             decision = posted.wait_for_decision() => decision,
             decision = client => decision,
-            () = tokio::time::sleep(STANDS) => denied(LATE),
+            () = tokio::time::sleep(QUESTION_TIMEOUT) => deny_with_note(TIMEOUT_NOTE),
         }
     }
 }
 
-fn denied(note: &str) -> ReviewDecision {
+fn deny_with_note(note: &str) -> ReviewDecision {
     ReviewDecision::Denied { note: Some(note.to_owned()) }
 }
 
 impl Approver for ApprovalRouter {
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
-        Box::pin(self.asked(call, question))
+        Box::pin(self.ask_client_and_terminals(call, question))
     }
 }
 
@@ -91,7 +91,7 @@ impl CallObserver for ApprovalRouter {
             CallEvent::Notice(
                 ToolNotice::Progress { text, .. }
                 | ToolNotice::Warning { text }
-                | ToolNotice::Weaker { text, .. },
+                | ToolNotice::WeakerSandbox { text, .. },
             ) => format!("{text}\n"),
             CallEvent::Notice(ToolNotice::FileChanged { kind, path }) => format!("{kind} {path}\n"),
             CallEvent::Notice(ToolNotice::PlanUpdated { .. })
@@ -102,7 +102,7 @@ impl CallObserver for ApprovalRouter {
             | CallEvent::Decided { .. }
             | CallEvent::Finished { .. } => return,
         };
-        if let Some(line) = self.line(call) {
+        if let Some(line) = self.bridge_for_call(call) {
             line.push_progress(&text);
         }
     }
@@ -110,12 +110,12 @@ impl CallObserver for ApprovalRouter {
 
 /// The registration of a running call, removed on drop.
 pub(super) struct RegisteredCall {
-    desk: Arc<ApprovalRouter>,
+    router: Arc<ApprovalRouter>,
     pub(super) id: CallId,
 }
 
 impl Drop for RegisteredCall {
     fn drop(&mut self) {
-        self.desk.calls.lock().remove(&self.id);
+        self.router.calls.lock().remove(&self.id);
     }
 }

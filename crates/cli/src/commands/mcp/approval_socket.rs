@@ -19,22 +19,22 @@ use toolgate::ApprovalQuestion;
 use super::pending_questions::PendingQuestions;
 use crate::approve::{PromptScope, ScreenSize, approval_choices, page, rule_page};
 use crate::args::WorkspaceArgs;
-use crate::commands::approve::approval_protocol::{FromTerminal, MAX_LINE, ToTerminal};
+use crate::commands::approve::approval_protocol::{FromTerminal, MAX_LINE_BYTES, ToTerminal};
 use crate::config::UserDirs;
 use crate::{peer_check, private_dirs};
 
 /// Maximum number of connected terminals.
-const TERMINALS: usize = 16;
+const MAX_TERMINALS: usize = 16;
 /// Maximum number of connections without a greeting. A further connection evicts the oldest.
-const STRANGERS: usize = 16;
+const MAX_UNGREETED: usize = 16;
 /// Maximum time until the greeting.
-const HELLO: Duration = Duration::from_secs(5);
+const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The listening approval socket. Dropping it removes the socket file.
 pub(super) struct ApprovalSocket {
     listener: UnixListener,
     path: PathBuf,
-    about: String,
+    description: String,
 }
 
 impl ApprovalSocket {
@@ -53,7 +53,7 @@ impl ApprovalSocket {
         rustix::fs::chmod(&path, Mode::RUSR | Mode::WUSR)?;
         let cwd =
             crate::compose::working_directory(place).map(|cwd| cwd.display().to_string()).unwrap_or_default();
-        Ok(Self { listener, path, about: format!("the server {process} in `{cwd}`") })
+        Ok(Self { listener, path, description: format!("the server {process} in `{cwd}`") })
     }
 
     /// Accepts terminals and serves them. Never returns.
@@ -65,7 +65,7 @@ impl ApprovalSocket {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => match peer_check::admit_peer(&stream) {
-                        Ok(()) => strangers.hear(stream),
+                        Ok(()) => strangers.await_greeting(stream),
                         Err(why) => tracing::warn!(%why, "somebody who may not answer came to answer"),
                     },
                     Err(error) => {
@@ -74,8 +74,8 @@ impl ApprovalSocket {
                     }
                 },
                 heard = strangers.next() => match heard {
-                    Some(terminal) if terminals.len() < TERMINALS => {
-                        let (board, about) = (Arc::clone(board), self.about.clone());
+                    Some(terminal) if terminals.len() < MAX_TERMINALS => {
+                        let (board, about) = (Arc::clone(board), self.description.clone());
                         terminals.spawn(async move { terminal.serve(&board, about).await });
                     }
                     Some(_) => tracing::warn!("more terminals came to answer than are served at a time"),
@@ -98,27 +98,27 @@ impl Drop for ApprovalSocket {
 /// Connections that have not sent a greeting with their terminal size. They never block a terminal that does.
 #[derive(Default)]
 struct UngreetedTerminals {
-    heard: JoinSet<Option<ApprovalTerminal>>,
-    oldest: VecDeque<AbortHandle>,
+    greetings: JoinSet<Option<ApprovalTerminal>>,
+    abort_handles: VecDeque<AbortHandle>,
 }
 
 impl UngreetedTerminals {
-    fn hear(&mut self, stream: UnixStream) {
-        self.oldest.retain(|stranger| !stranger.is_finished());
-        if self.oldest.len() >= STRANGERS
-            && let Some(oldest) = self.oldest.pop_front()
+    fn await_greeting(&mut self, stream: UnixStream) {
+        self.abort_handles.retain(|stranger| !stranger.is_finished());
+        if self.abort_handles.len() >= MAX_UNGREETED
+            && let Some(oldest) = self.abort_handles.pop_front()
         {
             oldest.abort();
         }
         let greeted =
-            async { tokio::time::timeout(HELLO, ApprovalTerminal::greeted(stream)).await.ok().flatten() };
-        self.oldest.push_back(self.heard.spawn(greeted));
+            async { tokio::time::timeout(GREETING_TIMEOUT, ApprovalTerminal::read_greeting(stream)).await.ok().flatten() };
+        self.abort_handles.push_back(self.greetings.spawn(greeted));
     }
 
     /// Returns the next terminal that sends a greeting, or `None` if a connection ends without one. Pending
     /// while there is no connection.
     async fn next(&mut self) -> Option<ApprovalTerminal> {
-        match self.heard.join_next().await {
+        match self.greetings.join_next().await {
             Some(heard) => heard.ok().flatten(),
             None => std::future::pending().await,
         }
@@ -133,9 +133,9 @@ struct ApprovalTerminal {
 }
 
 impl ApprovalTerminal {
-    async fn greeted(stream: UnixStream) -> Option<Self> {
+    async fn read_greeting(stream: UnixStream) -> Option<Self> {
         let (read, write) = stream.into_split();
-        let mut lines = TerminalMessages { read: BufReader::new(read), begun: Vec::new() };
+        let mut lines = TerminalMessages { read: BufReader::new(read), partial_line: Vec::new() };
         match lines.next().await {
             Ok(Some(FromTerminal::Hello { width, height })) => {
                 Some(Self { lines, write, size: ScreenSize { width, height } })
@@ -208,15 +208,15 @@ async fn send(write: &mut OwnedWriteHalf, told: &ToTerminal) -> io::Result<()> {
 struct TerminalMessages {
     read: BufReader<OwnedReadHalf>,
     /// The bytes of an incomplete line.
-    begun: Vec<u8>,
+    partial_line: Vec<u8>,
 }
 
 impl TerminalMessages {
     /// Returns the next message, or `None` after a disconnect or an invalid line. Cancel-safe.
     async fn next(&mut self) -> io::Result<Option<FromTerminal>> {
-        let room = MAX_LINE.saturating_sub(self.begun.len() as u64);
-        (&mut self.read).take(room).read_until(b'\n', &mut self.begun).await?;
-        let line = std::mem::take(&mut self.begun);
+        let room = MAX_LINE_BYTES.saturating_sub(self.partial_line.len() as u64);
+        (&mut self.read).take(room).read_until(b'\n', &mut self.partial_line).await?;
+        let line = std::mem::take(&mut self.partial_line);
         Ok(serde_json::from_slice(&line).ok())
     }
 }

@@ -17,28 +17,28 @@ use super::approval_router::RegisteredCall;
 use super::tool_catalogue;
 
 /// Minimum time between two progress notifications.
-const EVERY: Duration = Duration::from_millis(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum bytes of a progress notification: the tail of the text since the last one.
-const MOST: usize = 2000;
+const MAX_PROGRESS_BYTES: usize = 2000;
 
 /// The bridge between a call and its client.
 pub(super) struct ClientBridge {
     client: CallingClient,
-    asks: mpsc::UnboundedSender<ClientInputBatch>,
-    heard: Mutex<String>,
-    news: Notify,
+    input_sender: mpsc::UnboundedSender<ClientInputBatch>,
+    progress: Mutex<String>,
+    progress_added: Notify,
 }
 
 impl ClientBridge {
     pub(super) fn connect(client: CallingClient) -> (Arc<Self>, mpsc::UnboundedReceiver<ClientInputBatch>) {
         // Unbounded is safe: the engine asks one question at a time.
         let (asks, asked) = mpsc::unbounded_channel();
-        (Arc::new(Self { client, asks, heard: Mutex::default(), news: Notify::new() }), asked)
+        (Arc::new(Self { client, input_sender: asks, progress: Mutex::default(), progress_added: Notify::new() }), asked)
     }
 
     /// Returns true if the client supports elicitation forms.
     pub(super) fn supports_forms(&self) -> bool {
-        self.client.takes_forms
+        self.client.supports_forms
     }
 
     /// Buffers progress text, if the client wants progress.
@@ -46,24 +46,24 @@ impl ClientBridge {
         if !self.client.wants_progress {
             return;
         }
-        let mut heard = self.heard.lock();
+        let mut heard = self.progress.lock();
         heard.push_str(text);
-        let over = heard.len().saturating_sub(MOST);
+        let over = heard.len().saturating_sub(MAX_PROGRESS_BYTES);
         let cut = heard.ceil_char_boundary(over);
         heard.drain(..cut);
         drop(heard);
-        self.news.notify_one();
+        self.progress_added.notify_one();
     }
 
     /// Waits for buffered text and takes it.
-    async fn heard(&self) -> String {
+    async fn take_progress(&self) -> String {
         // ends: when there is text
         loop {
-            let heard = std::mem::take(&mut *self.heard.lock());
+            let heard = std::mem::take(&mut *self.progress.lock());
             if !heard.is_empty() {
                 return heard;
             }
-            self.news.notified().await;
+            self.progress_added.notified().await;
         }
     }
 
@@ -73,7 +73,7 @@ impl ClientBridge {
         // An unguessable name: the client cannot answer before it was asked.
         let name = format!("approval-{}", BearerToken::generate().ok()?);
         let requests = BTreeMap::from([(name.clone(), form)]);
-        self.asks.send(ClientInputBatch { requests, answer }).ok()?;
+        self.input_sender.send(ClientInputBatch { requests, answer }).ok()?;
         answered.await.ok()?.remove(&name)
     }
 }
@@ -82,13 +82,13 @@ impl ClientBridge {
 pub(super) struct BridgedCall {
     pub(super) tool: String,
     pub(super) runtime: ToolCallRuntime,
-    pub(super) line: Arc<ClientBridge>,
-    pub(super) asked: mpsc::UnboundedReceiver<ClientInputBatch>,
-    pub(super) told: u32,
+    pub(super) bridge: Arc<ClientBridge>,
+    pub(super) input_requests: mpsc::UnboundedReceiver<ClientInputBatch>,
+    pub(super) progress_count: u32,
     /// The time of the next progress notification.
-    pub(super) again: Instant,
+    pub(super) next_progress: Instant,
     /// Keeps the call registered.
-    pub(super) _listed: RegisteredCall,
+    pub(super) _registration: RegisteredCall,
     /// Keeps the sessions of the call alive: they end with the last handle.
     pub(super) _toolgate: Toolgate,
 }
@@ -97,16 +97,16 @@ impl RunningCall for BridgedCall {
     fn next(&mut self) -> BoxFuture<'_, CallStep> {
         Box::pin(async {
             let heard = async {
-                tokio::time::sleep_until(self.again).await;
-                self.line.heard().await
+                tokio::time::sleep_until(self.next_progress).await;
+                self.bridge.take_progress().await
             };
             tokio::select! {
                 biased;
-                Some(ask) = self.asked.recv() => CallStep::Ask(ask),
+                Some(ask) = self.input_requests.recv() => CallStep::RequestInput(ask),
                 text = heard => {
-                    self.told += 1;
-                    self.again = Instant::now() + EVERY;
-                    CallStep::Tell(CallUpdate::Progress { done: self.told.into(), total: None, text: Some(text) })
+                    self.progress_count += 1;
+                    self.next_progress = Instant::now() + PROGRESS_INTERVAL;
+                    CallStep::Update(CallUpdate::Progress { done: self.progress_count.into(), total: None, text: Some(text) })
                 }
                 answer = self.runtime.next_answer() => {
                     let output = answer.map_or_else(

@@ -29,7 +29,7 @@ pub(super) struct HostEnvironment {
     place: WorkspaceArgs,
     /// Canonical directories. Clients may choose a working directory below them.
     allowed: Vec<PathBuf>,
-    desk: Arc<ApprovalRouter>,
+    approval_router: Arc<ApprovalRouter>,
 }
 
 impl HostEnvironment {
@@ -43,7 +43,7 @@ impl HostEnvironment {
             })?;
             allowed.push(real);
         }
-        Ok(Arc::new(Self { place: args.place.clone(), allowed, desk }))
+        Ok(Arc::new(Self { place: args.place.clone(), allowed, approval_router: desk }))
     }
 
     /// Builds the tools for `place`, with `more` working directories. Its router has no approver: the engine
@@ -64,12 +64,12 @@ impl HostEnvironment {
         let servers = OnDemandServers::new(composed.lazy_servers());
         let composed =
             composed.with_source(Arc::clone(&servers) as Arc<dyn ToolSource>).for_api(ToolFormApi::Functions);
-        let toolgate = composed.with_observer(Arc::clone(&self.desk) as Arc<dyn CallObserver>).build()?;
+        let toolgate = composed.with_observer(Arc::clone(&self.approval_router) as Arc<dyn CallObserver>).build()?;
         Ok((toolgate, servers))
     }
 
     /// Returns the canonical directories among `roots` that a client may work in.
-    fn chosen(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
+    fn choose_roots(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
         let mut chosen = Vec::new();
         for root in roots {
             let real = exec::fs::canonicalize(&root.join("."));
@@ -94,23 +94,23 @@ impl HostEnvironment {
 
 /// The tools for one working directory.
 pub(super) struct McpHost {
-    ground: Arc<HostEnvironment>,
+    environment: Arc<HostEnvironment>,
     toolgate: Toolgate,
     servers: Arc<OnDemandServers>,
     /// The router for calls whose client or an approval terminal can be asked.
-    asking: ToolRouter,
+    asking_router: ToolRouter,
 }
 
 impl McpHost {
     /// Creates the host for the directory where the server was started.
     pub(super) fn at_start_directory(ground: Arc<HostEnvironment>) -> Result<Self, CliFault> {
         let (toolgate, servers) = ground.compose(&ground.place, &[])?;
-        Ok(Self::with(ground, toolgate, servers))
+        Ok(Self::from_parts(ground, toolgate, servers))
     }
 
-    fn with(ground: Arc<HostEnvironment>, toolgate: Toolgate, servers: Arc<OnDemandServers>) -> Self {
-        let asking = toolgate.router().clone().with_approver(Arc::clone(&ground.desk) as Arc<dyn Approver>);
-        Self { ground, toolgate, servers, asking }
+    fn from_parts(ground: Arc<HostEnvironment>, toolgate: Toolgate, servers: Arc<OnDemandServers>) -> Self {
+        let asking = toolgate.router().clone().with_approver(Arc::clone(&ground.approval_router) as Arc<dyn Approver>);
+        Self { environment: ground, toolgate, servers, asking_router: asking }
     }
 
     /// Ends all running processes and servers.
@@ -141,8 +141,8 @@ impl ToolHost for McpHost {
     fn start(&self, call: HostCall) -> Box<dyn RunningCall> {
         let HostCall { tool, arguments, client } = call;
         let (line, asked) = ClientBridge::connect(client);
-        let listed = self.ground.desk.register(&line);
-        let router = if self.ground.desk.can_ask(&line) { &self.asking } else { self.toolgate.router() };
+        let listed = self.environment.approval_router.register(&line);
+        let router = if self.environment.approval_router.can_ask(&line) { &self.asking_router } else { self.toolgate.router() };
         // Clients that want an order wait for each answer. So a call that waits for approval, or whose client
         // is gone, blocks no other call.
         let mut runtime = ToolCallRuntime::new(router.with_own_lanes());
@@ -152,25 +152,25 @@ impl ToolHost for McpHost {
         Box::new(BridgedCall {
             tool,
             runtime,
-            line,
-            asked,
-            told: 0,
-            again: Instant::now(),
-            _listed: listed,
+            bridge: line,
+            input_requests: asked,
+            progress_count: 0,
+            next_progress: Instant::now(),
+            _registration: listed,
             _toolgate: self.toolgate.clone(),
         })
     }
 
-    fn at(&self, roots: &[PathBuf]) -> Option<Arc<dyn ToolHost>> {
-        let chosen = self.ground.chosen(roots);
+    fn for_roots(&self, roots: &[PathBuf]) -> Option<Arc<dyn ToolHost>> {
+        let chosen = self.environment.choose_roots(roots);
         let (first, more) = chosen.split_first()?;
         if more.is_empty() && self.works_in(first) {
             return None;
         }
-        let place = WorkspaceArgs { cwd: Some(first.clone()), ..self.ground.place.clone() };
-        match self.ground.compose(&place, more) {
+        let place = WorkspaceArgs { cwd: Some(first.clone()), ..self.environment.place.clone() };
+        match self.environment.compose(&place, more) {
             Ok((toolgate, servers)) => {
-                Some(Arc::new(Self::with(Arc::clone(&self.ground), toolgate, servers)))
+                Some(Arc::new(Self::from_parts(Arc::clone(&self.environment), toolgate, servers)))
             }
             Err(fault) => {
                 tracing::warn!(?fault, "the client's directory cannot be worked in; the server's own is");

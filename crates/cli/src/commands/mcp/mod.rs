@@ -32,7 +32,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
     if let Some(command) = &args.command {
         return super::servers::run(command);
     }
-    let door = args.http.map(|address| door(args, address)).transpose()?;
+    let door = args.http.map(|address| bind_endpoint(args, address)).transpose()?;
     let board = Arc::new(PendingQuestions::default());
     let ground = HostEnvironment::new(args, Arc::new(ApprovalRouter::new(Arc::clone(&board))))?;
     let served = Arc::new(McpHost::at_start_directory(ground)?);
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
         };
         let ended = tokio::select! {
             served = serving => served.map(|()| ExitCode::SUCCESS),
-            () = answering(counter, &board) => Ok(ExitCode::SUCCESS),
+            () = serve_approvals(counter, &board) => Ok(ExitCode::SUCCESS),
             signalled = stop_signals::wait_for_signal() => Ok(ExitCode::from(signalled?)),
         };
         served.close().await;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Serves approval terminals while the server runs. Without a socket no terminal can answer.
-async fn answering(counter: Result<ApprovalSocket, io::Error>, board: &Arc<PendingQuestions>) {
+async fn serve_approvals(counter: Result<ApprovalSocket, io::Error>, board: &Arc<PendingQuestions>) {
     match counter {
         Ok(counter) => counter.serve_terminals(board).await,
         Err(error) => {
@@ -76,7 +76,7 @@ async fn answering(counter: Result<ApprovalSocket, io::Error>, board: &Arc<Pendi
 }
 
 /// Binds the address, and prints the URL and the token's location.
-fn door(args: &McpArgs, address: SocketAddr) -> Result<HttpEndpoint, CliFault> {
+fn bind_endpoint(args: &McpArgs, address: SocketAddr) -> Result<HttpEndpoint, CliFault> {
     if args.allow_remote.is_empty() {
         let hint = "take 127.0.0.1, or say by which name they reach it: --allow-remote build.example.org";
         listen_address::require_loopback(address).map_err(|fault| fault.with_hint(hint))?;
@@ -88,18 +88,18 @@ fn door(args: &McpArgs, address: SocketAddr) -> Result<HttpEndpoint, CliFault> {
     terminal_output::print_stderr(&format!("serving at http://{address}{PATH}"));
     terminal_output::print_stderr(&format!(
         "the token is {}",
-        terminal_output::escape_invisible(&bring.place)
+        terminal_output::escape_invisible(&bring.description)
     ));
     terminal_output::print_stderr(&format!(
         "claude mcp add --transport http toolgate http://{}{PATH} --header \"Authorization: Bearer {}\"",
-        reached(address, &args.allow_remote),
+        client_authority(address, &args.allow_remote),
         terminal_output::escape_invisible(&bring.shell)
     ));
-    Ok(HttpEndpoint { listener, entry, names: args.allow_remote.clone() })
+    Ok(HttpEndpoint { listener, access: entry, host_names: args.allow_remote.clone() })
 }
 
 /// Returns the authority for the client's URL: the first allowed remote name, else the address.
-fn reached(address: SocketAddr, names: &[String]) -> String {
+fn client_authority(address: SocketAddr, names: &[String]) -> String {
     match names.first() {
         // A colon after the closing bracket of an IPv6 address, or after a name, precedes a port.
         Some(name) if name.rsplit(']').next().is_some_and(|rest| rest.contains(':')) => name.clone(),
@@ -116,7 +116,7 @@ mod tests {
     fn clients_are_told_the_name_that_they_use() {
         let address = "0.0.0.0:8717".parse().unwrap();
         let said =
-            |names: &[&str]| reached(address, &names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+            |names: &[&str]| client_authority(address, &names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
         assert_eq!(said(&[]), "0.0.0.0:8717");
         assert_eq!(said(&["build.example.org", "other"]), "build.example.org:8717");
         assert_eq!(said(&["build.example.org:443"]), "build.example.org:443");

@@ -29,7 +29,7 @@ impl OnDemandServers {
     }
 
     /// Returns the servers if a tool of this name may be theirs, and starts them if necessary.
-    fn servers(&self, name: &str) -> Option<&Arc<McpServers>> {
+    fn servers_for_tool(&self, name: &str) -> Option<&Arc<McpServers>> {
         match needs_servers(name) {
             true => self.started.get_or_init(&self.start).as_ref(),
             false => None,
@@ -38,27 +38,27 @@ impl OnDemandServers {
 }
 
 impl ToolSource for OnDemandServers {
-    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+    fn offered_tools(&self) -> Vec<Arc<dyn AnyTool>> {
         Vec::new()
     }
 
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
-        self.servers(name)?.find(name)
+        self.servers_for_tool(name)?.find(name)
     }
 
     fn rewrite_call(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
-        self.servers(&call.name)?.rewrite_call(call)
+        self.servers_for_tool(&call.name)?.rewrite_call(call)
     }
 
     fn wait_for_tool(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
-        self.servers(name)?.wait_for_tool(name)
+        self.servers_for_tool(name)?.wait_for_tool(name)
     }
 
-    fn siblings(&self, name: &str) -> Vec<String> {
-        self.servers(name).map(|servers| servers.siblings(name)).unwrap_or_default()
+    fn sibling_names(&self, name: &str) -> Vec<String> {
+        self.servers_for_tool(name).map(|servers| servers.sibling_names(name)).unwrap_or_default()
     }
 
     fn absence_reason(&self, name: &str) -> Option<String> {
-        self.servers(name)?.absence_reason(name)
+        self.servers_for_tool(name)?.absence_reason(name)
     }
 }

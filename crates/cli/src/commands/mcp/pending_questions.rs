@@ -19,7 +19,7 @@ pub(super) struct PendingQuestions {
 /// The questions by id, each with the sender of its answer.
 #[derive(Default)]
 struct OpenQuestions {
-    next: u64,
+    last_id: u64,
     questions: BTreeMap<u64, (Arc<ApprovalQuestion>, oneshot::Sender<ReviewDecision>)>,
 }
 
@@ -28,12 +28,12 @@ impl PendingQuestions {
     pub(super) fn post(&self, question: &ApprovalQuestion) -> PostedQuestion<'_> {
         let (answer, answered) = oneshot::channel();
         let mut open = self.open.lock();
-        open.next += 1;
-        let id = open.next;
+        open.last_id += 1;
+        let id = open.last_id;
         open.questions.insert(id, (Arc::new(question.clone()), answer));
         drop(open);
         self.changes.send_modify(|count| *count += 1);
-        PostedQuestion { board: self, id, answered }
+        PostedQuestion { pending_questions: self, id, answered }
     }
 
     /// Returns the pending questions, oldest first.
@@ -51,7 +51,7 @@ impl PendingQuestions {
     /// Registers a watcher until the result is dropped.
     pub(super) fn watch(&self) -> QuestionWatcher<'_> {
         self.watchers.send_modify(|count| *count += 1);
-        QuestionWatcher { board: self, changes: self.changes.subscribe() }
+        QuestionWatcher { pending_questions: self, changes: self.changes.subscribe() }
     }
 
     pub(super) fn is_watched(&self) -> bool {
@@ -68,7 +68,7 @@ impl PendingQuestions {
 
 /// A question that is pending until this is dropped.
 pub(super) struct PostedQuestion<'a> {
-    board: &'a PendingQuestions,
+    pending_questions: &'a PendingQuestions,
     id: u64,
     answered: oneshot::Receiver<ReviewDecision>,
 }
@@ -85,15 +85,15 @@ impl PostedQuestion<'_> {
 
 impl Drop for PostedQuestion<'_> {
     fn drop(&mut self) {
-        if self.board.open.lock().questions.remove(&self.id).is_some() {
-            self.board.changes.send_modify(|count| *count += 1);
+        if self.pending_questions.open.lock().questions.remove(&self.id).is_some() {
+            self.pending_questions.changes.send_modify(|count| *count += 1);
         }
     }
 }
 
 /// The registration of a watching terminal.
 pub(super) struct QuestionWatcher<'a> {
-    board: &'a PendingQuestions,
+    pending_questions: &'a PendingQuestions,
     changes: watch::Receiver<u64>,
 }
 
@@ -108,6 +108,6 @@ impl QuestionWatcher<'_> {
 
 impl Drop for QuestionWatcher<'_> {
     fn drop(&mut self) {
-        self.board.watchers.send_modify(|count| *count = count.saturating_sub(1));
+        self.pending_questions.watchers.send_modify(|count| *count = count.saturating_sub(1));
     }
 }

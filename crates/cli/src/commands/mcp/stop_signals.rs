@@ -16,11 +16,11 @@ pub(in crate::commands) async fn wait_for_signal() -> io::Result<u8> {
     tokio::select! {
         _ = tokio::signal::ctrl_c() => Ok(INTERRUPTED),
         _ = terminate.recv() => Ok(TERMINATED),
-        () = hung_up(hang_up.as_mut()) => Ok(HUNG_UP),
+        () = wait_for_hang_up(hang_up.as_mut()) => Ok(HUNG_UP),
     }
 }
 
-async fn hung_up(signal: Option<&mut Signal>) {
+async fn wait_for_hang_up(signal: Option<&mut Signal>) {
     match signal {
         Some(signal) => {
             signal.recv().await;
@@ -33,10 +33,10 @@ async fn hung_up(signal: Option<&mut Signal>) {
 fn ignores_hang_up() -> bool {
     #[expect(clippy::disallowed_methods, reason = "the kernel's own word, and no file of anybody's")]
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    ignored(&status).is_some_and(|mask| mask & 1 == 1)
+    ignored_signal_mask(&status).is_some_and(|mask| mask & 1 == 1)
 }
 
-fn ignored(status: &str) -> Option<u64> {
+fn ignored_signal_mask(status: &str) -> Option<u64> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     u64::from_str_radix(mask.trim(), 16).ok()
 }
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_signals_that_are_ignored_are_read() {
-        assert_eq!(ignored("Name:\ttoolgate\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"), Some(0x1001));
-        assert_eq!(ignored("SigIgn: none"), None);
+        assert_eq!(ignored_signal_mask("Name:\ttoolgate\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"), Some(0x1001));
+        assert_eq!(ignored_signal_mask("SigIgn: none"), None);
     }
 }

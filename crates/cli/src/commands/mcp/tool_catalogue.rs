@@ -18,37 +18,37 @@ struct CatalogueRow {
     facts: &'static [&'static str],
 }
 
-const READS: ToolHints =
+const READ_HINTS: ToolHints =
     ToolHints { read_only: true, destructive: false, idempotent: true, open_world: false };
-const EDITS: ToolHints =
+const EDIT_HINTS: ToolHints =
     ToolHints { read_only: false, destructive: true, idempotent: false, open_world: false };
-const ENDS: ToolHints =
+const END_HINTS: ToolHints =
     ToolHints { read_only: false, destructive: true, idempotent: true, open_world: false };
-const RUNS: ToolHints =
+const RUN_HINTS: ToolHints =
     ToolHints { read_only: false, destructive: true, idempotent: false, open_world: true };
 
-const COMMAND: &[&str] = &["exit_code", "signal", "session_id", "wall_time_seconds"];
-const HITS: &[&str] = &["matches", "files", "complete"];
-const CHANGES: &[&str] = &["changes"];
-const SESSIONS: &[&str] = &["sessions"];
+const COMMAND_FACTS: &[&str] = &["exit_code", "signal", "session_id", "wall_time_seconds"];
+const SEARCH_FACTS: &[&str] = &["matches", "files", "complete"];
+const PATCH_FACTS: &[&str] = &["changes"];
+const SESSION_FACTS: &[&str] = &["sessions"];
 
-const ROWS: &[CatalogueRow] = &[
-    CatalogueRow { name: "apply_patch", title: "Apply a patch", hints: EDITS, facts: CHANGES },
-    CatalogueRow { name: "exec_command", title: "Start a command", hints: RUNS, facts: COMMAND },
-    CatalogueRow { name: "grep_files", title: "Search files", hints: READS, facts: HITS },
-    CatalogueRow { name: "kill_session", title: "End a command", hints: ENDS, facts: COMMAND },
-    CatalogueRow { name: "list_dir", title: "List a directory", hints: READS, facts: &[] },
-    CatalogueRow { name: "list_sessions", title: "List running commands", hints: READS, facts: SESSIONS },
-    CatalogueRow { name: "read_file", title: "Read a file", hints: READS, facts: &[] },
-    CatalogueRow { name: "shell", title: "Run a program", hints: RUNS, facts: COMMAND },
-    CatalogueRow { name: "shell_command", title: "Run a shell command", hints: RUNS, facts: COMMAND },
-    CatalogueRow { name: "update_plan", title: "Update the plan", hints: READS, facts: &[] },
-    CatalogueRow { name: "view_image", title: "View an image", hints: READS, facts: &[] },
-    CatalogueRow { name: "write_stdin", title: "Type into a command", hints: RUNS, facts: COMMAND },
+const CATALOGUE: &[CatalogueRow] = &[
+    CatalogueRow { name: "apply_patch", title: "Apply a patch", hints: EDIT_HINTS, facts: PATCH_FACTS },
+    CatalogueRow { name: "exec_command", title: "Start a command", hints: RUN_HINTS, facts: COMMAND_FACTS },
+    CatalogueRow { name: "grep_files", title: "Search files", hints: READ_HINTS, facts: SEARCH_FACTS },
+    CatalogueRow { name: "kill_session", title: "End a command", hints: END_HINTS, facts: COMMAND_FACTS },
+    CatalogueRow { name: "list_dir", title: "List a directory", hints: READ_HINTS, facts: &[] },
+    CatalogueRow { name: "list_sessions", title: "List running commands", hints: READ_HINTS, facts: SESSION_FACTS },
+    CatalogueRow { name: "read_file", title: "Read a file", hints: READ_HINTS, facts: &[] },
+    CatalogueRow { name: "shell", title: "Run a program", hints: RUN_HINTS, facts: COMMAND_FACTS },
+    CatalogueRow { name: "shell_command", title: "Run a shell command", hints: RUN_HINTS, facts: COMMAND_FACTS },
+    CatalogueRow { name: "update_plan", title: "Update the plan", hints: READ_HINTS, facts: &[] },
+    CatalogueRow { name: "view_image", title: "View an image", hints: READ_HINTS, facts: &[] },
+    CatalogueRow { name: "write_stdin", title: "Type into a command", hints: RUN_HINTS, facts: COMMAND_FACTS },
 ];
 
-fn row(name: &str) -> Option<&'static CatalogueRow> {
-    ROWS.iter().find(|row| row.name == name)
+fn find_row(name: &str) -> Option<&'static CatalogueRow> {
+    CATALOGUE.iter().find(|row| row.name == name)
 }
 
 /// Converts tool specs into the offers that clients list.
@@ -59,14 +59,14 @@ pub(super) fn tool_offers(specs: &[ToolSpec]) -> Vec<HostTool> {
         let name = tool["name"].as_str()?.to_owned();
         let Value::Object(input) = tool["inputSchema"].take() else { return None };
         let description = tool["description"].as_str().unwrap_or_default().to_owned();
-        let row = row(&name);
+        let row = find_row(&name);
         Some(HostTool {
             title: row.map(|row| row.title.to_owned()),
             hints: row.map(|row| row.hints),
-            output: None,
+            output_schema: None,
             name,
             description,
-            input,
+            input_schema: input,
         })
     };
     listed.into_iter().filter_map(offer).collect()
@@ -75,7 +75,7 @@ pub(super) fn tool_offers(specs: &[ToolSpec]) -> Vec<HostTool> {
 /// Converts an answer of `tool` into the reply for a client.
 pub(super) fn reply_for_client(tool: &str, mut output: ToolOutput) -> HostReply {
     let data = output.structured.take().unwrap_or_default();
-    let known = row(tool).map_or(&[][..], |row| row.facts).iter();
+    let known = find_row(tool).map_or(&[][..], |row| row.facts).iter();
     let facts = known.filter_map(|&name| Some((name.to_owned(), data.get(name)?.clone())));
     let facts: Map<String, Value> = facts.collect();
     let data = (!facts.is_empty()).then_some(Value::Object(facts));
@@ -93,7 +93,7 @@ mod tests {
         let toolgate = toolgate::Toolgate::at("/").with_tools().build().unwrap();
         let callable = toolgate.router().registry().callable_specs();
         let names: Vec<&str> = callable.iter().map(ToolSpec::name).collect();
-        assert_eq!(names, ROWS.iter().map(|row| row.name).collect::<Vec<_>>());
+        assert_eq!(names, CATALOGUE.iter().map(|row| row.name).collect::<Vec<_>>());
     }
 
     #[test]

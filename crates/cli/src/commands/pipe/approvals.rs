@@ -32,7 +32,7 @@ pub(super) struct PipeApprover {
 pub(super) struct PipedQuestion {
     call: String,
     line: Value,
-    open: WaitingApproval,
+    waiting: WaitingApproval,
 }
 
 /// A question that waits for its answer.
@@ -46,8 +46,8 @@ impl Approver for PipeApprover {
         let (answer, answered) = oneshot::channel();
         let rule = question.proposal.as_ref().map(|proposal| proposal.rule.clone());
         let (call, line) = (call.as_str().to_owned(), question_json(call, question));
-        let _over = self.questions.send(PipedQuestion { call, line, open: WaitingApproval { rule, answer } });
-        Box::pin(async move { answered.await.unwrap_or_else(|_| denied(INPUT_ENDED)) })
+        let _over = self.questions.send(PipedQuestion { call, line, waiting: WaitingApproval { rule, answer } });
+        Box::pin(async move { answered.await.unwrap_or_else(|_| deny_with_note(INPUT_ENDED)) })
     }
 }
 
@@ -60,14 +60,14 @@ impl UnansweredQuestions {
     pub(super) fn insert(&mut self, asked: PipedQuestion) -> Value {
         // Drops questions whose call was abandoned meanwhile.
         self.0.retain(|_, open| !open.answer.is_closed());
-        self.0.insert(asked.call, asked.open);
+        self.0.insert(asked.call, asked.waiting);
         asked.line
     }
 
     /// Denies all questions.
     pub(super) fn deny_all(&mut self, note: &str) {
         for (_, open) in self.0.drain() {
-            let _given_up = open.answer.send(denied(note));
+            let _given_up = open.answer.send(deny_with_note(note));
         }
     }
 
@@ -87,7 +87,7 @@ impl UnansweredQuestions {
     }
 }
 
-fn denied(note: &str) -> ReviewDecision {
+fn deny_with_note(note: &str) -> ReviewDecision {
     ReviewDecision::Denied { note: Some(note.to_owned()) }
 }
 
@@ -118,11 +118,11 @@ pub(crate) fn parse_decision(line: &Value, rule: Option<&NewRule>) -> Result<Rev
 /// Formats a question as JSON. Texts are unescaped: a program that displays them must make invisible
 /// characters visible.
 pub(crate) fn question_json(call: &CallId, question: &ApprovalQuestion) -> Value {
-    let mut line = described(call, question);
+    let mut line = describe_question(call, question);
     if let Some(words) = &question.intent.prefix_rule {
         line["prefix_rule"] = json!(words);
         line["rule_is_of_model"] =
-            json!(question.proposal.as_ref().is_some_and(|proposal| proposal.of_model));
+            json!(question.proposal.as_ref().is_some_and(|proposal| proposal.chosen_by_model));
     }
     line
 }
@@ -134,14 +134,14 @@ fn command_text(line: &CommandLine) -> String {
     shell_script(line).map_or_else(words, str::to_owned)
 }
 
-fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
+fn describe_question(call: &CallId, question: &ApprovalQuestion) -> Value {
     let run = question.intent.effects.iter().find_map(|effect| match effect {
         Effect::Exec(line) => Some(line),
         _ => None,
     });
     let command = run.map(command_text);
     let typed = question.intent.effects.iter().find_map(|effect| match effect {
-        Effect::Type(typing) => Some(json!({ "into": typing.into, "text": typing.text })),
+        Effect::SendInput(typing) => Some(json!({ "into": typing.command_line, "text": typing.text })),
         _ => None,
     });
     let patch = run.and_then(|line| toolgate::shell::find_patch(&line.argv)).map(|patch| patch.text);
@@ -149,7 +149,7 @@ fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
         .into_iter()
         .map(|(command, class, why)| json!({ "command": command, "class": class, "why": why }))
         .collect();
-    let account = question.account.as_ref();
+    let account = question.analysis.as_ref();
     let unclear = account.map(|account| {
         account
             .undecided
@@ -166,7 +166,7 @@ fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
         "type": "toolgate.question",
         "call_id": call.as_str(),
         "tool": question.tool,
-        "why": question.why.iter().map(toolgate::ApprovalReason::describe_for_user).collect::<Vec<_>>(),
+        "why": question.reasons.iter().map(toolgate::ApprovalReason::describe_for_user).collect::<Vec<_>>(),
         "command": command,
         "argv": run.map(|line| &line.argv),
         "cwd": run.map(|line| line.cwd.display().to_string()),
@@ -176,17 +176,17 @@ fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
         "touches": {
             "reads": touches.reads,
             "writes": touches.writes,
-            "starts": touches.starts,
-            "reaches": touches.reaches,
+            "starts": touches.programs,
+            "reaches": touches.hosts,
         },
         "confinement": confinement_summary(question),
         "grants": question.grants.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "again": question.again,
+        "again": question.is_retry,
         "justification": question.intent.justification,
         "diff": question.intent.diff.clone().or(patch),
         "takes_effect": question.host_file_warnings(),
         "rule": proposal.map(|proposal| proposal.rule.to_string()),
-        "rule_allows": proposal.map(|proposal| proposal.allows.clone()).unwrap_or_default(),
+        "rule_allows": proposal.map(|proposal| proposal.allowed_examples.clone()).unwrap_or_default(),
         "choices": answers,
     })
 }

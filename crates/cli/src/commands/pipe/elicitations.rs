@@ -31,7 +31,7 @@ impl Elicitor for PipeElicit {
     fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         let (answer, answered) = oneshot::channel();
         let id = format!("elicitation_{}", self.count.fetch_add(1, Ordering::Relaxed) + 1);
-        let (schema, url) = match &elicitation.wants {
+        let (schema, url) = match &elicitation.kind {
             ElicitationKind::Form(schema) => (Some(schema), None),
             ElicitationKind::Visit(url) => (None, Some(url)),
         };
@@ -116,8 +116,8 @@ mod tests {
         ];
         for (mut line, expected) in rows {
             let (elicit, mut questions) = channel();
-            let wants = ElicitationKind::Form(json!({"type": "object"}));
-            let elicitation = Elicitation { server: "s".to_owned(), message: "m".to_owned(), wants };
+            let kind = ElicitationKind::Form(json!({"type": "object"}));
+            let elicitation = Elicitation { server: "s".to_owned(), message: "m".to_owned(), kind };
             let asking = elicit.elicit(&elicitation);
             let mut open = UnansweredElicitations::default();
             line["id"] = open.insert(questions.recv().await.unwrap())["id"].clone();

@@ -12,34 +12,34 @@ use crate::commands::call::{millis_json, usage_json};
 /// Maximum number of queued lines before streaming waits.
 const MAX_LINES: usize = 64;
 /// Maximum bytes of queued output before streaming waits.
-const MAX_TEXT: usize = 1 << 20;
+const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// Creates the queue. Small events are always accepted: a call has a handful of them, and the number of open
 /// calls is limited. Output is unlimited, so it waits for room.
 pub(super) fn channel() -> (EventSender, EventReceiver) {
     let (sender, lines) = mpsc::unbounded_channel();
     let queued = Arc::new(QueueFill::default());
-    (EventSender { lines: sender, queued: Arc::clone(&queued) }, EventReceiver { lines, queued })
+    (EventSender { lines: sender, fill: Arc::clone(&queued) }, EventReceiver { lines, fill: queued })
 }
 
 /// The fill level of the queue.
 #[derive(Default)]
 struct QueueFill {
     lines: AtomicUsize,
-    text: AtomicUsize,
-    fewer: Notify,
+    text_bytes: AtomicUsize,
+    room_freed: Notify,
 }
 
 impl QueueFill {
     fn has_room(&self) -> bool {
-        self.lines.load(Ordering::Acquire) < MAX_LINES && self.text.load(Ordering::Acquire) < MAX_TEXT
+        self.lines.load(Ordering::Acquire) < MAX_LINES && self.text_bytes.load(Ordering::Acquire) < MAX_TEXT_BYTES
     }
 }
 
 /// The sending end: observes calls and enqueues their events.
 pub(super) struct EventSender {
     lines: mpsc::UnboundedSender<(Value, usize)>,
-    queued: Arc<QueueFill>,
+    fill: Arc<QueueFill>,
 }
 
 impl EventSender {
@@ -48,8 +48,8 @@ impl EventSender {
         // ends: when the session writes, or is over
         loop {
             // Registered before the check, so that a notification right after it is not missed.
-            let fewer = self.queued.fewer.notified();
-            if self.queued.has_room() || self.lines.is_closed() {
+            let fewer = self.fill.room_freed.notified();
+            if self.fill.has_room() || self.lines.is_closed() {
                 return;
             }
             fewer.await;
@@ -66,7 +66,7 @@ pub(crate) fn event_line(call: &CallId, event: &CallEvent) -> Option<Value> {
         CallEvent::Judged { .. } | CallEvent::Attempted { .. } => return None,
         CallEvent::Asked { why } => json!({ "event": "asked", "why": why }),
         CallEvent::Decided { decision } => json!({ "event": "decided", "decision": decision }),
-        CallEvent::Notice(notice) => notified(notice),
+        CallEvent::Notice(notice) => notice_json(notice),
         CallEvent::Finished { success, error, elapsed, waited, usage: used, enforcement } => {
             let error = error.map(toolgate::ToolErrorKind::as_str);
             let (elapsed, waited) = (millis_json(*elapsed), millis_json(*waited));
@@ -95,17 +95,17 @@ impl CallObserver for EventSender {
             CallEvent::Notice(ToolNotice::Output { text, .. }) => text.len(),
             _ => 0,
         };
-        self.queued.lines.fetch_add(1, Ordering::AcqRel);
-        self.queued.text.fetch_add(text, Ordering::AcqRel);
+        self.fill.lines.fetch_add(1, Ordering::AcqRel);
+        self.fill.text_bytes.fetch_add(text, Ordering::AcqRel);
         let _nobody_listens = self.lines.send((line, text));
     }
 
     fn ready(&self) -> Option<BoxFuture<'_, ()>> {
-        if self.queued.has_room() { None } else { Some(Box::pin(self.wait_for_room())) }
+        if self.fill.has_room() { None } else { Some(Box::pin(self.wait_for_room())) }
     }
 }
 
-fn notified(notice: &ToolNotice) -> Value {
+fn notice_json(notice: &ToolNotice) -> Value {
     match notice {
         ToolNotice::PlanUpdated { steps, explanation } => {
             let steps: Vec<Value> = steps
@@ -123,7 +123,7 @@ fn notified(notice: &ToolNotice) -> Value {
         ToolNotice::Progress { text, percent } => {
             json!({ "event": "progress", "text": text, "percent": percent })
         }
-        ToolNotice::Warning { text } | ToolNotice::Weaker { text, .. } => {
+        ToolNotice::Warning { text } | ToolNotice::WeakerSandbox { text, .. } => {
             json!({ "event": "warning", "text": text })
         }
         ToolNotice::Output { stream, text } => {
@@ -135,27 +135,27 @@ fn notified(notice: &ToolNotice) -> Value {
 /// The receiving end.
 pub(super) struct EventReceiver {
     lines: mpsc::UnboundedReceiver<(Value, usize)>,
-    queued: Arc<QueueFill>,
+    fill: Arc<QueueFill>,
 }
 
 impl EventReceiver {
     /// Waits for the next line. Returns `None` after the last. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Value> {
         let taken = self.lines.recv().await?;
-        Some(self.took(taken))
+        Some(self.mark_taken(taken))
     }
 
     /// Takes the lines that are queued now, in order. Lines that arrive meanwhile are left, since they may be
     /// endless.
     pub(super) fn take_ready(&mut self) -> impl Iterator<Item = Value> {
-        (0..self.lines.len()).map_while(|_| self.lines.try_recv().ok().map(|taken| self.took(taken)))
+        (0..self.lines.len()).map_while(|_| self.lines.try_recv().ok().map(|taken| self.mark_taken(taken)))
     }
 
-    fn took(&self, (line, text): (Value, usize)) -> Value {
-        self.queued.lines.fetch_sub(1, Ordering::AcqRel);
-        self.queued.text.fetch_sub(text, Ordering::AcqRel);
-        if self.queued.has_room() {
-            self.queued.fewer.notify_waiters();
+    fn mark_taken(&self, (line, text): (Value, usize)) -> Value {
+        self.fill.lines.fetch_sub(1, Ordering::AcqRel);
+        self.fill.text_bytes.fetch_sub(text, Ordering::AcqRel);
+        if self.fill.has_room() {
+            self.fill.room_freed.notify_waiters();
         }
         line
     }
@@ -164,6 +164,6 @@ impl EventReceiver {
 impl Drop for EventReceiver {
     fn drop(&mut self) {
         self.lines.close();
-        self.queued.fewer.notify_waiters();
+        self.fill.room_freed.notify_waiters();
     }
 }

@@ -11,14 +11,14 @@ use toolgate::{AnsweredCall, CallId, Lane, ToolCallRuntime, ToolErrorKind, Toolg
 use super::approvals::{INPUT_ENDED, NO_ROOM, PipedQuestion, UnansweredQuestions};
 use super::elicitations::{PipedElicitation, UnansweredElicitations};
 use super::event_queue::EventReceiver;
-use super::input_lines::{InputLine, LineContent, MAX_LINE, parse};
+use super::input_lines::{InputLine, LineContent, MAX_LINE_BYTES, parse};
 use crate::turn_diff_store::TurnDiffRecorder;
 
 /// Maximum number of unwritten answers. Above it, no call is started.
-const MAX_OPEN: usize = 1024;
-/// Maximum number of calls that were read and not started. Above it, no line is read. It exceeds `MAX_OPEN`,
+const MAX_OPEN_ANSWERS: usize = 1024;
+/// Maximum number of calls that were read and not started. Above it, no line is read. It exceeds `MAX_OPEN_ANSWERS`,
 /// so that a cancelling line is not stuck behind the calls that fill the session.
-const MAX_HELD: usize = 4096;
+const MAX_HELD_CALLS: usize = 4096;
 
 /// A position in the order of answers.
 enum AnswerSlot {
@@ -36,13 +36,13 @@ pub(super) struct PipeSession<W> {
     held: VecDeque<ParsedCall>,
     order: VecDeque<AnswerSlot>,
     /// Messages that must follow all answers: pictures, in the Chat dialect.
-    after: Vec<Value>,
+    trailing: Vec<Value>,
     questions: UnansweredQuestions,
     elicitations: UnansweredElicitations,
-    seen: InputCounts,
-    turns: Option<TurnDiffRecorder>,
+    input_counts: InputCounts,
+    turn_recorder: Option<TurnDiffRecorder>,
     /// A call that may have changed files was started since the last turn diff.
-    stirred: bool,
+    may_have_changed: bool,
 }
 
 /// Counts of the input so far.
@@ -51,7 +51,7 @@ struct InputCounts {
     lines: u64,
     calls: u64,
     faults: u64,
-    first: Option<Value>,
+    first_value: Option<Value>,
 }
 
 impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
@@ -69,12 +69,12 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
             toolgate: toolgate.clone(),
             held: VecDeque::new(),
             order: VecDeque::new(),
-            after: Vec::new(),
+            trailing: Vec::new(),
             questions: UnansweredQuestions::default(),
             elicitations: UnansweredElicitations::default(),
-            seen: InputCounts::default(),
-            turns,
-            stirred: false,
+            input_counts: InputCounts::default(),
+            turn_recorder: turns,
+            may_have_changed: false,
         }
     }
 
@@ -99,7 +99,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
             if !open && self.held.is_empty() && self.runtime.open_count() == 0 {
                 break;
             }
-            let room = open && self.held.len() < MAX_HELD;
+            let room = open && self.held.len() < MAX_HELD_CALLS;
             if !room {
                 self.questions.deny_all(if open { NO_ROOM } else { INPUT_ENDED });
                 self.elicitations.cancel_all();
@@ -108,12 +108,12 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
                 // Not biased: a process with endless output must not starve the lines that cancel it.
                 Some(event) = events.next() => (self.write)(&event)?,
                 Some(question) = asked.recv() => {
-                    self.drain(&mut events)?;
+                    self.write_ready_events(&mut events)?;
                     let line = self.questions.insert(question);
                     (self.write)(&line)?;
                 }
                 Some(question) = wanted.recv() => {
-                    self.drain(&mut events)?;
+                    self.write_ready_events(&mut events)?;
                     let line = self.elicitations.insert(question);
                     (self.write)(&line)?;
                 }
@@ -124,11 +124,11 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
                 }
                 answer = self.runtime.next_answer(), if self.runtime.open_count() > 0 => {
                     // The events of a call precede its answer.
-                    self.drain(&mut events)?;
-                    self.answered(answer)?;
+                    self.write_ready_events(&mut events)?;
+                    self.handle_answer(answer)?;
                 }
                 line = lines.recv(), if room => match line {
-                    Some(line) => self.line(line)?,
+                    Some(line) => self.handle_line(line)?,
                     None => {
                         open = false;
                         self.held.extend(self.reader.finish());
@@ -136,19 +136,19 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
                 },
             }
         }
-        self.drain(&mut events)?;
+        self.write_ready_events(&mut events)?;
         self.end_turn()?;
         Ok(interrupted)
     }
 
     /// Writes the diff of the turn, once every call is answered.
     fn end_turn(&mut self) -> io::Result<()> {
-        if !self.stirred || !self.held.is_empty() || self.runtime.open_count() > 0 {
+        if !self.may_have_changed || !self.held.is_empty() || self.runtime.open_count() > 0 {
             return Ok(());
         }
-        self.stirred = false;
+        self.may_have_changed = false;
         // It reads many files, and no call is open.
-        let turn = tokio::task::block_in_place(|| self.turns.as_mut()?.end_turn());
+        let turn = tokio::task::block_in_place(|| self.turn_recorder.as_mut()?.end_turn());
         let Some(TurnDiff { text, files, partial }) = turn else { return Ok(()) };
         let (kind, event) = ("toolgate.event", "turn_diff");
         (self.write)(
@@ -158,7 +158,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
 
     /// Returns a hint for an input without any call.
     pub(super) fn hint(&self) -> Option<String> {
-        let InputCounts { lines, calls: 0, faults: 0, first: Some(first) } = &self.seen else { return None };
+        let InputCounts { lines, calls: 0, faults: 0, first_value: Some(first) } = &self.input_counts else { return None };
         let wire = self.dialect;
         let other = Dialect::ALL.into_iter().filter(|other| *other != wire).find(|other| {
             let mut reader = other.call_reader();
@@ -171,12 +171,12 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
         Some(format!("{lines} lines came, and no call in them for --wire {wire}{hint}"))
     }
 
-    fn line(&mut self, line: InputLine) -> io::Result<()> {
-        self.seen.lines += 1;
-        let number = self.seen.lines;
+    fn handle_line(&mut self, line: InputLine) -> io::Result<()> {
+        self.input_counts.lines += 1;
+        let number = self.input_counts.lines;
         let InputLine::Text(bytes) = line else {
             return self
-                .fault(None, &format!("line {number} is longer than {MAX_LINE} bytes; it was not read"));
+                .push_fault(None, &format!("line {number} is longer than {MAX_LINE_BYTES} bytes; it was not read"));
         };
         let value = match parse(&bytes) {
             None => return Ok(()),
@@ -185,22 +185,22 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
                 self.held.extend(self.reader.finish());
                 return Ok(());
             }
-            Some(Err(why)) => return self.fault(None, &format!("line {number} {why}")),
+            Some(Err(why)) => return self.push_fault(None, &format!("line {number} {why}")),
         };
         if let Some(word) = value["type"].as_str().and_then(|kind| kind.strip_prefix("toolgate.")) {
             return match word {
-                "decision" => self.decision(&value),
-                "elicited" => self.elicited(&value),
-                _ => self.own(word, &value["call_id"]),
+                "decision" => self.handle_decision(&value),
+                "elicited" => self.handle_elicited(&value),
+                _ => self.handle_control(word, &value["call_id"]),
             };
         }
         self.held.extend(self.reader.push(&value));
-        self.seen.first.get_or_insert(value);
+        self.input_counts.first_value.get_or_insert(value);
         Ok(())
     }
 
     /// Handles a control line, which is not from the model.
-    fn own(&mut self, word: &str, id: &Value) -> io::Result<()> {
+    fn handle_control(&mut self, word: &str, id: &Value) -> io::Result<()> {
         match (word, id) {
             ("cancel", Value::Null) => {
                 self.start_all_as_cancelled();
@@ -211,31 +211,31 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
                 Ok(())
             }
             ("cancel", Value::String(id)) if self.runtime.cancel(&CallId::from(id)) => Ok(()),
-            ("cancel", Value::String(id)) => self.fault(Some(id), "there is no such call to cancel"),
+            ("cancel", Value::String(id)) => self.push_fault(Some(id), "there is no such call to cancel"),
             ("cancel", _) => {
-                self.fault(None, "the call_id of a toolgate.cancel must be a string; nothing was cancelled")
+                self.push_fault(None, "the call_id of a toolgate.cancel must be a string; nothing was cancelled")
             }
             (other, _) => {
                 let known =
                     "there are toolgate.cancel, toolgate.decision, toolgate.elicited and toolgate.end_turn";
-                self.fault(None, &format!("there is no toolgate.{other}; {known}"))
+                self.push_fault(None, &format!("there is no toolgate.{other}; {known}"))
             }
         }
     }
 
     /// Handles the answer to a question. Its faults are written at once, because earlier answers may wait for
     /// the decision.
-    fn decision(&mut self, line: &Value) -> io::Result<()> {
+    fn handle_decision(&mut self, line: &Value) -> io::Result<()> {
         let Err(why) = self.questions.decide(line) else { return Ok(()) };
-        self.seen.faults += 1;
-        (self.write)(&fault(line["call_id"].as_str(), &why))
+        self.input_counts.faults += 1;
+        (self.write)(&fault_line(line["call_id"].as_str(), &why))
     }
 
     /// Handles the answer to an elicitation.
-    fn elicited(&mut self, line: &Value) -> io::Result<()> {
+    fn handle_elicited(&mut self, line: &Value) -> io::Result<()> {
         let Err(why) = self.elicitations.answer(line) else { return Ok(()) };
-        self.seen.faults += 1;
-        (self.write)(&fault(None, &why))
+        self.input_counts.faults += 1;
+        (self.write)(&fault_line(None, &why))
     }
 
     /// Cancels running and held calls. Each gets an answer.
@@ -247,7 +247,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
     }
 
     fn start_held(&mut self) -> io::Result<()> {
-        while self.order.len() < MAX_OPEN
+        while self.order.len() < MAX_OPEN_ANSWERS
             && let Some(reading) = self.held.pop_front()
         {
             self.start(reading);
@@ -258,34 +258,34 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
     fn start(&mut self, reading: ParsedCall) {
         let slot = match reading {
             ParsedCall::Call(call) => {
-                self.seen.calls += 1;
+                self.input_counts.calls += 1;
                 let found = self.toolgate.router().registry().tool_for_call(&call);
-                self.stirred |= self.turns.is_some() && found.is_ok_and(|tool| tool.lane() == Lane::Alone);
+                self.may_have_changed |= self.turn_recorder.is_some() && found.is_ok_and(|tool| tool.lane() == Lane::Exclusive);
                 match self.runtime.start(call) {
                     Ok(()) => AnswerSlot::Running,
-                    Err(twice) => AnswerSlot::Ready(fault(Some(twice.0.as_str()), &twice.to_string())),
+                    Err(twice) => AnswerSlot::Ready(fault_line(Some(twice.0.as_str()), &twice.to_string())),
                 }
             }
             ParsedCall::Fault(wrong) => {
-                self.seen.faults += 1;
+                self.input_counts.faults += 1;
                 let id = wrong.id().map(CallId::as_str);
-                AnswerSlot::Ready(wrong.answer(self.dialect).unwrap_or_else(|| fault(id, &wrong.to_string())))
+                AnswerSlot::Ready(wrong.answer(self.dialect).unwrap_or_else(|| fault_line(id, &wrong.to_string())))
             }
         };
         self.order.push_back(slot);
     }
 
-    fn fault(&mut self, id: Option<&str>, message: &str) -> io::Result<()> {
-        self.seen.faults += 1;
-        self.order.push_back(AnswerSlot::Ready(fault(id, message)));
+    fn push_fault(&mut self, id: Option<&str>, message: &str) -> io::Result<()> {
+        self.input_counts.faults += 1;
+        self.order.push_back(AnswerSlot::Ready(fault_line(id, message)));
         self.flush()
     }
 
-    fn answered(&mut self, answer: Option<AnsweredCall>) -> io::Result<()> {
+    fn handle_answer(&mut self, answer: Option<AnsweredCall>) -> io::Result<()> {
         if let Some(AnsweredCall { call, output }) = answer {
             self.order.pop_front();
             for line in self.dialect.answer(&call, &output) {
-                if line["role"] == "user" { self.after.push(line) } else { (self.write)(&line)? }
+                if line["role"] == "user" { self.trailing.push(line) } else { (self.write)(&line)? }
             }
             // A user who stops a call stops the whole turn. Later calls are a new turn.
             if output.facts.error == Some(ToolErrorKind::Stopped) {
@@ -302,19 +302,19 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
             self.order.pop_front();
         }
         if self.order.is_empty() && self.held.is_empty() {
-            for line in std::mem::take(&mut self.after) {
+            for line in std::mem::take(&mut self.trailing) {
                 (self.write)(&line)?;
             }
         }
         Ok(())
     }
 
-    fn drain(&mut self, events: &mut EventReceiver) -> io::Result<()> {
+    fn write_ready_events(&mut self, events: &mut EventReceiver) -> io::Result<()> {
         events.take_ready().try_for_each(|event| (self.write)(&event))
     }
 }
 
-fn fault(id: Option<&str>, message: &str) -> Value {
+fn fault_line(id: Option<&str>, message: &str) -> Value {
     let mut value = json!({ "type": "toolgate.fault", "message": message });
     if let Some(id) = id {
         value["call_id"] = json!(id);

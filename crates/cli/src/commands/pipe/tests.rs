@@ -52,7 +52,7 @@ impl ToolHandler for EndlessTool {
 
 /// Runs a session with a call that is answered at once and a call of `yes`. `read` gets every line, slowly,
 /// and may answer or interrupt.
-async fn session(
+async fn run_session(
     yes: EndlessTool,
     mut read: impl FnMut(&Value, &mpsc::Sender<InputLine>, &mpsc::Sender<()>) -> io::Result<()>,
 ) -> io::Result<bool> {
@@ -86,7 +86,7 @@ fn send(input: &mpsc::Sender<InputLine>, line: &Value) {
 async fn a_flood_is_written_whole_at_the_readers_pace_and_an_interrupt_is_heard() {
     let yes = EndlessTool::default();
     let (mut pieces, mut ahead, mut others) = (0, 0, Vec::new());
-    let interrupted = session(yes.clone(), |line, _, interrupt| {
+    let interrupted = run_session(yes.clone(), |line, _, interrupt| {
         if line["event"] == "output" {
             pieces += 1;
             ahead = yes.0.load(Ordering::SeqCst).saturating_sub(pieces).max(ahead);
@@ -110,7 +110,7 @@ async fn a_flood_is_written_whole_at_the_readers_pace_and_an_interrupt_is_heard(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_does_not_drown_a_line_that_cancels() {
     let mut pieces = 0;
-    let stopped = session(EndlessTool::default(), |line, input, _| {
+    let stopped = run_session(EndlessTool::default(), |line, input, _| {
         if line["event"] == "output" {
             pieces += 1;
             if pieces == 300 {

@@ -5,28 +5,28 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use toolgate::rules::{RuleFault, RuleSet};
 
-use super::{RuleFileText, count, pages};
+use super::{RuleFileText, format_count, read_rule_files};
 use crate::args::PolicyCheckArgs;
 use crate::cli_fault::CliFault;
 use crate::terminal_output::{self, FAINT, NAME};
 
 pub(crate) fn run(args: &PolicyCheckArgs) -> Result<ExitCode, CliFault> {
-    let pages = pages(&args.file, args.cwd.as_deref())?;
+    let pages = read_rule_files(&args.file, args.cwd.as_deref())?;
     let read: Vec<(&RuleFileText, Result<Option<RuleSet>, RuleFault>)> =
-        pages.iter().map(|page| (page, parsed(page))).collect();
+        pages.iter().map(|page| (page, parse_rules(page))).collect();
     let right = read.iter().all(|(_, rules)| rules.is_ok());
     if args.json {
         let files: Vec<Value> = read.iter().map(|(page, rules)| as_json(page, rules)).collect();
         terminal_output::print_text(&json!({ "right": right, "files": files }).to_string())?;
     } else {
         for (page, rules) in &read {
-            print(page, rules)?;
+            print_check(page, rules)?;
         }
     }
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn parsed(page: &RuleFileText) -> Result<Option<RuleSet>, RuleFault> {
+fn parse_rules(page: &RuleFileText) -> Result<Option<RuleSet>, RuleFault> {
     match &page.text {
         Ok(Some(text)) => RuleSet::parse(text, &page.file, page.layer).map(Some),
         Ok(None) => Ok(None),
@@ -34,14 +34,14 @@ fn parsed(page: &RuleFileText) -> Result<Option<RuleSet>, RuleFault> {
     }
 }
 
-fn print(page: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>) -> Result<(), CliFault> {
+fn print_check(page: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>) -> Result<(), CliFault> {
     let file = page.file.to_string_lossy();
     let file = terminal_output::escape_invisible(&file);
     match rules {
         Ok(None) => terminal_output::print_styled(&format!("{FAINT}{file}: not there{FAINT:#}\n"))?,
         Ok(Some(rules)) => {
-            let count = count(rules.len(), "rule");
-            terminal_output::print_styled(&format!("{NAME}{file}{NAME:#}: {count}, {}\n", whose(page)))?;
+            let count = format_count(rules.len(), "rule");
+            terminal_output::print_styled(&format!("{NAME}{file}{NAME:#}: {count}, {}\n", layer_label(page)))?;
             for warning in rules.warnings() {
                 let why = terminal_output::escape_invisible(&warning.why).into_owned();
                 terminal_output::print_styled(&format!("  line {}: {why}\n", warning.rule.line))?;
@@ -52,7 +52,7 @@ fn print(page: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>) -> Res
     Ok(())
 }
 
-fn whose(page: &RuleFileText) -> &'static str {
+fn layer_label(page: &RuleFileText) -> &'static str {
     match page.layer {
         toolgate::rules::RuleLayer::System => "for everybody on this machine",
         toolgate::rules::RuleLayer::User => "yours",

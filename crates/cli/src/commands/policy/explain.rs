@@ -16,14 +16,14 @@ use crate::compose::compose;
 use crate::terminal_output::{self, FAINT, NAME};
 
 /// The exit status for a call that needs approval.
-const ASKS: u8 = 3;
+const EXIT_NEEDS_APPROVAL: u8 = 3;
 
 pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, CliFault> {
     let composed = compose(&args.place)?;
     let cwd = crate::compose::working_directory(&args.place)?;
     let toolgate = composed.build()?;
     let cwd = exec::fs::canonicalize(&cwd).unwrap_or(cwd);
-    let (tool, intent) = stated(args, &toolgate, &cwd)?;
+    let (tool, intent) = parse_call(args, &toolgate, &cwd)?;
     let gate = toolgate.router().gate();
     let (verdict, account) = gate.explain(&tool, &intent);
     let as_json = match (args.output, &args.tool) {
@@ -32,12 +32,12 @@ pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, CliFault> {
         (None, None) => args.json.is_some(),
     };
     match as_json {
-        true => terminal_output::print_text(&json(gate, &tool, &verdict, account.as_ref()).to_string())?,
-        false => terminal_output::print_styled(&text(gate, &verdict, account.as_ref(), &cwd))?,
+        true => terminal_output::print_text(&format_json(gate, &tool, &verdict, account.as_ref()).to_string())?,
+        false => terminal_output::print_styled(&format_text(gate, &verdict, account.as_ref(), &cwd))?,
     }
     Ok(match verdict {
         Verdict::Allow(_) => ExitCode::SUCCESS,
-        Verdict::Ask(_) => ExitCode::from(ASKS),
+        Verdict::Ask(_) => ExitCode::from(EXIT_NEEDS_APPROVAL),
         Verdict::Forbid(_) => ExitCode::FAILURE,
     })
 }
@@ -52,11 +52,11 @@ pub(crate) fn explain_call(
     let tool = toolgate.router().registry().find(name)?;
     let attempt = tool.plan(&ToolCall::function("explain", name, arguments), place)?;
     let (verdict, account) = gate.explain(tool.spec().name(), attempt.intent());
-    Ok(json(gate, tool.spec().name(), &verdict, account.as_ref()))
+    Ok(format_json(gate, tool.spec().name(), &verdict, account.as_ref()))
 }
 
 /// Returns the name of the tool, and the intent of the call.
-fn stated(args: &PolicyExplainArgs, toolgate: &Toolgate, cwd: &Path) -> Result<(String, Intent), CliFault> {
+fn parse_call(args: &PolicyExplainArgs, toolgate: &Toolgate, cwd: &Path) -> Result<(String, Intent), CliFault> {
     let (name, arguments) = match (&args.tool, &args.script) {
         (Some(tool), _) => (tool.as_str(), args.json.clone().unwrap_or_default()),
         (None, Some(script)) => ("shell_command", json!({ "command": script }).to_string()),
@@ -78,16 +78,16 @@ fn describe_verdict(verdict: &Verdict) -> (&'static str, Vec<String>) {
             ("allow", gives.collect())
         }
         Verdict::Ask(question) => {
-            ("ask", question.why.iter().map(toolgate::ApprovalReason::describe_for_user).collect())
+            ("ask", question.reasons.iter().map(toolgate::ApprovalReason::describe_for_user).collect())
         }
         Verdict::Forbid(denial) => ("forbid", vec![denial.to_string()]),
     }
 }
 
 /// Returns the risk class of a command, and its reason.
-fn class(part: &ClassifiedCommand) -> (&'static str, Option<&'static str>) {
-    match part.known {
-        CommandRisk::ReadOnly if part.wraps => ("starts another", None),
+fn describe_class(part: &ClassifiedCommand) -> (&'static str, Option<&'static str>) {
+    match part.risk {
+        CommandRisk::ReadOnly if part.is_wrapper => ("starts another", None),
         CommandRisk::ReadOnly => ("only reads", None),
         CommandRisk::Ordinary => ("ordinary", None),
         CommandRisk::Risky(why) => ("dangerous if not confined", Some(why)),
@@ -95,7 +95,7 @@ fn class(part: &ClassifiedCommand) -> (&'static str, Option<&'static str>) {
     }
 }
 
-fn text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>, cwd: &Path) -> String {
+fn format_text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>, cwd: &Path) -> String {
     let (word, why) = describe_verdict(verdict);
     let mut out = format!("{NAME}{word}{NAME:#}");
     let (approval, sandbox) = (gate.approval(), gate.sandbox().as_str());
@@ -105,12 +105,12 @@ fn text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>, cwd: 
     }
     let Some(account) = account else { return out };
     // The shell that runs a script is left out: it says nothing about the script.
-    let shell = account.parts.first().is_some_and(|part| part.wraps && account.parts.len() > 1);
-    for part in account.parts.iter().skip(usize::from(shell)) {
-        let (class, why) = class(part);
+    let shell = account.commands.first().is_some_and(|part| part.is_wrapper && account.commands.len() > 1);
+    for part in account.commands.iter().skip(usize::from(shell)) {
+        let (class, why) = describe_class(part);
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         let mut command = part.command.clone();
-        command.through.drain(..usize::from(shell).min(command.through.len()));
+        command.wrappers.drain(..usize::from(shell).min(command.wrappers.len()));
         let command = command.to_string();
         let _ =
             writeln!(out, "  {} {FAINT}[{class}{why}]{FAINT:#}", terminal_output::escape_invisible(&command));
@@ -134,12 +134,12 @@ fn text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>, cwd: 
             let _ = writeln!(out, "      {}", terminal_output::escape_invisible(&what));
         }
     }
-    for (name, value, why) in &account.sets {
+    for (name, value, why) in &account.assignments {
         let why = why.map(|why| format!(" {FAINT}[dangerous: {why}]{FAINT:#}")).unwrap_or_default();
         let _ =
             writeln!(out, "  sets {}{why}", terminal_output::escape_invisible(&format!("{name}={value}")));
     }
-    for name in &account.defines {
+    for name in &account.definitions {
         let _ = writeln!(out, "  defines {}", terminal_output::escape_invisible(name));
     }
     for doubt in &account.undecided {
@@ -149,7 +149,7 @@ fn text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>, cwd: 
     out
 }
 
-fn json(gate: &Gate, tool: &str, verdict: &Verdict, account: Option<&CommandAnalysis>) -> Value {
+fn format_json(gate: &Gate, tool: &str, verdict: &Verdict, account: Option<&CommandAnalysis>) -> Value {
     let (word, why) = describe_verdict(verdict);
     let grants: Vec<String> = match verdict {
         Verdict::Allow(permit) => permit.grants().iter().map(ToString::to_string).collect(),
@@ -160,14 +160,14 @@ fn json(gate: &Gate, tool: &str, verdict: &Verdict, account: Option<&CommandAnal
         Verdict::Ask(question) => question.proposal.as_ref().map(|proposal| proposal.rule.to_string()),
         Verdict::Allow(_) | Verdict::Forbid(_) => None,
     };
-    let parts = account.map(|account| account.parts.iter().map(part).collect::<Vec<_>>());
+    let parts = account.map(|account| account.commands.iter().map(part_json).collect::<Vec<_>>());
     let undecided = account.map(|account| {
         let doubt = |doubt: &toolgate::shell::UndecidedPart| json!({ "text": doubt.text, "why": doubt.why });
         account.undecided.iter().map(doubt).collect::<Vec<_>>()
     });
     let sets = account.map(|account| {
         let set = |(name, value, why): &(String, toolgate::shell::ScriptWord, Option<&str>)| json!({ "name": name, "value": value.to_string(), "dangerous": why });
-        account.sets.iter().map(set).collect::<Vec<_>>()
+        account.assignments.iter().map(set).collect::<Vec<_>>()
     });
     json!({
         "verdict": word,
@@ -180,12 +180,12 @@ fn json(gate: &Gate, tool: &str, verdict: &Verdict, account: Option<&CommandAnal
         "commands": parts,
         "undecided": undecided,
         "sets": sets,
-        "defines": account.map(|account| &account.defines),
+        "defines": account.map(|account| &account.definitions),
     })
 }
 
-fn part(part: &ClassifiedCommand) -> Value {
-    let (class, why) = class(part);
+fn part_json(part: &ClassifiedCommand) -> Value {
+    let (class, why) = describe_class(part);
     let rules: Vec<Value> = part.rules.iter().map(|said| {
         let (rule, certain) = (&said.rule, said.certain);
         json!({
@@ -196,8 +196,8 @@ fn part(part: &ClassifiedCommand) -> Value {
     let program = part.program.as_ref().filter(|program| !program.path.as_os_str().is_empty());
     json!({
         "command": part.command.command_text(),
-        "through": part.command.through,
-        "fed": part.command.fed,
+        "through": part.command.wrappers,
+        "fed": part.command.has_piped_input,
         "class": class.replace(' ', "_"),
         "why": why,
         "decision": part.decision().map(toolgate::rules::RuleDecision::as_str),

@@ -7,15 +7,15 @@ use std::process::ExitCode;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
-use toolgate::rules::{MAX_BYTES, RuleLayer, RuleSet, import};
+use toolgate::rules::{MAX_RULE_FILE_BYTES, RuleLayer, RuleSet, import};
 
-use super::count;
+use super::format_count;
 use crate::args::{ForeignRuleFormat, PolicyImportArgs};
 use crate::cli_fault::CliFault;
 use crate::terminal_output;
 
 pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, CliFault> {
-    let text = read(&args.file)?;
+    let text = read_rules(&args.file)?;
     let imported = match args.from {
         ForeignRuleFormat::Codex => import::import_codex(&text, &args.file),
         ForeignRuleFormat::Claude => import::import_claude(&text, &args.file),
@@ -26,20 +26,20 @@ pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, CliFault> {
     RuleSet::parse(&imported.text, out, RuleLayer::User)
         .map_err(|fault| CliFault::usage(fault.to_string()))?;
     match &args.out {
-        Some(file) => write(file, &imported.text)?,
+        Some(file) => write_new_file(file, &imported.text)?,
         None => terminal_output::print_text(&imported.text)?,
     }
     for note in &imported.notes {
-        terminal_output::print_hint(&format!("{}: {}", note.at, note.what));
+        terminal_output::print_hint(&format!("{}: {}", note.position, note.message));
     }
-    let (rules, notes) = (count(imported.rules, "rule"), count(imported.notes.len(), "note"));
+    let (rules, notes) = (format_count(imported.rules, "rule"), format_count(imported.notes.len(), "note"));
     terminal_output::print_hint(&format!("{rules}, {notes}; read them before they are in force"));
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(file: &Path) -> Result<String, CliFault> {
+fn read_rules(file: &Path) -> Result<String, CliFault> {
     let mut text = String::new();
-    let most = MAX_BYTES as u64 + 1;
+    let most = MAX_RULE_FILE_BYTES as u64 + 1;
     let read = if file == Path::new("-") {
         std::io::stdin().take(most).read_to_string(&mut text)
     } else {
@@ -52,7 +52,7 @@ fn read(file: &Path) -> Result<String, CliFault> {
     }
 }
 
-fn write(file: &Path, text: &str) -> Result<(), CliFault> {
+fn write_new_file(file: &Path, text: &str) -> Result<(), CliFault> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let opened = openat(CWD, file, flags, Mode::RUSR | Mode::WUSR);
     let done =

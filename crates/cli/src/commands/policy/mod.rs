@@ -33,7 +33,7 @@ struct RuleFileText {
 }
 
 /// Reads the named rule files, or else the files in force in `cwd` (default: the current directory).
-fn pages(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<RuleFileText>, CliFault> {
+fn read_rule_files(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<RuleFileText>, CliFault> {
     if named.is_empty() {
         let cwd = absolute(cwd.unwrap_or(Path::new("")))?;
         exec::fs::canonicalize(&cwd.join(".")).map_err(|error| {
@@ -61,6 +61,6 @@ fn pages(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<RuleFileText>, Cli
 }
 
 /// Formats a count with its noun: `1 rule`, `2 rules`.
-fn count(number: usize, what: &str) -> String {
+fn format_count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use toolgate::rules::{ExampleResult, RuleFault, RuleSet};
 
 use super::check::fault_json;
-use super::{RuleFileText, count, pages};
+use super::{RuleFileText, format_count, read_rule_files};
 use crate::args::PolicyTestArgs;
 use crate::cli_fault::CliFault;
 use crate::terminal_output::{self, NAME};
 
 pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
-    let pages = pages(&args.file, args.cwd.as_deref())?;
+    let pages = read_rule_files(&args.file, args.cwd.as_deref())?;
     let tried: Vec<(&RuleFileText, Result<Vec<ExampleResult>, RuleFault>)> =
-        pages.iter().filter_map(|page| Some((page, tried(page)?))).collect();
+        pages.iter().filter_map(|page| Some((page, run_examples(page)?))).collect();
     let holds = tried
         .iter()
         .all(|(_, tried)| tried.as_ref().is_ok_and(|tried| tried.iter().all(|one| one.fault.is_none())));
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
         terminal_output::print_text(&json!({ "hold": holds, "files": files }).to_string())?;
     } else {
         for (page, tried) in &tried {
-            print(page, tried)?;
+            print_examples(page, tried)?;
         }
         if tried.is_empty() {
             terminal_output::print_hint(
@@ -35,14 +35,14 @@ pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Runs the examples of a file. Returns `None` if the file does not exist.
-fn tried(page: &RuleFileText) -> Option<Result<Vec<ExampleResult>, RuleFault>> {
+fn run_examples(page: &RuleFileText) -> Option<Result<Vec<ExampleResult>, RuleFault>> {
     match &page.text {
         Ok(text) => Some(RuleSet::run_examples(text.as_ref()?, &page.file, page.layer)),
         Err(fault) => Some(Err(fault.clone())),
     }
 }
 
-fn print(page: &RuleFileText, tried: &Result<Vec<ExampleResult>, RuleFault>) -> Result<(), CliFault> {
+fn print_examples(page: &RuleFileText, tried: &Result<Vec<ExampleResult>, RuleFault>) -> Result<(), CliFault> {
     let tried = match tried {
         Ok(tried) => tried,
         Err(fault) => {
@@ -59,7 +59,7 @@ fn print(page: &RuleFileText, tried: &Result<Vec<ExampleResult>, RuleFault>) -> 
     };
     terminal_output::print_styled(&format!(
         "{NAME}{file}{NAME:#}: {}, {how}\n",
-        count(tried.len(), "example")
+        format_count(tried.len(), "example")
     ))?;
     for one in tried {
         if let Some(why) = &one.fault {
@@ -78,7 +78,7 @@ fn as_json(page: &RuleFileText, tried: &Result<Vec<ExampleResult>, RuleFault>) -
     let example = |one: &ExampleResult| {
         let holds = one.fault.is_none();
         json!({
-            "rule": one.rule, "line": one.line, "column": one.column, "list": one.list, "example": one.text,
+            "rule": one.rule_line, "line": one.line, "column": one.column, "list": one.list, "example": one.text,
             "holds": holds, "why": one.fault,
         })
     };

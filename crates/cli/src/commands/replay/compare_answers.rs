@@ -9,7 +9,7 @@ pub(super) struct AnswerDifference {
 
 /// Returns the first difference of two answers.
 pub(super) fn first_difference(was: &str, is: &str) -> Option<AnswerDifference> {
-    let (mut was, mut is) = (lines(was), lines(is));
+    let (mut was, mut is) = (comparable_lines(was), comparable_lines(is));
     // ends: with either of them
     loop {
         match (was.next(), is.next()) {
@@ -24,33 +24,33 @@ pub(super) fn first_difference(was: &str, is: &str) -> Option<AnswerDifference> 
 }
 
 /// Returns the lines that are compared, normalized.
-fn lines(text: &str) -> impl Iterator<Item = String> {
+fn comparable_lines(text: &str) -> impl Iterator<Item = String> {
     let counts = |line: &&str| !line.starts_with("Wall time: ") && !line.contains("the whole output is in `");
     let mut is_output = false;
     text.lines().filter(counts).map(move |line| {
-        let line = if is_output { line.to_owned() } else { without_chance(line) };
+        let line = if is_output { line.to_owned() } else { mask_varying_label(line) };
         is_output |= line == "Output:";
-        timeless(&line)
+        mask_timestamps(&line)
     })
 }
 
 /// Removes process IDs and times from a label of a command's answer.
-fn without_chance(line: &str) -> String {
-    const OF_PROCESSES: [&str; 3] = ["Ended: ", "Left running, so ended", "Could not be killed: "];
-    if OF_PROCESSES.iter().any(|label| line.starts_with(label)) {
-        without_numbers(line, (" (", ")"), "a process")
+fn mask_varying_label(line: &str) -> String {
+    const PROCESS_LABELS: [&str; 3] = ["Ended: ", "Left running, so ended", "Could not be killed: "];
+    if PROCESS_LABELS.iter().any(|label| line.starts_with(label)) {
+        mask_numbers(line, (" (", ")"), "a process")
     } else if line.starts_with("aborted by the user after ") {
-        without_numbers(line, (" after ", " seconds"), "some")
+        mask_numbers(line, (" after ", " seconds"), "some")
     } else if line.contains(" s, pid ") {
-        let line = without_numbers(line, (" for ", " s, pid "), "some");
-        without_numbers(&line, (", pid ", ","), "some")
+        let line = mask_numbers(line, (" for ", " s, pid "), "some");
+        mask_numbers(&line, (", pid ", ","), "some")
     } else {
         line.to_owned()
     }
 }
 
 /// Replaces each number between `before` and `after` with `word`.
-fn without_numbers(line: &str, (before, after): (&str, &str), word: &str) -> String {
+fn mask_numbers(line: &str, (before, after): (&str, &str), word: &str) -> String {
     let (mut out, mut rest) = (String::new(), line);
     // ends: with the line
     while let Some(at) = rest.find(before) {
@@ -66,20 +66,20 @@ fn without_numbers(line: &str, (before, after): (&str, &str), word: &str) -> Str
 }
 
 /// Replaces every timestamp like `2026-11-17 02:12` with a placeholder.
-fn timeless(line: &str) -> String {
-    const SHAPE: &[u8] = b"dddd-dd-dd dd:dd";
+fn mask_timestamps(line: &str) -> String {
+    const TIMESTAMP_SHAPE: &[u8] = b"dddd-dd-dd dd:dd";
     let fits = |part: &[u8]| {
-        part.len() == SHAPE.len()
-            && part.iter().zip(SHAPE).all(|(byte, shape)| match shape {
+        part.len() == TIMESTAMP_SHAPE.len()
+            && part.iter().zip(TIMESTAMP_SHAPE).all(|(byte, shape)| match shape {
                 b'd' => byte.is_ascii_digit(),
                 other => byte == other,
             })
     };
     let mut out = line.to_owned();
     let mut from = 0;
-    while let Some(at) = out.as_bytes()[from..].windows(SHAPE.len()).position(fits) {
+    while let Some(at) = out.as_bytes()[from..].windows(TIMESTAMP_SHAPE.len()).position(fits) {
         let start = from + at;
-        out.replace_range(start..start + SHAPE.len(), "(a time)");
+        out.replace_range(start..start + TIMESTAMP_SHAPE.len(), "(a time)");
         from = start + 1;
     }
     out

@@ -39,12 +39,12 @@ pub(crate) fn reverse_diff(diff: &str) -> String {
             out.push(turned);
             continue;
         }
-        match hunk(line) {
+        match parse_hunk_header(line) {
             Some((old, new, rest)) => {
-                left = (count(old), count(new));
+                left = (range_len(old), range_len(new));
                 out.push(format!("@@ -{new} +{old} @@{rest}"));
             }
-            None => out.push(head(line)),
+            None => out.push(reverse_header_line(line)),
         }
     }
     // The old file name comes first.
@@ -58,26 +58,26 @@ pub(crate) fn reverse_diff(diff: &str) -> String {
 }
 
 /// Returns the ranges of a hunk header, and the text after them.
-fn hunk(line: &str) -> Option<(&str, &str, &str)> {
+fn parse_hunk_header(line: &str) -> Option<(&str, &str, &str)> {
     let rest = line.strip_prefix("@@ -")?;
     let (old, rest) = rest.split_once(" +")?;
     let (new, rest) = rest.split_once(" @@")?;
     Some((old, new, rest))
 }
 
-fn count(range: &str) -> usize {
+fn range_len(range: &str) -> usize {
     range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0))
 }
 
 /// Reverses a line of a file header.
-fn head(line: &str) -> String {
-    const PAIRS: &[(&str, &str)] = &[
+fn reverse_header_line(line: &str) -> String {
+    const HEADER_PAIRS: &[(&str, &str)] = &[
         ("new file mode ", "deleted file mode "),
         ("old mode ", "new mode "),
         ("rename from ", "rename to "),
         ("copy from ", "copy to "),
     ];
-    for (one, other) in PAIRS {
+    for (one, other) in HEADER_PAIRS {
         if let Some(rest) = line.strip_prefix(one) {
             return format!("{other}{rest}");
         }
@@ -86,15 +86,15 @@ fn head(line: &str) -> String {
         }
     }
     if let Some(name) = line.strip_prefix("--- ") {
-        return format!("+++ {}", other_side(name, "a/", "b/"));
+        return format!("+++ {}", swap_prefix(name, "a/", "b/"));
     }
     if let Some(name) = line.strip_prefix("+++ ") {
-        return format!("--- {}", other_side(name, "b/", "a/"));
+        return format!("--- {}", swap_prefix(name, "b/", "a/"));
     }
     line.to_owned()
 }
 
-fn other_side(name: &str, from: &str, to: &str) -> String {
+fn swap_prefix(name: &str, from: &str, to: &str) -> String {
     name.strip_prefix(from).map_or_else(|| name.to_owned(), |name| format!("{to}{name}"))
 }
 

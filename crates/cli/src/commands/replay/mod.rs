@@ -49,7 +49,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
     let composed = compose(&place)?.with_approver(Arc::new(RecordedApprover(past.decisions.clone())));
     super::block_on(async {
         let toolgate = composed.build()?;
-        let taken_back = taken_back(&toolgate, &past.diffs).await;
+        let taken_back = undo_turns(&toolgate, &past.diffs).await;
         if !args.json {
             let state = if taken_back {
                 "as it was before the session"
@@ -65,9 +65,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
         }
         let mut differ = 0;
         for then in &past.calls {
-            let outcome = then.again(&toolgate, (&past.cwd, &copy.root())).await;
+            let outcome = then.replay(&toolgate, (&past.cwd, &copy.root())).await;
             differ += usize::from(matches!(outcome, ReplayOutcome::Differs(_)));
-            let shown = if args.json { outcome.json(then).to_string() } else { outcome.text(then) };
+            let shown = if args.json { outcome.to_json(then).to_string() } else { outcome.to_text(then) };
             if args.json {
                 terminal_output::print_text(&shown)?;
             } else {
@@ -129,12 +129,12 @@ impl RecordedSession {
             diffs: Vec::new(),
         };
         for record in records {
-            past.take(&record.entry);
+            past.add_entry(&record.entry);
         }
         Ok(past)
     }
 
-    fn take(&mut self, entry: &JournalEntry) {
+    fn add_entry(&mut self, entry: &JournalEntry) {
         if let Some(call) = call_from_entry(entry) {
             self.calls.push(RecordedCall { call, success: false, error: None, text: None });
         }
@@ -155,7 +155,7 @@ impl RecordedSession {
 }
 
 /// Undoes the changes of all turns, the last first. Returns false if a diff cannot be undone.
-async fn taken_back(toolgate: &Toolgate, diffs: &[String]) -> bool {
+async fn undo_turns(toolgate: &Toolgate, diffs: &[String]) -> bool {
     for diff in diffs.iter().rev() {
         let back = toolgate.call("apply_patch", json!({ "input": reverse_diff(diff) })).await;
         if !back.success {
@@ -185,20 +185,20 @@ enum ReplayOutcome {
     Same,
     Differs(AnswerDifference),
     /// The reason why it was not replayed.
-    Left(&'static str),
+    Skipped(&'static str),
 }
 
 impl RecordedCall {
     /// Repeats the call in `copy` instead of `cwd`.
-    async fn again(&self, toolgate: &Toolgate, (cwd, copy): (&Path, &Path)) -> ReplayOutcome {
-        let Some(was) = &self.text else { return ReplayOutcome::Left("it was interrupted then") };
+    async fn replay(&self, toolgate: &Toolgate, (cwd, copy): (&Path, &Path)) -> ReplayOutcome {
+        let Some(was) = &self.text else { return ReplayOutcome::Skipped("it was interrupted then") };
         if self.call.name.starts_with("mcp__") {
-            return ReplayOutcome::Left("it is a server's");
+            return ReplayOutcome::Skipped("it is a server's");
         }
         let known = toolgate.router().registry().find(&self.call.name).is_ok();
         let was_unknown = self.error.as_deref() == Some(ToolErrorKind::UnknownTool.as_str());
         if !known && !was_unknown {
-            return ReplayOutcome::Left("it needs the session");
+            return ReplayOutcome::Skipped("it needs the session");
         }
         let (cwd, copy) = (cwd.display().to_string(), copy.display().to_string());
         let mut call = self.call.clone();
@@ -206,7 +206,7 @@ impl RecordedCall {
             ToolPayload::Function { arguments } => *arguments = arguments.replace(&cwd, &copy),
             ToolPayload::Custom { input } => *input = input.replace(&cwd, &copy),
             ToolPayload::LocalShell(_) | ToolPayload::Mcp { .. } => {
-                return ReplayOutcome::Left("it has a form of its own");
+                return ReplayOutcome::Skipped("it has a form of its own");
             }
         }
         let output = toolgate.router().dispatch(call, CancellationToken::new()).await;
@@ -227,11 +227,11 @@ impl RecordedCall {
 }
 
 impl ReplayOutcome {
-    fn text(&self, then: &RecordedCall) -> String {
+    fn to_text(&self, then: &RecordedCall) -> String {
         let title = title(&then.call);
         match self {
             Self::Same => format!("{FAINT}={FAINT:#} {title}"),
-            Self::Left(why) => format!("{FAINT}· {title}: not replayed, {why}{FAINT:#}"),
+            Self::Skipped(why) => format!("{FAINT}· {title}: not replayed, {why}{FAINT:#}"),
             Self::Differs(AnswerDifference { was, is }) => {
                 let cut = |line: &str| to_one_line(&line.chars().take(200).collect::<String>());
                 format!("{NAME}≠{NAME:#} {title}\n    was {}\n    is  {}", cut(was), cut(is))
@@ -239,11 +239,11 @@ impl ReplayOutcome {
         }
     }
 
-    fn json(&self, then: &RecordedCall) -> Value {
+    fn to_json(&self, then: &RecordedCall) -> Value {
         let mut line = json!({ "call_id": then.call.id.as_str(), "tool": then.call.name });
         match self {
             Self::Same => line["outcome"] = json!("same"),
-            Self::Left(why) => {
+            Self::Skipped(why) => {
                 line["outcome"] = json!("not_replayed");
                 line["why"] = json!(why);
             }

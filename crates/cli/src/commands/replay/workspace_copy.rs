@@ -10,12 +10,12 @@ use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// Limits of a copy: files and bytes.
-const MOST_FILES: usize = 200_000;
-const MOST_BYTES: u64 = 8 << 30;
+const MAX_FILES: usize = 200_000;
+const MAX_BYTES: u64 = 8 << 30;
 
 /// The temporary directory with the copy.
 pub(super) struct WorkspaceCopy {
-    at: PathBuf,
+    path: PathBuf,
     files: usize,
     bytes: u64,
 }
@@ -26,16 +26,16 @@ impl WorkspaceCopy {
         let parent = std::env::temp_dir();
         let at = parent.join(format!("toolgate-replay-{}", std::process::id()));
         fs::DirBuilder::new().mode(0o700).create(&at)?;
-        let mut copy = Self { at: at.canonicalize().unwrap_or(at), files: 0, bytes: 0 };
+        let mut copy = Self { path: at.canonicalize().unwrap_or(at), files: 0, bytes: 0 };
         let to = copy.root();
         fs::create_dir(&to)?;
-        copy.directory(from, &to)?;
+        copy.copy_directory(from, &to)?;
         Ok(copy)
     }
 
     /// Returns the root of the copied workspace.
     pub(super) fn root(&self) -> PathBuf {
-        self.at.join("workspace")
+        self.path.join("workspace")
     }
 
     /// Returns the number of copied files.
@@ -43,30 +43,30 @@ impl WorkspaceCopy {
         self.files
     }
 
-    fn directory(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+    fn copy_directory(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         for entry in fs::read_dir(from)? {
             let entry = entry?;
             let (from, to, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
             if kind.is_dir() {
                 fs::create_dir(&to)?;
-                self.directory(&from, &to)?;
+                self.copy_directory(&from, &to)?;
                 fs::set_permissions(&to, entry.metadata()?.permissions())?;
             } else if kind.is_symlink() {
                 symlink(fs::read_link(&from)?, &to)?;
             } else if kind.is_file() {
-                self.file(&from, &to)?;
+                self.copy_file(&from, &to)?;
             }
         }
         Ok(())
     }
 
-    fn file(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+    fn copy_file(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         self.files += 1;
         self.bytes += fs::copy(from, to)?;
-        if self.files > MOST_FILES || self.bytes > MOST_BYTES {
+        if self.files > MAX_FILES || self.bytes > MAX_BYTES {
             return Err(io::Error::other(format!(
-                "it is larger than {MOST_FILES} files or {} GiB",
-                MOST_BYTES >> 30
+                "it is larger than {MAX_FILES} files or {} GiB",
+                MAX_BYTES >> 30
             )));
         }
         let modified = fs::metadata(from)?.modified()?;
@@ -76,6 +76,6 @@ impl WorkspaceCopy {
 
 impl Drop for WorkspaceCopy {
     fn drop(&mut self) {
-        let _stays = fs::remove_dir_all(&self.at);
+        let _stays = fs::remove_dir_all(&self.path);
     }
 }

@@ -5,9 +5,9 @@ use toolgate::{ToolCall, ToolPayload, Value};
 use crate::terminal_output::to_one_line;
 
 /// Maximum number of characters.
-const MOST: usize = 100;
+const MAX_TITLE_CHARS: usize = 100;
 /// Arguments that describe a call, the most telling first.
-const TELLING: &[&str] = &[
+const DESCRIPTIVE_ARGUMENTS: &[&str] = &[
     "cmd",
     "command",
     "path",
@@ -22,38 +22,38 @@ const TELLING: &[&str] = &[
 ];
 
 /// Arguments that are shown elsewhere.
-const SAID: &[&str] = &["steps", "questions"];
+const OMITTED_ARGUMENTS: &[&str] = &["steps", "questions"];
 
 /// Returns the tool's name and a summary of its arguments.
 pub(crate) fn title(call: &ToolCall) -> String {
-    let name: String = call.name.chars().take(MOST).collect();
+    let name: String = call.name.chars().take(MAX_TITLE_CHARS).collect();
     format!("{} {}", to_one_line(&name), summarize_arguments(call)).trim_end().to_owned()
 }
 
 /// Summarizes the arguments of a call. Empty if they say nothing.
 pub(crate) fn summarize_arguments(call: &ToolCall) -> String {
     let about = match &call.payload {
-        ToolPayload::Custom { input } => patched(input),
-        payload => arguments(&payload.arguments()),
+        ToolPayload::Custom { input } => patched_files(input),
+        payload => summarize_json(&payload.arguments()),
     };
-    let short: String = about.chars().take(MOST).collect();
-    let more = if about.chars().nth(MOST).is_some() { "…" } else { "" };
+    let short: String = about.chars().take(MAX_TITLE_CHARS).collect();
+    let more = if about.chars().nth(MAX_TITLE_CHARS).is_some() { "…" } else { "" };
     to_one_line(format!("{short}{more}").trim_end())
 }
 
-fn arguments(text: &str) -> String {
+fn summarize_json(text: &str) -> String {
     let Ok(Value::Object(arguments)) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
-    let told = TELLING.iter().find_map(|name| match arguments.get(*name)? {
+    let told = DESCRIPTIVE_ARGUMENTS.iter().find_map(|name| match arguments.get(*name)? {
         Value::String(text) => Some(text.clone()),
         Value::Array(words) => Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")),
         _ => None,
     });
     if let Some(input) = arguments.get("input").and_then(Value::as_str) {
-        return patched(input);
+        return patched_files(input);
     }
     match told {
         Some(told) => told.lines().next().unwrap_or_default().to_owned(),
-        None if arguments.is_empty() || SAID.iter().any(|name| arguments.contains_key(*name)) => {
+        None if arguments.is_empty() || OMITTED_ARGUMENTS.iter().any(|name| arguments.contains_key(*name)) => {
             String::new()
         }
         None => text.to_owned(),
@@ -61,7 +61,7 @@ fn arguments(text: &str) -> String {
 }
 
 /// Returns the files that a patch names.
-fn patched(patch: &str) -> String {
+fn patched_files(patch: &str) -> String {
     let named = patch.lines().filter_map(|line| {
         let rest = line.strip_prefix("*** ")?;
         let (_, file) = rest.split_once(" File: ")?;

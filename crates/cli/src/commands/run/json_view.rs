@@ -13,21 +13,21 @@ use crate::terminal_output;
 pub(super) struct JsonLines;
 
 impl JsonLines {
-    fn line(value: &Value) {
+    fn print_line(value: &Value) {
         // A reader that has left does not stop the work or its journal.
         let _nobody_reads = terminal_output::print_text(&value.to_string());
     }
 }
 
 impl SessionView for JsonLines {
-    fn began(&self, session: &str, journal: &str, model: &str, resumed: bool) {
-        Self::line(
+    fn on_session_start(&self, session: &str, journal: &str, model: &str, resumed: bool) {
+        Self::print_line(
             &json!({"type": "session", "id": session, "journal": journal, "model": model, "resumed": resumed}),
         );
     }
 
-    fn ended(&self, ended: &Result<TurnEnd, String>) {
-        Self::line(&match ended {
+    fn on_turn_end(&self, ended: &Result<TurnEnd, String>) {
+        Self::print_line(&match ended {
             Ok(TurnEnd::CutShort { why }) => json!({"type": "end", "why": "cut_short", "detail": why}),
             Ok(ended) => json!({"type": "end", "why": ended.as_str()}),
             Err(fault) => json!({"type": "end", "why": "failed", "detail": fault}),
@@ -36,16 +36,16 @@ impl SessionView for JsonLines {
 }
 
 impl SessionObserver for JsonLines {
-    fn saw(&self, seen: SessionEvent<'_>) {
-        Self::line(&match seen {
-            SessionEvent::Asked { round, bytes } => {
+    fn on_session_event(&self, seen: SessionEvent<'_>) {
+        Self::print_line(&match seen {
+            SessionEvent::RequestSent { round, bytes } => {
                 json!({"type": "request", "number": round, "bytes": bytes})
             }
             SessionEvent::Text(text) => json!({"type": "text", "text": text}),
             SessionEvent::Thought(text) => json!({"type": "thought", "text": text}),
-            SessionEvent::Called(call) => called(call),
-            SessionEvent::Hosted { kind, item } => json!({"type": "hosted", "kind": kind, "item": item}),
-            SessionEvent::Answered(call, output) => answered(call, output),
+            SessionEvent::Called(call) => call_json(call),
+            SessionEvent::ProviderToolRan { kind, item } => json!({"type": "hosted", "kind": kind, "item": item}),
+            SessionEvent::Answered(call, output) => answer_json(call, output),
             SessionEvent::Responded { usage, took } => json!({
                 "type": "usage", "input_tokens": usage.input, "cached_tokens": usage.cached,
                 "output_tokens": usage.output, "elapsed_ms": millis_json(took),
@@ -54,13 +54,13 @@ impl SessionObserver for JsonLines {
                 json!({"type": "retry", "why": why, "pause_ms": millis_json(pause)})
             }
             SessionEvent::Compacted { bytes } => json!({"type": "compacted", "bytes": bytes}),
-            SessionEvent::Changed(diff) => json!({"type": "diff", "unified_diff": diff}),
+            SessionEvent::FilesChanged(diff) => json!({"type": "diff", "unified_diff": diff}),
             SessionEvent::Notice(text) => json!({"type": "notice", "text": text}),
         });
     }
 }
 
-fn called(call: &ToolCall) -> Value {
+fn call_json(call: &ToolCall) -> Value {
     let mut line = json!({"type": "call", "call_id": call.id.as_str(), "tool": call.name});
     match &call.payload {
         ToolPayload::Custom { input } => line["input"] = json!(input),
@@ -69,7 +69,7 @@ fn called(call: &ToolCall) -> Value {
     line
 }
 
-fn answered(call: &ToolCall, output: &ToolOutput) -> Value {
+fn answer_json(call: &ToolCall, output: &ToolOutput) -> Value {
     let pictures = output.items.iter().filter(|item| matches!(item, OutputItem::Image(_))).count();
     let mut line = json!({
         "type": "answer", "call_id": call.id.as_str(), "tool": call.name, "success": output.success,
@@ -89,7 +89,7 @@ impl CallObserver for JsonLines {
         let told = !matches!(event, CallEvent::Queued { .. } | CallEvent::Notice(ToolNotice::Output { .. }));
         if let Some(mut line) = event_line(call, event).filter(|_| told) {
             line["type"] = json!("event");
-            Self::line(&line);
+            Self::print_line(&line);
         }
     }
 

@@ -2,8 +2,8 @@
 
 const ESCAPE: u8 = 0x1b;
 /// A terminal sends pasted text between these sequences.
-const PASTE: &[u8] = b"\x1b[200~";
-const PASTED: &[u8] = b"\x1b[201~";
+const PASTE_START: &[u8] = b"\x1b[200~";
+const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// A decoded key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,11 +11,11 @@ pub(super) enum LineEditKey {
     Text(String),
     Enter,
     /// Deletes a character, a word, or the line.
-    Back,
-    Word,
-    Line,
+    DeleteChar,
+    DeleteWord,
+    DeleteLine,
     /// Ctrl-D.
-    End,
+    EndOfInput,
     Escape,
 }
 
@@ -42,24 +42,24 @@ impl KeyDecoder {
     pub(super) fn decode(&mut self, last: bool) -> Vec<LineEditKey> {
         let mut keys = Vec::new();
         // ends: each round takes bytes, or there are too few
-        while let Some(taken) = self.next(&mut keys, last) {
+        while let Some(taken) = self.decode_next(&mut keys, last) {
             self.bytes.drain(..taken);
         }
         keys
     }
 
     /// Decodes the next key and returns its length in bytes, or `None` if it is incomplete.
-    fn next(&mut self, keys: &mut Vec<LineEditKey>, last: bool) -> Option<usize> {
+    fn decode_next(&mut self, keys: &mut Vec<LineEditKey>, last: bool) -> Option<usize> {
         let bytes = self.bytes.as_slice();
         if self.pasting {
-            let end = bytes.windows(PASTED.len()).position(|part| part == PASTED);
+            let end = bytes.windows(PASTE_END.len()).position(|part| part == PASTE_END);
             self.pasting = end.is_none();
-            let until = end.unwrap_or(bytes.len().saturating_sub(PASTED.len()));
+            let until = end.unwrap_or(bytes.len().saturating_sub(PASTE_END.len()));
             let text = String::from_utf8_lossy(&bytes[..until]).replace("\r\n", "\n").replace('\r', "\n");
             if !text.is_empty() {
                 keys.push(LineEditKey::Text(text));
             }
-            let taken = end.map_or(until, |end| end + PASTED.len());
+            let taken = end.map_or(until, |end| end + PASTE_END.len());
             return (taken > 0).then_some(taken);
         }
         match bytes {
@@ -71,34 +71,34 @@ impl KeyDecoder {
             [ESCAPE] => None,
             [ESCAPE, b'[' | b'O', rest @ ..] => {
                 let end = rest.iter().position(|byte| (0x40..=0x7e).contains(byte)).map(|end| end + 3);
-                self.pasting = end.is_some_and(|end| &bytes[..end] == PASTE);
+                self.pasting = end.is_some_and(|end| &bytes[..end] == PASTE_START);
                 end.or(last.then_some(bytes.len()))
             }
             // Alt with a key: ignored.
             [ESCAPE, _, ..] => Some(2),
             [byte, ..] if byte.is_ascii_control() => {
-                keys.extend(control(*byte));
+                keys.extend(control_key(*byte));
                 Some(1)
             }
-            bytes => text(bytes, keys, last),
+            bytes => decode_text(bytes, keys, last),
         }
     }
 }
 
-fn control(byte: u8) -> Option<LineEditKey> {
+fn control_key(byte: u8) -> Option<LineEditKey> {
     match byte {
         b'\r' | b'\n' => Some(LineEditKey::Enter),
-        0x7f | 0x08 => Some(LineEditKey::Back),
+        0x7f | 0x08 => Some(LineEditKey::DeleteChar),
         b'\t' => Some(LineEditKey::Text(" ".to_owned())),
-        0x17 => Some(LineEditKey::Word),
-        0x15 => Some(LineEditKey::Line),
-        0x04 => Some(LineEditKey::End),
+        0x17 => Some(LineEditKey::DeleteWord),
+        0x15 => Some(LineEditKey::DeleteLine),
+        0x04 => Some(LineEditKey::EndOfInput),
         _ => None,
     }
 }
 
 /// Takes complete characters up to the next control byte.
-fn text(bytes: &[u8], keys: &mut Vec<LineEditKey>, last: bool) -> Option<usize> {
+fn decode_text(bytes: &[u8], keys: &mut Vec<LineEditKey>, last: bool) -> Option<usize> {
     let end = bytes.iter().position(u8::is_ascii_control).unwrap_or(bytes.len());
     let whole = match std::str::from_utf8(&bytes[..end]) {
         Ok(text) => text.len(),
@@ -142,7 +142,7 @@ mod tests {
             (&[b"\xff"], &[text("\u{fffd}")]),
             (
                 &[b"a\x7f\x17\x15\x04"],
-                &[text("a"), LineEditKey::Back, LineEditKey::Word, LineEditKey::Line, LineEditKey::End],
+                &[text("a"), LineEditKey::DeleteChar, LineEditKey::DeleteWord, LineEditKey::DeleteLine, LineEditKey::EndOfInput],
             ),
             (&[b"\x1b[200~one\rtwo\x1b[201~\r"], &[text("one\ntwo"), LineEditKey::Enter]),
             (&[b"\x1b[200~one two th", b"ree\x1b[20", b"1~!"], &[text("one two"), text(" three"), text("!")]),

@@ -17,25 +17,25 @@ use crate::approve::terminal_lock;
 use crate::cli_fault::CliFault;
 
 /// Timeout of a wait for keys. After it, the reader checks again that the terminal is ours.
-const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const KEY_POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// Maximum time for the rest of a key.
-const REST: Timespec = Timespec { tv_sec: 0, tv_nsec: 40_000_000 };
+const KEY_REST_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 40_000_000 };
 /// Interval at which a background process checks again for the foreground.
-const BACKGROUND: Duration = Duration::from_millis(200);
-const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+const FOREGROUND_CHECK_INTERVAL: Duration = Duration::from_millis(200);
+const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// Switches bracketed paste on and off.
-const PASTES: &[u8] = b"\x1b[?2004h";
-const NO_PASTES: &[u8] = b"\x1b[?2004l";
+const ENABLE_BRACKETED_PASTE: &[u8] = b"\x1b[?2004h";
+const DISABLE_BRACKETED_PASTE: &[u8] = b"\x1b[?2004l";
 
 /// The key mode of the terminal. It is global, because every exit path must restore the terminal.
 struct KeyModeState {
     /// Key mode was requested.
-    wanted: bool,
+    requested: bool,
     /// The terminal settings before key mode, while it is active.
     before: Option<Termios>,
 }
 
-static MODES: Mutex<KeyModeState> = Mutex::new(KeyModeState { wanted: false, before: None });
+static MODES: Mutex<KeyModeState> = Mutex::new(KeyModeState { requested: false, before: None });
 
 /// The typed lines.
 pub(super) struct TypedLines(mpsc::UnboundedReceiver<Option<String>>);
@@ -44,9 +44,9 @@ impl TypedLines {
     /// Starts the reader thread. It does not read while a question has the terminal.
     pub(super) fn spawn_reader(show: &Arc<dyn SessionView>, handle: SessionHandle) -> Result<Self, CliFault> {
         let (send, lines) = mpsc::unbounded_channel();
-        let reader = KeyReader { show: Arc::clone(show), handle, send };
+        let reader = KeyReader { view: Arc::clone(show), handle, sender: send };
         enter_key_mode();
-        std::thread::Builder::new().name("typed".to_owned()).spawn(move || reader.read())?;
+        std::thread::Builder::new().name("typed".to_owned()).spawn(move || reader.run())?;
         Ok(Self(lines))
     }
 
@@ -66,7 +66,7 @@ impl KeyModeState {
     /// Switches the terminal to key mode, if requested, not active, and if we are in the foreground. Ctrl-C
     /// and Ctrl-Z remain signals.
     fn apply(&mut self) {
-        if !self.wanted || self.before.is_some() || !is_ours() {
+        if !self.requested || self.before.is_some() || !is_foreground() {
             return;
         }
         let Ok(before) = termios::tcgetattr(io::stdin()) else { return };
@@ -75,7 +75,7 @@ impl KeyModeState {
         keys.special_codes[SpecialCodeIndex::VMIN] = 1;
         keys.special_codes[SpecialCodeIndex::VTIME] = 0;
         if termios::tcsetattr(io::stdin(), OptionalActions::Now, &keys).is_ok() {
-            let _nobody_reads = io::stderr().write_all(PASTES);
+            let _nobody_reads = io::stderr().write_all(ENABLE_BRACKETED_PASTE);
             self.before = Some(before);
         }
     }
@@ -83,14 +83,14 @@ impl KeyModeState {
 
 /// Returns true if our process group is in the foreground. A background process that touches the terminal is
 /// stopped.
-fn is_ours() -> bool {
+fn is_foreground() -> bool {
     termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
 /// Requests key mode until `leave`.
 pub(super) fn enter_key_mode() {
     let mut modes = MODES.lock();
-    modes.wanted = true;
+    modes.requested = true;
     modes.apply();
 }
 
@@ -98,24 +98,24 @@ pub(super) fn enter_key_mode() {
 pub(super) fn leave_key_mode() -> bool {
     let mut modes = MODES.lock();
     if let Some(before) = modes.before.take()
-        && is_ours()
+        && is_foreground()
     {
-        let _nobody_reads = io::stderr().write_all(NO_PASTES);
+        let _nobody_reads = io::stderr().write_all(DISABLE_BRACKETED_PASTE);
         let _gone = termios::tcsetattr(io::stdin(), OptionalActions::Now, &before);
     }
-    std::mem::take(&mut modes.wanted)
+    std::mem::take(&mut modes.requested)
 }
 
 /// The thread that reads keys and edits the line.
 struct KeyReader {
-    show: Arc<dyn SessionView>,
+    view: Arc<dyn SessionView>,
     /// Interrupted by Escape on an empty line.
     handle: SessionHandle,
-    send: mpsc::UnboundedSender<Option<String>>,
+    sender: mpsc::UnboundedSender<Option<String>>,
 }
 
 impl KeyReader {
-    fn read(self) {
+    fn run(self) {
         let stdin = io::stdin();
         let owner = terminal_lock();
         let ready = |wait: &Timespec| {
@@ -123,15 +123,15 @@ impl KeyReader {
         };
         let (mut keyboard, mut line) = (KeyDecoder::default(), String::new());
         // ends: with the input, or when the receiver is gone
-        while !self.send.is_closed() {
-            if !is_ours() {
-                std::thread::sleep(BACKGROUND);
+        while !self.sender.is_closed() {
+            if !is_foreground() {
+                std::thread::sleep(FOREGROUND_CHECK_INTERVAL);
                 continue;
             }
             // The process may have been moved to the foreground.
             MODES.lock().apply();
-            if !ready(if keyboard.has_pending() { &REST } else { &WAIT }) {
-                self.heed(keyboard.decode(true), &mut line);
+            if !ready(if keyboard.has_pending() { &KEY_REST_TIMEOUT } else { &KEY_POLL_TIMEOUT }) {
+                self.handle_keys(keyboard.decode(true), &mut line);
                 continue;
             }
             // An open question owns the terminal. Input that was ready before may have been read by it, so
@@ -140,48 +140,48 @@ impl KeyReader {
                 std::thread::sleep(Duration::from_millis(20));
                 continue;
             };
-            if !ready(&NOW) {
+            if !ready(&NO_WAIT) {
                 continue;
             }
             let mut bytes = [0; 4096];
             match rustix::io::read(stdin.as_fd(), &mut bytes) {
                 // On a terminal, more input may follow Ctrl-D.
-                Ok(0) if self.send.send(None).is_ok() && stdin.is_terminal() => {}
+                Ok(0) if self.sender.send(None).is_ok() && stdin.is_terminal() => {}
                 Ok(0) => return,
                 Ok(count) => keyboard.push(&bytes[..count]),
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
                 Err(_) => return,
             }
-            self.heed(keyboard.decode(false), &mut line);
+            self.handle_keys(keyboard.decode(false), &mut line);
         }
     }
 
-    fn heed(&self, keys: Vec<LineEditKey>, line: &mut String) {
+    fn handle_keys(&self, keys: Vec<LineEditKey>, line: &mut String) {
         if keys.is_empty() {
             return;
         }
         for key in keys {
             match key {
                 LineEditKey::Text(text) => line.push_str(&text),
-                LineEditKey::Back => drop(line.pop()),
-                LineEditKey::Word => line.truncate(without_word(line)),
-                LineEditKey::Line => line.clear(),
+                LineEditKey::DeleteChar => drop(line.pop()),
+                LineEditKey::DeleteWord => line.truncate(len_without_last_word(line)),
+                LineEditKey::DeleteLine => line.clear(),
                 LineEditKey::Escape if line.is_empty() => self.handle.interrupt(),
                 LineEditKey::Escape => line.clear(),
-                LineEditKey::End if line.is_empty() => drop(self.send.send(None)),
-                LineEditKey::End => {}
+                LineEditKey::EndOfInput if line.is_empty() => drop(self.sender.send(None)),
+                LineEditKey::EndOfInput => {}
                 LineEditKey::Enter => {
-                    self.show.typed(line);
-                    let _nobody_waits = self.send.send(Some(std::mem::take(line)));
+                    self.view.commit_input(line);
+                    let _nobody_waits = self.sender.send(Some(std::mem::take(line)));
                 }
             }
         }
-        self.show.typing(line);
+        self.view.show_input(line);
     }
 }
 
 /// Returns the length of `line` without its last word.
-fn without_word(line: &str) -> usize {
+fn len_without_last_word(line: &str) -> usize {
     line.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1)
 }
 
@@ -230,7 +230,7 @@ mod tests {
     fn a_word_is_taken_back() {
         for (line, left) in [("one two", "one "), ("one two  ", "one "), ("one", ""), ("", ""), ("é ü", "é ")]
         {
-            assert_eq!(&line[..without_word(line)], left, "{line:?}");
+            assert_eq!(&line[..len_without_last_word(line)], left, "{line:?}");
         }
     }
 }

@@ -38,19 +38,19 @@ use user_questions::UserQuestions;
 /// A view of a running session.
 pub(crate) trait SessionView: SessionObserver + CallObserver {
     /// A session begins.
-    fn began(&self, session: &str, journal: &str, model: &str, resumed: bool);
+    fn on_session_start(&self, session: &str, journal: &str, model: &str, resumed: bool);
     /// A turn has ended.
-    fn ended(&self, ended: &Result<TurnEnd, String>);
+    fn on_turn_end(&self, ended: &Result<TurnEnd, String>);
     /// Called regularly while a turn runs.
     fn tick(&self) {}
     /// Other output is about to be written to the screen.
-    fn gives_way(&self) {}
+    fn release_screen(&self) {}
     /// The user is asked to type a line.
-    fn invites(&self) {}
+    fn show_prompt(&self) {}
     /// The user has typed this part of the line.
-    fn typing(&self, _line: &str) {}
+    fn show_input(&self, _line: &str) {}
     /// The user has typed the whole line.
-    fn typed(&self, _line: &str) {}
+    fn commit_input(&self, _line: &str) {}
 }
 
 /// The directories, model and approver of a run.
@@ -59,7 +59,7 @@ pub(crate) struct RunInputs {
     /// `None` selects the model from the command line and configuration.
     pub(crate) chosen: Option<ChosenModel>,
     /// The user at the terminal.
-    pub(crate) person: Option<Arc<TerminalApprover>>,
+    pub(crate) terminal: Option<Arc<TerminalApprover>>,
     /// The approver. Without one, calls that need approval are refused.
     pub(crate) approver: Option<Arc<dyn Approver>>,
 }
@@ -67,14 +67,14 @@ pub(crate) struct RunInputs {
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, CliFault> {
     let person = if args.json { None } else { TerminalApprover::detect() };
     let approver = person.clone().map(|person| person as Arc<dyn Approver>);
-    run_with(args, RunInputs { dirs: UserDirs::from_env()?, chosen: None, person, approver })
+    run_with(args, RunInputs { dirs: UserDirs::from_env()?, chosen: None, terminal: person, approver })
 }
 
 /// Runs with these inputs.
 pub(crate) fn run_with(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, CliFault> {
-    let RunInputs { dirs, chosen, person, approver } = scene;
+    let RunInputs { dirs, chosen, terminal: person, approver } = scene;
     let show = choose_view(args.json);
-    let (prompt, images) = (prompt(args)?, pictures(args)?);
+    let (prompt, images) = (read_prompt(args)?, read_pictures(args)?);
     let composed = compose_in_dirs(&args.place, dirs.clone(), |_| {})?;
     let chosen = chosen.map_or_else(
         || choose_model::choose_model(&ModelLocation::from_flags(&args.model), composed.model_name()),
@@ -90,19 +90,19 @@ pub(crate) fn run_with(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, Cli
     if let Some(approver) = &approver {
         composed = composed.with_approver(Arc::clone(approver));
     }
-    let nursery = args.agents.then(|| nursery(args, &dirs, &chosen, approver, &processes));
+    let nursery = args.agents.then(|| build_subagents(args, &dirs, &chosen, approver, &processes));
     super::block_on(async {
         let wanted = SessionSpec {
             composed,
             dirs: dirs.clone(),
             model: Some(chosen),
-            new: journal::SessionId::new(),
+            new_id: journal::SessionId::new(),
             resume: args.resume.clone(),
             limits: choose_model::limits_from_flags(&args.model),
             instructions: None,
-            watch: Arc::clone(&show) as Arc<dyn SessionObserver>,
-            person: sits.then(|| Arc::clone(&desk) as Arc<dyn UserPrompter>),
-            means: McpClientDeps { watch: Some(Arc::new(ServerNotices::Wrong)), ..McpClientDeps::default() },
+            observer: Arc::clone(&show) as Arc<dyn SessionObserver>,
+            prompter: sits.then(|| Arc::clone(&desk) as Arc<dyn UserPrompter>),
+            mcp_deps: McpClientDeps { observer: Some(Arc::new(ServerNotices::Problems)), ..McpClientDeps::default() },
             agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root_agents()),
         };
         let made = session::assemble(wanted)?;
@@ -113,19 +113,19 @@ pub(crate) fn run_with(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, Cli
         let Some(session) = session else {
             return Err(CliFault::failed("a session without its model; this is a bug"));
         };
-        show.began(id.as_str(), &recorder.path().display().to_string(), &name, resumed);
+        show.on_session_start(id.as_str(), &recorder.path().display().to_string(), &name, resumed);
         let signals = watch_signals(session.handle())?;
         let lines = sits.then(|| TypedLines::spawn_reader(&show, session.handle())).transpose()?;
         let (shown, tools) = (Arc::clone(&show), &toolgate);
         let mut talk =
-            ReplSession { session, show: shown, person, lines, desk, toolgate: tools, dirs, ended: "done" };
+            ReplSession { session, view: shown, terminal: person, lines, user_questions: desk, toolgate: tools, dirs, last_turn_end: "done" };
         let (ended, stopped) = tokio::select! {
             ended = talk.run_turns(prompt, images) => (ended, None),
             code = signals => (Ok(ExitCode::from(code)), Some("stopped")),
         };
-        let why = stopped.unwrap_or(talk.ended);
+        let why = stopped.unwrap_or(talk.last_turn_end);
         drop(talk);
-        show.gives_way();
+        show.release_screen();
         session::close_journal(&recorder, why).map_err(session::journal_fault)?;
         tokio::join!(report(recorder.path()), AssembledSession::shut_down(&toolgate, servers, agents));
         ended
@@ -147,7 +147,7 @@ async fn report(journal: &Path) {
 async fn report(_: &Path) {}
 
 /// Creates the factory of subagent sessions.
-fn nursery(
+fn build_subagents(
     args: &RunArgs,
     dirs: &UserDirs,
     chosen: &ChosenModel,
@@ -161,16 +161,16 @@ fn nursery(
         limits: choose_model::limits_from_flags(&args.model),
         instructions: None,
         approver,
-        only: None,
+        allowed_tools: None,
         sources: Vec::new(),
         processes: Arc::new(processes.with_own_sessions()),
-        known: Mutex::default(),
+        sessions: Mutex::default(),
         worktrees: WorktreePool::default(),
     })
 }
 
 /// Returns the first prompt, or `None` if the user is to type it.
-fn prompt(args: &RunArgs) -> Result<Option<String>, CliFault> {
+fn read_prompt(args: &RunArgs) -> Result<Option<String>, CliFault> {
     match args.prompt.as_deref() {
         Some("-") => super::call::read_file_or_stdin(Path::new("-")).map(Some),
         Some(prompt) => Ok(Some(prompt.to_owned())),
@@ -180,12 +180,12 @@ fn prompt(args: &RunArgs) -> Result<Option<String>, CliFault> {
     }
 }
 
-fn pictures(args: &RunArgs) -> Result<Vec<OutputImage>, CliFault> {
-    args.image.iter().map(|file| picture(file)).collect()
+fn read_pictures(args: &RunArgs) -> Result<Vec<OutputImage>, CliFault> {
+    args.image.iter().map(|file| read_picture(file)).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the user named this file, not a model")]
-fn picture(file: &Path) -> Result<OutputImage, CliFault> {
+fn read_picture(file: &Path) -> Result<OutputImage, CliFault> {
     let wrong = |why: &str| CliFault::usage(format!("the picture `{}` {why}", file.display()));
     let bytes = std::fs::read(file).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
     let mime = image_mime_type(&bytes)

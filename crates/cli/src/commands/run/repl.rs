@@ -19,28 +19,28 @@ use crate::cli_fault::{CliFault, INTERRUPTED, TERMINATED};
 use crate::config::UserDirs;
 
 /// The exit status after the maximum number of requests.
-const OUT_OF_ROUNDS: u8 = 3;
+const OUT_OF_ROUNDS_STATUS: u8 = 3;
 /// Interval of the view's ticks.
-const TICK: Duration = Duration::from_millis(100);
+const TICK_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum time for the shutdown.
-const LAST_MOMENT: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Ctrl-Z.
-const STOP: i32 = Signal::TSTP.as_raw();
+const SIGTSTP: i32 = Signal::TSTP.as_raw();
 /// Two Ctrl-C within this time end the program.
-const TWICE: Duration = Duration::from_secs(2);
+const DOUBLE_INTERRUPT_WINDOW: Duration = Duration::from_secs(2);
 
 /// A session with its user.
 pub(super) struct ReplSession<'a> {
     pub(super) session: AgentSession,
-    pub(super) show: Arc<dyn SessionView>,
-    pub(super) person: Option<Arc<TerminalApprover>>,
+    pub(super) view: Arc<dyn SessionView>,
+    pub(super) terminal: Option<Arc<TerminalApprover>>,
     /// The typed lines; `None` without a user at the terminal.
     pub(super) lines: Option<TypedLines>,
-    pub(super) desk: Arc<UserQuestions>,
+    pub(super) user_questions: Arc<UserQuestions>,
     pub(super) toolgate: &'a Toolgate,
     pub(super) dirs: UserDirs,
     /// The end of the last turn, in a word.
-    pub(super) ended: &'static str,
+    pub(super) last_turn_end: &'static str,
 }
 
 impl ReplSession<'_> {
@@ -51,11 +51,11 @@ impl ReplSession<'_> {
         mut images: Vec<OutputImage>,
     ) -> Result<ExitCode, CliFault> {
         if let Some(prompt) = prompt {
-            return self.turn(&prompt, images).await.map(|ended| code(&ended));
+            return self.run_turn(&prompt, images).await.map(|ended| exit_code(&ended));
         }
         // ends: when the input ends
         loop {
-            self.show.invites();
+            self.view.show_prompt();
             let line = match &mut self.lines {
                 Some(lines) => lines.next().await,
                 None => None,
@@ -72,7 +72,7 @@ impl ReplSession<'_> {
                         .await?;
                 }
                 TypedInput::Prompt(prompt) => {
-                    if let Err(fault) = self.turn(prompt, std::mem::take(&mut images)).await {
+                    if let Err(fault) = self.run_turn(prompt, std::mem::take(&mut images)).await {
                         fault.report();
                     }
                 }
@@ -80,11 +80,11 @@ impl ReplSession<'_> {
         }
     }
 
-    async fn turn(&mut self, prompt: &str, images: Vec<OutputImage>) -> Result<TurnEnd, CliFault> {
-        let (show, handle, person) = (Arc::clone(&self.show), self.session.handle(), self.person.clone());
-        let (desk, lines) = (Arc::clone(&self.desk), &mut self.lines);
+    async fn run_turn(&mut self, prompt: &str, images: Vec<OutputImage>) -> Result<TurnEnd, CliFault> {
+        let (show, handle, person) = (Arc::clone(&self.view), self.session.handle(), self.terminal.clone());
+        let (desk, lines) = (Arc::clone(&self.user_questions), &mut self.lines);
         let asks = move || person.as_ref().is_some_and(|person| person.is_asking());
-        let mut ticks = tokio::time::interval(TICK);
+        let mut ticks = tokio::time::interval(TICK_INTERVAL);
         let ended = {
             let turn = self.session.prompt(prompt, images);
             tokio::pin!(turn);
@@ -109,18 +109,18 @@ impl ReplSession<'_> {
         };
         self.toolgate.end_turn();
         let told = ended.as_ref().map(Clone::clone).map_err(ToString::to_string);
-        self.show.ended(&told);
-        self.ended = told.as_ref().map_or("failed", TurnEnd::as_str);
+        self.view.on_turn_end(&told);
+        self.last_turn_end = told.as_ref().map_or("failed", TurnEnd::as_str);
         ended.map_err(|fault| CliFault::failed(fault.to_string()))
     }
 }
 
-fn code(ended: &TurnEnd) -> ExitCode {
+fn exit_code(ended: &TurnEnd) -> ExitCode {
     match ended {
         TurnEnd::Done => ExitCode::SUCCESS,
         TurnEnd::CutShort { .. } => ExitCode::FAILURE,
         TurnEnd::Interrupted => ExitCode::from(INTERRUPTED),
-        TurnEnd::OutOfRounds => ExitCode::from(OUT_OF_ROUNDS),
+        TurnEnd::OutOfRounds => ExitCode::from(OUT_OF_ROUNDS_STATUS),
     }
 }
 
@@ -130,7 +130,7 @@ fn code(ended: &TurnEnd) -> ExitCode {
 /// Runs in a task of its own: a reader that blocks our output cannot prevent the exit.
 pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, CliFault> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let (mut hangup, mut stop) = (signal(SignalKind::hangup())?, signal(SignalKind::from_raw(STOP))?);
+    let (mut hangup, mut stop) = (signal(SignalKind::hangup())?, signal(SignalKind::from_raw(SIGTSTP))?);
     let (tell, told) = oneshot::channel();
     #[expect(clippy::disallowed_methods, reason = "no call: it watches for signals")]
     tokio::spawn(async move {
@@ -139,7 +139,7 @@ pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output 
         let code = loop {
             tokio::select! {
                 _ = interrupt.recv() => {
-                    let twice = last.is_some_and(|last| last.elapsed() < TWICE);
+                    let twice = last.is_some_and(|last| last.elapsed() < DOUBLE_INTERRUPT_WINDOW);
                     handle.interrupt();
                     if twice {
                         break INTERRUPTED;
@@ -159,7 +159,7 @@ pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output 
             }
         };
         let _over = tell.send(code);
-        tokio::time::sleep(LAST_MOMENT).await;
+        tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
         line_editor::leave_key_mode();
         std::process::exit(i32::from(code));
     });

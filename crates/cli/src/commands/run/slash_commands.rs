@@ -22,7 +22,7 @@ const HELP: &str = "\
 Type while it works to add to what you asked. Ctrl-C stops the turn; twice ends the program.";
 
 /// Number of sessions that are listed.
-const SESSIONS: usize = 10;
+const MAX_LISTED_SESSIONS: usize = 10;
 
 /// The session that slash commands act on.
 pub(super) struct SlashCommands<'a> {
@@ -40,16 +40,16 @@ impl SlashCommands<'_> {
             "tools" => {
                 terminal_output::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?;
             }
-            "policy" => terminal_output::print_text(&self.policy())?,
-            "diff" => terminal_output::print_text(self.last()?.as_deref().unwrap_or("nothing was changed"))?,
-            "undo" => self.undo().await?,
-            "sessions" => self.list()?,
+            "policy" => terminal_output::print_text(&self.describe_policy())?,
+            "diff" => terminal_output::print_text(self.last_diff()?.as_deref().unwrap_or("nothing was changed"))?,
+            "undo" => self.undo_last_turn().await?,
+            "sessions" => self.list_sessions()?,
             other => terminal_output::print_hint(&format!("there is no /{other}; /help shows what there is")),
         }
         Ok(())
     }
 
-    fn policy(&self) -> String {
+    fn describe_policy(&self) -> String {
         let gate = self.toolgate.router().gate();
         let cwd = self.toolgate.router().working_dir().cwd.display().to_string();
         format!(
@@ -60,15 +60,15 @@ impl SlashCommands<'_> {
     }
 
     /// Returns the diff of the last turn, if it changed anything.
-    fn last(&self) -> Result<Option<String>, CliFault> {
+    fn last_diff(&self) -> Result<Option<String>, CliFault> {
         let Some(state) = self.state else { return Ok(None) };
         let last = turn_diff_store::last_diff(state, &self.toolgate.router().working_dir().cwd)?;
         Ok(last.filter(|diff| !diff.is_empty()))
     }
 
     /// Undoes the last turn, as a whole or not at all, and tells the model.
-    async fn undo(&self) -> Result<(), CliFault> {
-        let Some(diff) = self.last()? else { return Ok(terminal_output::print_text("nothing was changed")?) };
+    async fn undo_last_turn(&self) -> Result<(), CliFault> {
+        let Some(diff) = self.last_diff()? else { return Ok(terminal_output::print_text("nothing was changed")?) };
         let (undoable, left) = split_undoable(&diff);
         let left = left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         if undoable.is_empty() {
@@ -95,8 +95,8 @@ impl SlashCommands<'_> {
         Ok(())
     }
 
-    fn list(&self) -> Result<(), CliFault> {
-        let listed = self.sessions.map(|sessions| journal::list_sessions(sessions, SESSIONS));
+    fn list_sessions(&self) -> Result<(), CliFault> {
+        let listed = self.sessions.map(|sessions| journal::list_sessions(sessions, MAX_LISTED_SESSIONS));
         let listed =
             listed.transpose().map_err(|fault| CliFault::failed(fault.to_string()))?.unwrap_or_default();
         for session in listed {

@@ -11,15 +11,15 @@ use crate::approve::ScreenSize;
 use crate::terminal_output::{FAINT, NAME, escape_invisible, to_one_line};
 
 /// Maximum number of calls shown, and of output lines of each.
-const CALLS: usize = 4;
-const TAIL: usize = 3;
+const MAX_CALLS: usize = 4;
+const MAX_TAIL_LINES: usize = 3;
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
-const TURN: u128 = 100;
+const SPINNER_FRAME_MILLIS: u128 = 100;
 
 /// A running call, or the wait for the model.
 pub(super) struct BusyStatus<'a> {
-    pub(super) what: &'a str,
-    pub(super) since: Duration,
+    pub(super) label: &'a str,
+    pub(super) elapsed: Duration,
     /// The tail of its output.
     pub(super) tail: &'a str,
 }
@@ -27,7 +27,7 @@ pub(super) struct BusyStatus<'a> {
 /// The content of the status lines.
 pub(super) struct StatusView<'a> {
     /// The text of the unfinished line.
-    pub(super) said: &'a str,
+    pub(super) partial_line: &'a str,
     pub(super) busy: Vec<BusyStatus<'a>>,
     /// The typed input, if the user can type.
     pub(super) typed: Option<&'a str>,
@@ -38,19 +38,19 @@ impl StatusView<'_> {
     pub(super) fn lines(&self, size: ScreenSize) -> Vec<String> {
         let width = size.width.saturating_sub(1).max(8);
         let mut below = Vec::new();
-        for busy in self.busy.iter().take(CALLS) {
+        for busy in self.busy.iter().take(MAX_CALLS) {
             below.extend(busy.lines(width));
         }
-        if self.busy.len() > CALLS {
-            below.push(format!("{FAINT}  and {} more{FAINT:#}", self.busy.len() - CALLS));
+        if self.busy.len() > MAX_CALLS {
+            below.push(format!("{FAINT}  and {} more{FAINT:#}", self.busy.len() - MAX_CALLS));
         }
         if let Some(typed) = self.typed {
-            let shown = end_of(&typed.replace('\n', "⏎"), width - 2);
+            let shown = truncate_start(&typed.replace('\n', "⏎"), width - 2);
             below.push(format!("{NAME}›{NAME:#} {shown}"));
         }
         let room = size.height.saturating_sub(1).max(1);
         below.drain(..below.len().saturating_sub(room));
-        let said = rows(&escape_invisible(self.said), width);
+        let said = wrap_rows(&escape_invisible(self.partial_line), width);
         let from = said.len().saturating_sub(room - below.len());
         said[from..].iter().cloned().chain(below).collect()
     }
@@ -58,9 +58,9 @@ impl StatusView<'_> {
 
 impl BusyStatus<'_> {
     fn lines(&self, width: usize) -> Vec<String> {
-        let turn = usize::try_from(self.since.as_millis() / TURN).unwrap_or(0) % SPINNER.len();
-        let took = format!(" {} s, Esc stops it", self.since.as_secs());
-        let what = truncate_to_width(self.what, width.saturating_sub(took.width() + 2));
+        let turn = usize::try_from(self.elapsed.as_millis() / SPINNER_FRAME_MILLIS).unwrap_or(0) % SPINNER.len();
+        let took = format!(" {} s, Esc stops it", self.elapsed.as_secs());
+        let what = truncate_to_width(self.label, width.saturating_sub(took.width() + 2));
         let mut lines = vec![format!("{} {what}{FAINT}{took}{FAINT:#}", SPINNER[turn])];
         let plain = anstream::adapter::strip_str(self.tail).to_string();
         let written: Vec<&str> = plain
@@ -68,7 +68,7 @@ impl BusyStatus<'_> {
             .map(|line| line.trim_end().rsplit('\r').next().unwrap_or_default())
             .filter(|line| !line.trim().is_empty())
             .collect();
-        for line in &written[written.len().saturating_sub(TAIL)..] {
+        for line in &written[written.len().saturating_sub(MAX_TAIL_LINES)..] {
             let line = truncate_to_width(&to_one_line(&line.replace('\t', "    ")), width - 4);
             lines.push(format!("  {FAINT}│ {line}{FAINT:#}"));
         }
@@ -81,11 +81,11 @@ pub(super) fn truncate_to_width(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    rows(text, width.saturating_sub(1).max(1)).into_iter().next().unwrap_or_default() + "…"
+    wrap_rows(text, width.saturating_sub(1).max(1)).into_iter().next().unwrap_or_default() + "…"
 }
 
 /// Truncates `text` to `width` columns, keeping its end.
-fn end_of(text: &str, width: usize) -> String {
+fn truncate_start(text: &str, width: usize) -> String {
     let shown = escape_invisible(text);
     let mut room = width.saturating_sub(1);
     let cut = shown.char_indices().rev().find(|(_, letter)| {
@@ -101,7 +101,7 @@ fn end_of(text: &str, width: usize) -> String {
 }
 
 /// Wraps `text` into rows of `width` columns.
-fn rows(text: &str, width: usize) -> Vec<String> {
+fn wrap_rows(text: &str, width: usize) -> Vec<String> {
     let (mut rows, mut row, mut taken) = (Vec::new(), String::new(), 0);
     for letter in text.chars().map(|letter| if letter == '\t' { ' ' } else { letter }) {
         let wide = letter.width().unwrap_or(0);
@@ -171,8 +171,8 @@ mod tests {
     fn a_running_call_is_shown_with_the_tail_of_its_output() {
         let tail = "one\ntwo\nthree\n\x1b[32mok\x1b[0m  10%\r 20%\r\n\nend\x07";
         let busy =
-            BusyStatus { what: "exec_command cargo test --workspace", since: Duration::from_secs(3), tail };
-        let view = StatusView { said: "Let me see", busy: vec![busy], typed: Some("wait") };
+            BusyStatus { label: "exec_command cargo test --workspace", elapsed: Duration::from_secs(3), tail };
+        let view = StatusView { partial_line: "Let me see", busy: vec![busy], typed: Some("wait") };
         assert_snapshot!(render_plain(&view, 40, 10), @r"
         Let me see
         ⠋ exec_command cargo… 3 s, Esc stops it
@@ -190,14 +190,14 @@ mod tests {
     #[test]
     fn long_text_is_shown_by_its_end() {
         let view =
-            StatusView { said: &"abcdefg ".repeat(10), busy: vec![], typed: Some("0123456789 0123456789") };
+            StatusView { partial_line: &"abcdefg ".repeat(10), busy: vec![], typed: Some("0123456789 0123456789") };
         assert_snapshot!(render_plain(&view, 17, 4), @"
         abcdefg abcdefg 
         abcdefg abcdefg 
         › …89 0123456789
         ");
         let wide = StatusView {
-            said: "漢字漢字漢字漢字漢字", busy: vec![], typed: Some("漢字漢字漢字漢字")
+            partial_line: "漢字漢字漢字漢字漢字", busy: vec![], typed: Some("漢字漢字漢字漢字")
         };
         assert_snapshot!(render_plain(&wide, 12, 9), @"
         漢字漢字漢

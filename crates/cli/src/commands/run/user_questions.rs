@@ -12,19 +12,19 @@ use crate::terminal_output::{self, FAINT, NAME, to_one_line};
 
 /// Holds the question that waits for the next typed line.
 pub(super) struct UserQuestions {
-    show: Arc<dyn SessionView>,
-    open: Mutex<Option<oneshot::Sender<String>>>,
+    view: Arc<dyn SessionView>,
+    answer_sender: Mutex<Option<oneshot::Sender<String>>>,
 }
 
 impl UserQuestions {
     /// Creates the holder. `show` makes room on the screen before a question.
     pub(super) fn new(show: &Arc<dyn SessionView>) -> Self {
-        Self { show: Arc::clone(show), open: Mutex::default() }
+        Self { view: Arc::clone(show), answer_sender: Mutex::default() }
     }
 
     /// Passes a line to the waiting question. Returns the line if there is none.
     pub(super) fn offer_line(&self, line: String) -> Option<String> {
-        let open = self.open.lock().take();
+        let open = self.answer_sender.lock().take();
         match open {
             Some(open) => open.send(line).err(),
             None => Some(line),
@@ -33,22 +33,22 @@ impl UserQuestions {
 
     /// Withdraws the question without an answer.
     pub(super) fn withdraw(&self) {
-        self.open.lock().take();
+        self.answer_sender.lock().take();
     }
 }
 
 impl UserPrompter for UserQuestions {
     fn ask<'a>(&'a self, inquiry: &'a UserQuestion) -> BoxFuture<'a, Option<String>> {
         let (open, answered) = oneshot::channel();
-        *self.open.lock() = Some(open);
-        self.show.gives_way();
-        terminal_output::print_stderr(&format_inquiry(inquiry));
-        self.show.invites();
-        Box::pin(async move { answered.await.ok().and_then(|line| answer(inquiry, &line)) })
+        *self.answer_sender.lock() = Some(open);
+        self.view.release_screen();
+        terminal_output::print_stderr(&format_question(inquiry));
+        self.view.show_prompt();
+        Box::pin(async move { answered.await.ok().and_then(|line| parse_answer(inquiry, &line)) })
     }
 }
 
-fn format_inquiry(inquiry: &UserQuestion) -> String {
+fn format_question(inquiry: &UserQuestion) -> String {
     let mut lines = vec![format!("{NAME}?{NAME:#} {}", to_one_line(&inquiry.question))];
     for (number, (label, about)) in (1..).zip(&inquiry.options) {
         lines.push(format!("  {number}. {} {FAINT}{}{FAINT:#}", to_one_line(label), to_one_line(about)));
@@ -63,7 +63,7 @@ fn format_inquiry(inquiry: &UserQuestion) -> String {
 }
 
 /// Parses the answer: the number of an option, or free text. An empty line is no answer.
-fn answer(inquiry: &UserQuestion, line: &str) -> Option<String> {
+fn parse_answer(inquiry: &UserQuestion, line: &str) -> Option<String> {
     let line = line.trim();
     let chosen = line.parse::<usize>().ok().and_then(|number| inquiry.options.get(number.checked_sub(1)?));
     match chosen {
@@ -88,7 +88,7 @@ mod tests {
             ("\n", None),
         ];
         for (line, expected) in rows {
-            assert_eq!(answer(&inquiry, line).as_deref(), expected, "{line:?}");
+            assert_eq!(parse_answer(&inquiry, line).as_deref(), expected, "{line:?}");
         }
     }
 }

@@ -14,37 +14,37 @@ use crate::commands::pipe::{decision, question};
 /// The approver of one session.
 pub(super) struct ClientApprover {
     pub(super) session: String,
-    pub(super) company: Arc<Subscribers>,
+    pub(super) subscribers: Arc<Subscribers>,
 }
 
 impl Approver for ClientApprover {
     fn ask<'a>(&'a self, call: &'a CallId, asked: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let Value::Object(described) = question(call, asked) else {
-                return denied("it cannot be described");
+                return deny_with_note("it cannot be described");
             };
             let params = p::ApprovalRequestParams {
                 session_id: self.session.clone(),
-                agents: asked.agents.clone(),
+                agents: asked.agent_path.clone(),
                 question: described,
             };
             let can: fn(&ClientCapabilities) -> bool = |capabilities| capabilities.approvals;
             let Some(p::ApprovalRequestResult { decision: word, note }) =
-                self.company.ask_all::<method::ApprovalRequest>(params, can).await
+                self.subscribers.ask_all::<method::ApprovalRequest>(params, can).await
             else {
-                return denied(
+                return deny_with_note(
                     "nobody was asked: no client that follows the session answers approvals (`capabilities.approvals` of `initialize`)",
                 );
             };
             let rule = asked.proposal.as_ref().map(|proposal| &proposal.rule);
             let said = json!({ "decision": word, "note": note });
             decision(&said, rule)
-                .unwrap_or_else(|why| denied(&format!("the client's answer was none: {why}")))
+                .unwrap_or_else(|why| deny_with_note(&format!("the client's answer was none: {why}")))
         })
     }
 }
 
-fn denied(note: &str) -> ReviewDecision {
+fn deny_with_note(note: &str) -> ReviewDecision {
     ReviewDecision::Denied { note: Some(note.to_owned()) }
 }
 
@@ -62,7 +62,7 @@ impl UserPrompter for ClientApprover {
                 options,
             };
             let can: fn(&ClientCapabilities) -> bool = |capabilities| capabilities.questions;
-            self.company.ask_all::<method::UserAsk>(params, can).await?.answer
+            self.subscribers.ask_all::<method::UserAsk>(params, can).await?.answer
         })
     }
 }

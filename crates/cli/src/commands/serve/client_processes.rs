@@ -18,12 +18,12 @@ use toolgate::CancellationToken;
 use super::hosted_session::HostedSession;
 
 /// Default and maximum bytes of one read.
-const READ: usize = 64 << 10;
-const MOST: usize = 1 << 20;
+const DEFAULT_READ_BYTES: usize = 64 << 10;
+const MAX_READ_BYTES: usize = 1 << 20;
 /// Maximum wait of a read, in milliseconds.
-const LONGEST_WAIT: u64 = 30_000;
+const MAX_WAIT_MILLIS: u64 = 30_000;
 /// Maximum rows and columns of a terminal.
-const LARGEST: u16 = 1000;
+const MAX_TERMINAL_SIZE: u16 = 1000;
 /// The signals that clients may send.
 const SIGNALS: [(&str, i32); 8] = [
     ("HUP", 1),
@@ -50,59 +50,59 @@ struct ProcessReader {
 struct UnreadOutput {
     streaming: OutputStreaming,
     /// The output that was read and not discarded, and the offset of its first byte.
-    waiting: VecDeque<(CapturedStream, Vec<u8>)>,
-    from: u64,
+    buffered: VecDeque<(CapturedStream, Vec<u8>)>,
+    start_offset: u64,
 }
 
 impl UnreadOutput {
     /// Returns the offset of the end of the known output.
-    fn end(&self) -> u64 {
-        self.from + self.waiting.iter().map(|(_, piece)| piece.len() as u64).sum::<u64>()
+    fn end_offset(&self) -> u64 {
+        self.start_offset + self.buffered.iter().map(|(_, piece)| piece.len() as u64).sum::<u64>()
     }
 
     /// Discards the output before `from`. Discarded output cannot be read again.
-    fn forget(&mut self, from: u64) {
+    fn discard_before(&mut self, from: u64) {
         // ends: each round takes a piece, or is the last
-        while self.from < from {
-            let Some((_, piece)) = self.waiting.front_mut() else { return };
-            let gone = usize::try_from(from - self.from).unwrap_or(usize::MAX).min(piece.len());
+        while self.start_offset < from {
+            let Some((_, piece)) = self.buffered.front_mut() else { return };
+            let gone = usize::try_from(from - self.start_offset).unwrap_or(usize::MAX).min(piece.len());
             piece.drain(..gone);
-            self.from += gone as u64;
+            self.start_offset += gone as u64;
             if piece.is_empty() {
-                self.waiting.pop_front();
+                self.buffered.pop_front();
             }
         }
     }
 
     /// Reads available output, up to `most` bytes or slightly more.
     fn fill(&mut self, most: usize) {
-        let mut held: usize = self.waiting.iter().map(|(_, piece)| piece.len()).sum();
+        let mut held: usize = self.buffered.iter().map(|(_, piece)| piece.len()).sum();
         // ends: with the available output, or at `most` bytes
         while held < most
             && let Some((stream, bytes)) = self.streaming.next()
         {
             held += bytes.len();
-            self.waiting.push_back((stream, bytes));
+            self.buffered.push_back((stream, bytes));
         }
     }
 
     /// Returns the first `most` bytes, and the offset of their end. A piece that is not valid UTF-8, such as
     /// one cut inside a character, is sent as base64.
-    fn pieces(&self, most: usize) -> (Vec<p::ProcessOutputChunk>, u64) {
-        let (mut room, mut next, mut pieces) = (most, self.from, Vec::new());
-        for (stream, bytes) in &self.waiting {
+    fn first_pieces(&self, most: usize) -> (Vec<p::ProcessOutputChunk>, u64) {
+        let (mut room, mut next, mut pieces) = (most, self.start_offset, Vec::new());
+        for (stream, bytes) in &self.buffered {
             let bytes = &bytes[..bytes.len().min(room)];
             if bytes.is_empty() {
                 break;
             }
             (room, next) = (room - bytes.len(), next + bytes.len() as u64);
-            pieces.push(piece(*stream, bytes));
+            pieces.push(output_chunk(*stream, bytes));
         }
         (pieces, next)
     }
 }
 
-fn piece(stream: CapturedStream, bytes: &[u8]) -> p::ProcessOutputChunk {
+fn output_chunk(stream: CapturedStream, bytes: &[u8]) -> p::ProcessOutputChunk {
     let stream = match stream {
         CapturedStream::Stdout => "stdout",
         CapturedStream::Stderr => "stderr",
@@ -128,14 +128,14 @@ impl HostedSession {
         let session = number.and_then(|number| self.toolgate.find_process(number));
         let session =
             session.ok_or_else(|| RpcErrorCode::Internal.fault("a process was started and is not there"))?;
-        let output = UnreadOutput { streaming: session.stream_output(), waiting: VecDeque::new(), from: 0 };
+        let output = UnreadOutput { streaming: session.stream_output(), buffered: VecDeque::new(), start_offset: 0 };
         let process_id = session.id();
         let reading = ProcessReader { session, output: Mutex::new(output) };
         self.processes.0.lock().insert(process_id, Arc::new(reading));
         Ok(p::ProcessStartResult { process_id })
     }
 
-    fn reading(&self, process: u32) -> Result<Arc<ProcessReader>, RpcFault> {
+    fn find_reader(&self, process: u32) -> Result<Arc<ProcessReader>, RpcFault> {
         let found = self.processes.0.lock().get(&process).cloned();
         found.ok_or_else(|| {
             RpcErrorCode::NoProcess
@@ -148,9 +148,9 @@ impl HostedSession {
         read: &p::ProcessReadParams,
         cancel: CancellationToken,
     ) -> Result<p::ProcessReadResult, RpcFault> {
-        let reading = self.reading(read.process_id)?;
-        let most = read.max_bytes.unwrap_or(READ).clamp(1, MOST);
-        let until = Instant::now() + Duration::from_millis(read.wait_ms.min(LONGEST_WAIT));
+        let reading = self.find_reader(read.process_id)?;
+        let most = read.max_bytes.unwrap_or(DEFAULT_READ_BYTES).clamp(1, MAX_READ_BYTES);
+        let until = Instant::now() + Duration::from_millis(read.wait_ms.min(MAX_WAIT_MILLIS));
         let mut watch = reading.session.subscribe();
         // ends: with output to read, with the process, or when the time is up
         loop {
@@ -159,28 +159,28 @@ impl HostedSession {
             let stage = reading.session.stage();
             let (pieces, next) = {
                 let mut output = reading.output.lock();
-                if read.from > output.end() {
+                if read.from > output.end_offset() {
                     let why = format!(
                         "the params do not fit at `from`: only {} bytes were read so far",
-                        output.end()
+                        output.end_offset()
                     );
                     return Err(RpcErrorCode::Params.fault(why));
                 }
-                output.forget(read.from);
+                output.discard_before(read.from);
                 output.fill(most);
-                output.pieces(most)
+                output.first_pieces(most)
             };
-            let state = state(&stage);
+            let state = process_state(&stage);
             let over = pieces.is_empty() && state != p::ProcessState::Running;
             if let Some(fault) = over.then(|| reading.session.take_fault()).flatten() {
-                self.forget(read.process_id);
+                self.forget_process(read.process_id);
                 return Err(RpcErrorCode::Refused.fault(fault.to_string()));
             }
             if !pieces.is_empty() || over || Instant::now() >= until {
                 // The process counts as running until all of its output is read.
                 let state = if pieces.is_empty() { state } else { p::ProcessState::Running };
                 if over {
-                    self.forget(read.process_id);
+                    self.forget_process(read.process_id);
                 }
                 let exit_code = over.then(|| stage.exit().map(exec::session::ProcessExit::code)).flatten();
                 return Ok(p::ProcessReadResult { pieces, next, state, exit_code });
@@ -194,7 +194,7 @@ impl HostedSession {
     }
 
     /// Forgets a process whose end was reported.
-    fn forget(&self, process: u32) {
+    fn forget_process(&self, process: u32) {
         self.processes.0.lock().remove(&process);
         self.toolgate.forget_process(process);
     }
@@ -204,26 +204,26 @@ impl HostedSession {
         write: &p::ProcessWriteParams,
         cancel: CancellationToken,
     ) -> Result<p::EmptyResult, RpcFault> {
-        self.reading(write.process_id)?;
+        self.find_reader(write.process_id)?;
         let arguments = json!({ "process_id": write.process_id, "text": write.text, "close": write.close });
         self.call_program_tool("process_write", arguments, cancel).await.map(|_| p::EmptyResult {})
     }
 
     pub(super) fn resize_process(&self, resize: &p::ProcessResizeParams) -> Result<p::EmptyResult, RpcFault> {
         let p::ProcessTerminalSize { rows, cols } = resize.size;
-        if !(1..=LARGEST).contains(&rows) || !(1..=LARGEST).contains(&cols) {
+        if !(1..=MAX_TERMINAL_SIZE).contains(&rows) || !(1..=MAX_TERMINAL_SIZE).contains(&cols) {
             return Err(RpcErrorCode::Params.fault(format!(
-                "the params do not fit at `size`: a terminal has 1 to {LARGEST} rows and columns"
+                "the params do not fit at `size`: a terminal has 1 to {MAX_TERMINAL_SIZE} rows and columns"
             )));
         }
-        let resized = self.reading(resize.process_id)?.session.resize(PtySize { rows, cols });
+        let resized = self.find_reader(resize.process_id)?.session.resize(PtySize { rows, cols });
         resized
             .map(|()| p::EmptyResult {})
             .map_err(|_| RpcErrorCode::Unusable.fault("the process has no terminal; start it with `tty`"))
     }
 
     pub(super) fn signal_process(&self, signal: &p::ProcessSignalParams) -> Result<p::EmptyResult, RpcFault> {
-        let reading = self.reading(signal.process_id)?;
+        let reading = self.find_reader(signal.process_id)?;
         let name = signal.signal.strip_prefix("SIG").unwrap_or(&signal.signal);
         let known = SIGNALS.iter().find(|(known, _)| *known == name);
         let (_, number) = known.ok_or_else(|| {
@@ -238,16 +238,16 @@ impl HostedSession {
     }
 
     pub(super) fn kill_process(&self, process: u32) -> Result<p::EmptyResult, RpcFault> {
-        let reading = self.reading(process)?;
+        let reading = self.find_reader(process)?;
         reading.output.lock().streaming.without_limit();
         reading.session.end(GRACE);
         Ok(p::EmptyResult {})
     }
 }
 
-fn state(stage: &SessionStage) -> p::ProcessState {
+fn process_state(stage: &SessionStage) -> p::ProcessState {
     match stage {
-        SessionStage::Running | SessionStage::Leaving { .. } => p::ProcessState::Running,
+        SessionStage::Running | SessionStage::LeaderExited { .. } => p::ProcessState::Running,
         SessionStage::Over { .. } => p::ProcessState::Exited,
         SessionStage::Lost => p::ProcessState::Lost,
     }

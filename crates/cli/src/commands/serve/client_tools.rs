@@ -16,19 +16,19 @@ use toolgate::{
 use super::content_conversion;
 
 /// Maximum number of client tools in a session.
-pub(super) const MOST_TOOLS: usize = 128;
+pub(super) const MAX_TOOLS: usize = 128;
 /// Default and maximum time for a client to answer.
-const TIMEOUT: Duration = Duration::from_secs(60);
-const LONGEST: Duration = Duration::from_secs(600);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 /// The prefix of MCP server tools.
-const OF_SERVERS: &str = "mcp__";
+const SERVER_TOOL_PREFIX: &str = "mcp__";
 
 /// The tools of one session's clients.
 #[derive(Default)]
 pub(super) struct ClientTools {
     session: OnceLock<String>,
     /// Knows the current turn.
-    turns: OnceLock<SessionHandle>,
+    session_handle: OnceLock<SessionHandle>,
     tools: Mutex<BTreeMap<String, ClientTool>>,
 }
 
@@ -43,7 +43,7 @@ impl ClientTools {
     pub(super) fn set_session(&self, session: &str, turns: Option<SessionHandle>) {
         let _said_before = self.session.set(session.to_owned());
         if let Some(turns) = turns {
-            let _said_before = self.turns.set(turns);
+            let _said_before = self.session_handle.set(turns);
         }
     }
 
@@ -63,7 +63,7 @@ impl ClientTools {
         for tool in tools {
             let name = crate::terminal_output::escape_invisible(&tool.name);
             let wrong = |why: &str| RpcErrorCode::Params.fault(format!("the tool `{name}` {why}"));
-            if !is_name(&tool.name) {
+            if !is_tool_name(&tool.name) {
                 return Err(wrong(
                     "needs another name: 1 to 128 letters, digits, `_` and `-`, not beginning with `mcp__`",
                 ));
@@ -80,8 +80,8 @@ impl ClientTools {
         }
         let mut all = self.tools.lock();
         let more = brought.keys().filter(|name| !all.contains_key(*name)).count();
-        if all.len() + more > MOST_TOOLS {
-            return Err(RpcErrorCode::Limit.fault(format!("clients may give a session {MOST_TOOLS} tools")));
+        if all.len() + more > MAX_TOOLS {
+            return Err(RpcErrorCode::Limit.fault(format!("clients may give a session {MAX_TOOLS} tools")));
         }
         all.extend(brought);
         Ok(())
@@ -98,25 +98,25 @@ impl ClientTools {
             description: tool.description.clone(),
             input_schema: tool.input_schema.clone(),
         };
-        let timeout = tool.timeout_ms.map_or(TIMEOUT, Duration::from_millis).min(LONGEST);
+        let timeout = tool.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT);
         let answers = ClientToolHandler {
-            all: Arc::downgrade(self),
+            client_tools: Arc::downgrade(self),
             owner: owner.clone(),
             name: tool.name.clone(),
             timeout,
-            lane: if tool.read_only { Lane::Shared } else { Lane::Alone },
+            lane: if tool.read_only { Lane::Shared } else { Lane::Exclusive },
         };
         foreign.into_tool(Arc::new(answers)).map_err(|fault| format!("cannot be used: {fault}"))
     }
 }
 
-fn is_name(name: &str) -> bool {
+fn is_tool_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    (1..=128).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with(OF_SERVERS)
+    (1..=128).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with(SERVER_TOOL_PREFIX)
 }
 
 impl ToolSource for ClientTools {
-    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
+    fn offered_tools(&self) -> Vec<Arc<dyn AnyTool>> {
         self.tools.lock().values().map(|brought| Arc::clone(&brought.tool)).collect()
     }
 
@@ -130,8 +130,8 @@ impl ToolSource for ClientTools {
 pub(super) struct SessionClientTools(pub(super) Arc<ClientTools>);
 
 impl ToolSource for SessionClientTools {
-    fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
-        self.0.offered()
+    fn offered_tools(&self) -> Vec<Arc<dyn AnyTool>> {
+        self.0.offered_tools()
     }
 
     fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
@@ -146,7 +146,7 @@ impl ToolSource for SessionClientTools {
 /// The handler of a client's tool: sends its calls to the client.
 struct ClientToolHandler {
     /// Weak, because the tools own this handler.
-    all: Weak<ClientTools>,
+    client_tools: Weak<ClientTools>,
     owner: Peer,
     name: String,
     timeout: Duration,
@@ -154,8 +154,8 @@ struct ClientToolHandler {
 }
 
 impl ClientToolHandler {
-    async fn asked(&self, arguments: Value, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let all = self.all.upgrade().unwrap_or_default();
+    async fn ask_client(&self, arguments: Value, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        let all = self.client_tools.upgrade().unwrap_or_default();
         // A client that reconnected may have registered the tool again.
         let owner =
             all.tools.lock().get(&self.name).map_or_else(|| self.owner.clone(), |now| now.owner.clone());
@@ -168,7 +168,7 @@ impl ClientToolHandler {
         let params = p::ToolInvokeParams {
             session_id: all.session.get().cloned().unwrap_or_default(),
             call_id: cx.call_id().as_str().to_owned(),
-            turn_id: all.turns.get().map(SessionHandle::turn_id).unwrap_or_default(),
+            turn_id: all.session_handle.get().map(SessionHandle::turn_id).unwrap_or_default(),
             tool: name.clone(),
             arguments,
         };
@@ -203,6 +203,6 @@ impl ForeignBackend for ClientToolHandler {
     }
 
     fn answer(&self, arguments: Value, cx: Cx) -> ToolOutputFuture<'_> {
-        Box::pin(async move { self.asked(arguments, &cx).await })
+        Box::pin(async move { self.ask_client(arguments, &cx).await })
     }
 }

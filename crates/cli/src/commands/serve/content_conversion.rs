@@ -6,14 +6,14 @@ use rpc::protocol::ContentItem;
 use toolgate::{OutputImage, OutputItem};
 
 /// The MIME types of pictures that models read.
-const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const IMAGE_MIME_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Converts a client's content into items for the model.
 pub(super) fn to_items(content: Vec<ContentItem>) -> Result<Vec<OutputItem>, String> {
-    content.into_iter().map(item).collect()
+    content.into_iter().map(to_item).collect()
 }
 
-fn item(content: ContentItem) -> Result<OutputItem, String> {
+fn to_item(content: ContentItem) -> Result<OutputItem, String> {
     match content {
         ContentItem::Text { text } => Ok(OutputItem::Text(text)),
         ContentItem::Image { mime_type, data } => decode_picture(&mime_type, &data).map(OutputItem::Image),
@@ -28,8 +28,8 @@ fn item(content: ContentItem) -> Result<OutputItem, String> {
 
 /// Decodes a picture of a client, and checks that its bytes match its MIME type.
 pub(crate) fn decode_picture(kind: &str, data: &str) -> Result<OutputImage, String> {
-    let mime = KINDS.into_iter().find(|known| *known == kind);
-    let mime = mime.ok_or_else(|| format!("a picture is one of {}", KINDS.join(", ")))?;
+    let mime = IMAGE_MIME_TYPES.into_iter().find(|known| *known == kind);
+    let mime = mime.ok_or_else(|| format!("a picture is one of {}", IMAGE_MIME_TYPES.join(", ")))?;
     let bytes = STANDARD.decode(data).map_err(|error| format!("a picture is in base64: {error}"))?;
     // A provider rejects an invalid picture, and with it every later request of the conversation.
     match image_mime_type(&bytes) == Some(mime) {

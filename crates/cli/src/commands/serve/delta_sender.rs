@@ -14,22 +14,22 @@ use crate::session::last_message::LastMessage;
 /// Sends the deltas of one session to its followers.
 pub(super) struct DeltaSender {
     pub(super) session: String,
-    pub(super) company: Arc<Subscribers>,
-    words: LastMessage,
+    pub(super) subscribers: Arc<Subscribers>,
+    last_message: LastMessage,
 }
 
 impl DeltaSender {
     pub(super) fn new(session: &str, company: &Arc<Subscribers>) -> Self {
-        Self { session: session.to_owned(), company: Arc::clone(company), words: LastMessage::default() }
+        Self { session: session.to_owned(), subscribers: Arc::clone(company), last_message: LastMessage::default() }
     }
 
     /// Returns the last message of the model.
     pub(super) fn last_message(&self) -> String {
-        self.words.text()
+        self.last_message.text()
     }
 
-    fn tell(&self, happening: SessionProgress) {
-        let followers = self.company.connected_peers();
+    fn send(&self, happening: SessionProgress) {
+        let followers = self.subscribers.connected_peers();
         if followers.is_empty() {
             return;
         }
@@ -42,24 +42,24 @@ impl DeltaSender {
 }
 
 impl SessionObserver for DeltaSender {
-    fn saw(&self, seen: SessionEvent<'_>) {
-        self.words.saw(seen);
+    fn on_session_event(&self, seen: SessionEvent<'_>) {
+        self.last_message.on_session_event(seen);
         match seen {
-            SessionEvent::Asked { round, bytes } => {
-                self.tell(SessionProgress::Request { number: round, bytes });
+            SessionEvent::RequestSent { round, bytes } => {
+                self.send(SessionProgress::Request { number: round, bytes });
             }
-            SessionEvent::Text(text) => self.tell(SessionProgress::Text { text: text.to_owned() }),
-            SessionEvent::Thought(text) => self.tell(SessionProgress::Thought { text: text.to_owned() }),
+            SessionEvent::Text(text) => self.send(SessionProgress::Text { text: text.to_owned() }),
+            SessionEvent::Thought(text) => self.send(SessionProgress::Thought { text: text.to_owned() }),
             SessionEvent::Retried { why, pause } => {
-                self.tell(SessionProgress::Retry { why: why.to_owned(), pause_ms: millis(pause) });
+                self.send(SessionProgress::Retry { why: why.to_owned(), pause_ms: millis(pause) });
             }
             // Sent as events.
             SessionEvent::Called(_)
-            | SessionEvent::Hosted { .. }
+            | SessionEvent::ProviderToolRan { .. }
             | SessionEvent::Answered(..)
             | SessionEvent::Responded { .. }
             | SessionEvent::Compacted { .. }
-            | SessionEvent::Changed(_)
+            | SessionEvent::FilesChanged(_)
             | SessionEvent::Notice(_) => {}
         }
     }
@@ -69,7 +69,7 @@ impl CallObserver for DeltaSender {
     fn on_event(&self, call: &CallId, event: &CallEvent) {
         let call_id = || call.as_str().to_owned();
         match event {
-            CallEvent::Started => self.tell(SessionProgress::Running { call_id: call_id() }),
+            CallEvent::Started => self.send(SessionProgress::Running { call_id: call_id() }),
             CallEvent::Notice(ToolNotice::Output { stream, text }) => {
                 let stream = match stream {
                     OutputStream::Stdout => "stdout",
@@ -77,14 +77,14 @@ impl CallObserver for DeltaSender {
                     OutputStream::Terminal => "terminal",
                 };
                 let (stream, text) = (stream.to_owned(), text.clone());
-                self.tell(SessionProgress::Output { call_id: call_id(), stream, text });
+                self.send(SessionProgress::Output { call_id: call_id(), stream, text });
             }
             _ => {}
         }
     }
 
     fn wants_output(&self) -> bool {
-        !self.company.connected_peers().is_empty()
+        !self.subscribers.connected_peers().is_empty()
     }
 }
 

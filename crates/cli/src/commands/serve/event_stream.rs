@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::subscribers::Subscription;
 
 /// Bytes per read.
-const PIECE: usize = 64 << 10;
+const READ_CHUNK_BYTES: usize = 64 << 10;
 
 /// A journal that is read line by line while it is written.
 pub(super) struct JournalTail {
@@ -40,7 +40,7 @@ impl JournalTail {
         mut last: watch::Receiver<u64>,
         joined: Subscription,
     ) {
-        if let Some(before) = &joined.before {
+        if let Some(before) = &joined.previous_stopped {
             before.cancelled().await;
         }
         let telling = async {
@@ -48,7 +48,7 @@ impl JournalTail {
             loop {
                 last.borrow_and_update();
                 // ends: with the current end of the journal
-                while let Ok(Some(lines)) = self.more() {
+                while let Ok(Some(lines)) = self.read_lines() {
                     for line in lines {
                         self.lines += 1;
                         if self.lines > cursor
@@ -70,8 +70,8 @@ impl JournalTail {
     }
 
     /// Returns the next complete lines, if there are any.
-    fn more(&mut self) -> io::Result<Option<Vec<String>>> {
-        let mut bytes = vec![0; PIECE];
+    fn read_lines(&mut self) -> io::Result<Option<Vec<String>>> {
+        let mut bytes = vec![0; READ_CHUNK_BYTES];
         let mut read = self.file.read_at(&mut bytes, self.offset)?;
         // ends: with a newline, or with the file; a line has a bound
         while !bytes[..read].contains(&b'\n') && read == bytes.len() {

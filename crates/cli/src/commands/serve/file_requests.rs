@@ -22,7 +22,7 @@ impl HostedSession {
         cancel: CancellationToken,
     ) -> Result<p::FsReadResult, RpcFault> {
         let arguments = json!({ "path": read.path, "offset": read.offset, "length": read.length });
-        fitting(self.call_program_tool("fs_read", given(arguments), cancel).await?)
+        parse_result(self.call_program_tool("fs_read", without_nulls(arguments), cancel).await?)
     }
 
     pub(super) async fn fs_write(
@@ -32,7 +32,7 @@ impl HostedSession {
     ) -> Result<p::FsWriteResult, RpcFault> {
         let arguments =
             json!({ "path": write.path, "text": write.text, "base64": write.base64, "new": write.new });
-        fitting(self.call_program_tool("fs_write", given(arguments), cancel).await?)
+        parse_result(self.call_program_tool("fs_write", without_nulls(arguments), cancel).await?)
     }
 
     pub(super) async fn fs_list(
@@ -41,7 +41,7 @@ impl HostedSession {
         cancel: CancellationToken,
     ) -> Result<p::FsListResult, RpcFault> {
         let arguments = json!({ "path": list.path, "depth": list.depth, "limit": list.limit });
-        fitting(self.call_program_tool("fs_list", given(arguments), cancel).await?)
+        parse_result(self.call_program_tool("fs_list", without_nulls(arguments), cancel).await?)
     }
 
     pub(super) async fn fs_search(
@@ -49,7 +49,7 @@ impl HostedSession {
         search: &p::FsSearchParams,
         cancel: CancellationToken,
     ) -> Result<p::FsSearchResult, RpcFault> {
-        let arguments = given(json!({
+        let arguments = without_nulls(json!({
             "pattern": search.pattern,
             "path": search.path,
             "file_pattern": search.glob,
@@ -60,7 +60,7 @@ impl HostedSession {
         let data = self.call_for_data(self.toolgate.router(), call, cancel).await?;
         let all = data["matches"].as_u64() == data["hits"].as_array().map(|hits| hits.len() as u64);
         let complete = data["complete"] == true && all;
-        fitting(json!({ "hits": data["hits"], "complete": complete }))
+        parse_result(json!({ "hits": data["hits"], "complete": complete }))
     }
 
     pub(super) async fn apply_patch(
@@ -82,7 +82,7 @@ impl HostedSession {
         }
         let text = joined_text(&answer.content_items);
         let changes = answer.structured.map(|mut data| data["changes"].take()).unwrap_or_else(|| json!([]));
-        fitting(json!({ "changes": changes, "text": text, "repeated": answer.repeated }))
+        parse_result(json!({ "changes": changes, "text": text, "repeated": answer.repeated }))
     }
 
     /// Returns the verdict on a call, without making or recording it.
@@ -104,14 +104,14 @@ impl HostedSession {
 }
 
 /// Removes members that are null.
-fn given(mut arguments: Value) -> Value {
+fn without_nulls(mut arguments: Value) -> Value {
     if let Value::Object(members) = &mut arguments {
         members.retain(|_, value| !value.is_null());
     }
     arguments
 }
 
-fn fitting<T: DeserializeOwned>(data: Value) -> Result<T, RpcFault> {
+fn parse_result<T: DeserializeOwned>(data: Value) -> Result<T, RpcFault> {
     serde_json::from_value(data)
         .map_err(|error| RpcErrorCode::Internal.fault(format!("an answer is not what it should be: {error}")))
 }

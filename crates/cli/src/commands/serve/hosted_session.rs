@@ -19,19 +19,19 @@ use super::turn_driver::TurnRunner;
 use crate::session::{self, AssembledSession};
 
 /// Maximum time for running calls and turns to end when a session is closed.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An open session.
 pub(super) struct HostedSession {
-    pub(super) about: SessionFacts,
+    pub(super) facts: SessionFacts,
     pub(super) toolgate: Toolgate,
     pub(super) recorder: Arc<JournalRecorder>,
     pub(super) servers: Option<Arc<McpServers>>,
     pub(super) agents: Option<Arc<SessionAgents>>,
-    pub(super) company: Arc<Subscribers>,
-    pub(super) dynamic: Arc<ClientTools>,
+    pub(super) subscribers: Arc<Subscribers>,
+    pub(super) client_tools: Arc<ClientTools>,
     /// `None` without a model.
-    pub(super) turns: Option<TurnRunner>,
+    pub(super) turn_runner: Option<TurnRunner>,
     pub(super) calls: ClientCalls,
     pub(super) processes: ClientProcesses,
 }
@@ -48,12 +48,12 @@ pub(super) struct SessionFacts {
 impl HostedSession {
     /// Returns the session id.
     pub(super) fn id(&self) -> &str {
-        &self.about.id
+        &self.facts.id
     }
 
     /// Describes the session for a client.
     pub(super) fn describe(&self) -> p::SessionDetails {
-        let SessionFacts { id, cwd, sandbox, approval, model } = &self.about;
+        let SessionFacts { id, cwd, sandbox, approval, model } = &self.facts;
         p::SessionDetails {
             session_id: id.clone(),
             journal: self.recorder.path().display().to_string(),
@@ -66,7 +66,7 @@ impl HostedSession {
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        self.turns.as_ref().is_some_and(TurnRunner::is_busy)
+        self.turn_runner.as_ref().is_some_and(TurnRunner::is_busy)
     }
 
     /// Returns the number of the last event.
@@ -76,8 +76,8 @@ impl HostedSession {
 
     /// Sends all events after `cursor` to `peer`, and asks it questions according to its capabilities.
     pub(super) fn follow(&self, peer: &Peer, capabilities: p::ClientCapabilities, cursor: u64) {
-        let joined = self.company.subscribe(peer, capabilities);
-        let whose = (self.about.id.clone(), cursor);
+        let joined = self.subscribers.subscribe(peer, capabilities);
+        let whose = (self.facts.id.clone(), cursor);
         match JournalTail::open(self.recorder.path()) {
             Ok(tail) => {
                 let telling = tail.stream_to(peer.clone(), whose, self.recorder.subscribe(), joined);
@@ -95,22 +95,22 @@ impl HostedSession {
 
     /// Stops the events to `peer`.
     pub(super) fn detach(&self, peer: &Peer) -> p::EmptyResult {
-        self.company.unsubscribe(peer);
+        self.subscribers.unsubscribe(peer);
         p::EmptyResult {}
     }
 
     /// Handles a client that closed its sending side.
     pub(super) fn peer_silent(&self, peer: &Peer) {
-        self.company.mark_silent(peer);
+        self.subscribers.mark_silent(peer);
     }
 
     /// Handles a closed connection.
     pub(super) fn peer_left(&self, peer: &Peer) {
-        self.company.unsubscribe(peer);
+        self.subscribers.unsubscribe(peer);
     }
 
-    fn turns(&self) -> Result<&TurnRunner, RpcFault> {
-        self.turns.as_ref().ok_or_else(|| {
+    fn turn_runner(&self) -> Result<&TurnRunner, RpcFault> {
+        self.turn_runner.as_ref().ok_or_else(|| {
             RpcErrorCode::NoModel.fault("the session was started without a model; `tool/call` uses its tools")
         })
     }
@@ -119,7 +119,7 @@ impl HostedSession {
         &self,
         prompt: &p::SessionPromptParams,
     ) -> Result<p::SessionPromptResult, RpcFault> {
-        let turns = self.turns()?;
+        let turns = self.turn_runner()?;
         let wrong =
             |why: String| RpcErrorCode::Params.fault(format!("the params do not fit at `images`: {why}"));
         let images = content_conversion::to_images(prompt.images.clone()).map_err(wrong)?;
@@ -127,7 +127,7 @@ impl HostedSession {
     }
 
     pub(super) fn interrupt(&self) -> p::EmptyResult {
-        if let Some(turns) = &self.turns {
+        if let Some(turns) = &self.turn_runner {
             turns.handle.interrupt();
         }
         p::EmptyResult {}
@@ -156,13 +156,13 @@ impl HostedSession {
         tools: &[p::DynamicTool],
     ) -> Result<p::ToolRegisterResult, RpcFault> {
         let registry = self.toolgate.router().registry();
-        self.dynamic.register(peer, tools, |name| registry.is_name_available(name))?;
-        Ok(p::ToolRegisterResult { tools: self.dynamic.names() })
+        self.client_tools.register(peer, tools, |name| registry.is_name_available(name))?;
+        Ok(p::ToolRegisterResult { tools: self.client_tools.names() })
     }
 
     pub(super) fn unregister(&self, names: &[String]) -> p::ToolRegisterResult {
-        self.dynamic.unregister(names);
-        p::ToolRegisterResult { tools: self.dynamic.names() }
+        self.client_tools.unregister(names);
+        p::ToolRegisterResult { tools: self.client_tools.names() }
     }
 
     /// Closes the session and ends its processes. The journal stays on disk.
@@ -170,11 +170,11 @@ impl HostedSession {
         // Running calls are answered before the end is recorded.
         let ending = async {
             self.calls.stop_all().await;
-            if let Some(turns) = &self.turns {
+            if let Some(turns) = &self.turn_runner {
                 turns.stop().await;
             }
         };
-        let _takes_too_long = tokio::time::timeout(LAST_WORDS, ending).await;
+        let _takes_too_long = tokio::time::timeout(CLOSE_TIMEOUT, ending).await;
         AssembledSession::shut_down(&self.toolgate, self.servers.clone(), self.agents.clone()).await;
         if let Err(fault) = session::close_journal(&self.recorder, why) {
             tracing::warn!(%fault, "the end of a session could not be written down");

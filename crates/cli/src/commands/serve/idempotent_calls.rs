@@ -20,14 +20,14 @@ use super::hosted_session::HostedSession;
 
 /// The prefix of ids of calls with a key. The rest are hashes of the key and of the call. The key may be a
 /// secret, so the journal does not contain it.
-const KEYED: &str = "key-";
+const KEYED_ID_PREFIX: &str = "key-";
 /// Hex digits of an id for the key, and for the call.
-const KEY: usize = 20;
-const CALL: usize = 8;
+const KEY_HASH_DIGITS: usize = 20;
+const CALL_HASH_DIGITS: usize = 8;
 /// Maximum length of a key in bytes.
-const LONGEST_KEY: usize = 128;
+const MAX_KEY_BYTES: usize = 128;
 /// Number of answers kept in memory. Older ones are read from the journal.
-const KEPT: usize = 256;
+const MAX_CACHED_ANSWERS: usize = 256;
 
 /// The calls of one session's clients.
 #[derive(Default)]
@@ -35,7 +35,7 @@ pub(super) struct ClientCalls {
     state: Mutex<ClientCallState>,
     stop: CancellationToken,
     /// The number of running calls.
-    open: watch::Sender<usize>,
+    running_count: watch::Sender<usize>,
 }
 
 /// The state of the calls, under one lock.
@@ -43,16 +43,16 @@ pub(super) struct ClientCalls {
 struct ClientCallState {
     running: HashMap<String, watch::Receiver<Option<p::ToolCallResult>>>,
     /// The answers of the latest calls with a key.
-    answers: VecDeque<p::ToolCallResult>,
+    recent_answers: VecDeque<p::ToolCallResult>,
     /// The ids of all answered calls with a key.
-    answered: BTreeSet<String>,
+    answered_ids: BTreeSet<String>,
 }
 
 impl ClientCallState {
     /// Returns the id of the first call with the key in `id`.
-    fn first(&self, id: &str) -> Option<&String> {
-        let key = &id[..KEYED.len() + KEY];
-        let answered = self.answered.range(key.to_owned()..).next();
+    fn first_call_id(&self, id: &str) -> Option<&String> {
+        let key = &id[..KEYED_ID_PREFIX.len() + KEY_HASH_DIGITS];
+        let answered = self.answered_ids.range(key.to_owned()..).next();
         answered.into_iter().chain(self.running.keys()).find(|known| known.starts_with(key))
     }
 }
@@ -69,7 +69,7 @@ impl ClientCalls {
         // A call without an answer gets one when the session is resumed.
         let answered = records.iter().filter_map(id).filter(|id| is_keyed(id)).collect();
         Self {
-            state: Mutex::new(ClientCallState { answered, ..ClientCallState::default() }),
+            state: Mutex::new(ClientCallState { answered_ids: answered, ..ClientCallState::default() }),
             ..Self::default()
         }
     }
@@ -78,12 +78,12 @@ impl ClientCalls {
     pub(super) async fn stop_all(&self) {
         self.stop.cancel();
         // Never fails: `self` owns the sender.
-        let _never = self.open.subscribe().wait_for(|open| *open == 0).await.map(drop);
+        let _never = self.running_count.subscribe().wait_for(|open| *open == 0).await.map(drop);
     }
 
     /// Counts a running call until the result is dropped.
-    fn begin(&self) -> RunningCallGuard<'_> {
-        self.open.send_modify(|open| *open += 1);
+    fn count_running(&self) -> RunningCallGuard<'_> {
+        self.running_count.send_modify(|open| *open += 1);
         RunningCallGuard(self)
     }
 }
@@ -93,14 +93,14 @@ struct RunningCallGuard<'a>(&'a ClientCalls);
 
 impl Drop for RunningCallGuard<'_> {
     fn drop(&mut self) {
-        self.0.open.send_modify(|open| *open = open.saturating_sub(1));
+        self.0.running_count.send_modify(|open| *open = open.saturating_sub(1));
     }
 }
 
 /// The state of a call with a key.
 enum KeyedCall {
     /// The key was used for another call.
-    Other,
+    KeyReused,
     New(watch::Sender<Option<p::ToolCallResult>>),
     Running(watch::Receiver<Option<p::ToolCallResult>>),
     Answered(Option<p::ToolCallResult>),
@@ -132,29 +132,29 @@ impl HostedSession {
                 }
             };
         };
-        if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
+        if key.is_empty() || key.len() > MAX_KEY_BYTES || key.chars().any(char::is_control) {
             return Err(RpcErrorCode::Params
-                .fault(format!("the params do not fit at `key`: it has 1 to {LONGEST_KEY} letters")));
+                .fault(format!("the params do not fit at `key`: it has 1 to {MAX_KEY_BYTES} letters")));
         }
-        let made = ToolCall { id: keyed(&key, &call.tool, &payload).into(), name: call.tool, payload };
-        self.once(&router, made, cancel).await
+        let made = ToolCall { id: keyed_call_id(&key, &call.tool, &payload).into(), name: call.tool, payload };
+        self.call_once(&router, made, cancel).await
     }
 
     /// Makes a call whose id is used once in the session.
-    async fn once(
+    async fn call_once(
         self: Arc<Self>,
         router: &ToolRouter,
         call: ToolCall,
         cancel: CancellationToken,
     ) -> Result<p::ToolCallResult, RpcFault> {
         let id = call.id.as_str().to_owned();
-        let mut running = match self.keyed(&id) {
-            KeyedCall::Other => {
+        let mut running = match self.keyed_call_state(&id) {
+            KeyedCall::KeyReused => {
                 let why = "the params do not fit at `key`: it was used for another call; take another key";
                 return Err(RpcErrorCode::Params.fault(why));
             }
             KeyedCall::Answered(answer) => {
-                let answer = answer.or_else(|| self.recorded(&id));
+                let answer = answer.or_else(|| self.read_recorded_answer(&id));
                 return answer.ok_or_else(|| {
                     RpcErrorCode::Journal.fault("the answer of the first call cannot be read any more")
                 });
@@ -170,34 +170,34 @@ impl HostedSession {
                 )]
                 tokio::spawn(async move {
                     if let Ok(answer) = live.make_call(&router, call, cancel).await {
-                        live.keep(answer.clone());
+                        live.store_answer(answer.clone());
                         told.send_replace(Some(answer));
                     } else {
                         live.calls.state.lock().running.remove(&id);
                     }
                 });
                 let mut first = running;
-                return waited(&mut first).await;
+                return wait_for_answer(&mut first).await;
             }
         };
         // Cancelling the repeated request does not cancel the first call.
         let answer = tokio::select! {
-            answer = waited(&mut running) => answer,
+            answer = wait_for_answer(&mut running) => answer,
             () = cancel.cancelled() => return Err(RpcErrorCode::Cancelled.fault("the request was taken back; the call goes on")),
         };
         answer.map(|answer| p::ToolCallResult { repeated: true, ..answer })
     }
 
-    fn keyed(&self, id: &str) -> KeyedCall {
+    fn keyed_call_state(&self, id: &str) -> KeyedCall {
         let mut state = self.calls.state.lock();
-        if state.first(id).is_some_and(|first| first != id) {
-            return KeyedCall::Other;
+        if state.first_call_id(id).is_some_and(|first| first != id) {
+            return KeyedCall::KeyReused;
         }
         if let Some(running) = state.running.get(id) {
             return KeyedCall::Running(running.clone());
         }
-        if state.answered.contains(id) {
-            let kept = state.answers.iter().find(|answer| answer.call_id == id).cloned();
+        if state.answered_ids.contains(id) {
+            let kept = state.recent_answers.iter().find(|answer| answer.call_id == id).cloned();
             return KeyedCall::Answered(kept.map(|answer| p::ToolCallResult { repeated: true, ..answer }));
         }
         let (told, running) = watch::channel(None);
@@ -205,18 +205,18 @@ impl HostedSession {
         KeyedCall::New(told)
     }
 
-    fn keep(&self, answer: p::ToolCallResult) {
+    fn store_answer(&self, answer: p::ToolCallResult) {
         let mut state = self.calls.state.lock();
         state.running.remove(&answer.call_id);
-        state.answered.insert(answer.call_id.clone());
-        state.answers.push_back(answer);
-        if state.answers.len() > KEPT {
-            state.answers.pop_front();
+        state.answered_ids.insert(answer.call_id.clone());
+        state.recent_answers.push_back(answer);
+        if state.recent_answers.len() > MAX_CACHED_ANSWERS {
+            state.recent_answers.pop_front();
         }
     }
 
     /// Returns the answer in the journal.
-    fn recorded(&self, id: &str) -> Option<p::ToolCallResult> {
+    fn read_recorded_answer(&self, id: &str) -> Option<p::ToolCallResult> {
         // Reading a long journal takes time, and other tasks need this thread.
         let reading = tokio::task::block_in_place(|| journal::read_journal(self.recorder.path())).ok()?;
         // A call of the model may have the same id. Only the answer to a client's call counts.
@@ -250,7 +250,7 @@ impl HostedSession {
         cancel: CancellationToken,
     ) -> Result<p::ToolCallResult, RpcFault> {
         let unwritten = |fault: journal::JournalFault| RpcErrorCode::Journal.fault(fault.to_string());
-        let _running = self.calls.begin();
+        let _running = self.calls.count_running();
         self.recorder.record_client_call(&call).map_err(unwritten)?;
         // Clients that want an order wait for each answer, so their calls block no other calls.
         let answering = router.with_own_lanes().dispatch(call.clone(), cancel.clone());
@@ -297,7 +297,7 @@ impl HostedSession {
 }
 
 /// Returns the id of a call with a key.
-fn keyed(key: &str, tool: &str, payload: &ToolPayload) -> String {
+fn keyed_call_id(key: &str, tool: &str, payload: &ToolPayload) -> String {
     let digits = |parts: &[&str], count: usize| -> String {
         let mut hash = Sha256::new();
         for part in parts {
@@ -307,15 +307,15 @@ fn keyed(key: &str, tool: &str, payload: &ToolPayload) -> String {
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>()[..count].to_owned()
     };
     let call = match payload {
-        ToolPayload::Custom { input } => digits(&[tool, "input", input], CALL),
-        other => digits(&[tool, "arguments", &format!("{other:?}")], CALL),
+        ToolPayload::Custom { input } => digits(&[tool, "input", input], CALL_HASH_DIGITS),
+        other => digits(&[tool, "arguments", &format!("{other:?}")], CALL_HASH_DIGITS),
     };
-    format!("{KEYED}{}-{call}", digits(&[key], KEY))
+    format!("{KEYED_ID_PREFIX}{}-{call}", digits(&[key], KEY_HASH_DIGITS))
 }
 
 fn is_keyed(id: &str) -> bool {
-    let digits = id.strip_prefix(KEYED).unwrap_or_default();
-    digits.len() == KEY + 1 + CALL && digits.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+    let digits = id.strip_prefix(KEYED_ID_PREFIX).unwrap_or_default();
+    digits.len() == KEY_HASH_DIGITS + 1 + CALL_HASH_DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
 /// Converts a failed answer into a fault.
@@ -335,7 +335,7 @@ fn to_answer(call: &ToolCall, output: ToolOutput) -> p::ToolCallResult {
         success: output.success,
         error: output.facts.error.map(|error| error.as_str().to_owned()),
         content_items: from_items(&output.items),
-        kept: output.facts.kept.as_ref().map(|kept| kept.display().to_string()),
+        kept: output.facts.output_file.as_ref().map(|kept| kept.display().to_string()),
         elapsed_ms: output.facts.duration.map_or(0, millis),
         structured: output.structured,
         repeated: false,
@@ -343,7 +343,7 @@ fn to_answer(call: &ToolCall, output: ToolOutput) -> p::ToolCallResult {
 }
 
 /// Waits for the answer of a running call.
-async fn waited(
+async fn wait_for_answer(
     running: &mut watch::Receiver<Option<p::ToolCallResult>>,
 ) -> Result<p::ToolCallResult, RpcFault> {
     let lost = || RpcErrorCode::Journal.fault("the call could not be written down, and was not made");

@@ -34,17 +34,17 @@ use crate::session::subagents::SubagentSessions;
 use crate::session::{self, AssembledSession, SessionSpec, WorktreePool};
 
 /// The source of settings from a client.
-const ASKED: SettingSource = SettingSource::Flag("session/start");
+const SOURCE: SettingSource = SettingSource::Flag("session/start");
 
 /// Maximum bytes of a script.
-const LONGEST_SCRIPT: u64 = 64 << 20;
+const MAX_SCRIPT_BYTES: u64 = 64 << 20;
 
 /// Opens a new session.
 pub(super) fn start_new(
     hall: &SessionServer,
     start: p::SessionStartParams,
 ) -> Result<Arc<HostedSession>, RpcFault> {
-    live(hall, start, SessionId::new(), None)
+    open_session(hall, start, SessionId::new(), None)
 }
 
 /// Resumes a session that no server has open.
@@ -91,7 +91,7 @@ pub(super) fn resume(
         }
     }
     let calls = ClientCalls::from_records(&reading.records);
-    live(hall, start, id, Some(calls)).map_err(|mut fault| {
+    open_session(hall, start, id, Some(calls)).map_err(|mut fault| {
         if !is_known && fault.has_code(RpcErrorCode::Unusable) {
             fault
                 .message
@@ -101,7 +101,7 @@ pub(super) fn resume(
     })
 }
 
-fn live(
+fn open_session(
     hall: &SessionServer,
     start: p::SessionStartParams,
     id: SessionId,
@@ -109,35 +109,35 @@ fn live(
 ) -> Result<Arc<HostedSession>, RpcFault> {
     let resume = known.is_some().then(|| id.as_str().to_owned());
     let (company, dynamic) = (Arc::<Subscribers>::default(), Arc::<ClientTools>::default());
-    let asks = Arc::new(ClientApprover { session: id.as_str().to_owned(), company: Arc::clone(&company) });
+    let asks = Arc::new(ClientApprover { session: id.as_str().to_owned(), subscribers: Arc::clone(&company) });
     let deltas = Arc::new(DeltaSender::new(id.as_str(), &company));
     let processes = Arc::new(hall.processes.with_own_sessions());
-    let composed = composed(hall, &start)?
+    let composed = compose_tools(hall, &start)?
         .with_processes(Arc::clone(&processes))
         .with_source(Arc::new(SessionClientTools(Arc::clone(&dynamic))) as Arc<dyn ToolSource>)
         .with_observer(Arc::clone(&deltas) as Arc<dyn CallObserver>)
         .with_approver(Arc::clone(&asks) as Arc<dyn Approver>);
-    let model = start.model.as_ref().map(|model| chosen(model, &composed)).transpose()?;
+    let model = start.model.as_ref().map(|model| resolve_model(model, &composed)).transpose()?;
     let about = session_facts(&id, &composed, model.as_ref());
     let nursery = model.as_ref().filter(|_| start.agents).map(|chosen| {
         let approver = Arc::clone(&asks) as Arc<dyn Approver>;
-        nursery(hall, &start, chosen.clone(), (approver, Arc::clone(&dynamic) as Arc<dyn ToolSource>))
+        build_subagents(hall, &start, chosen.clone(), (approver, Arc::clone(&dynamic) as Arc<dyn ToolSource>))
     });
     let nursery = nursery.transpose()?;
     let wanted = SessionSpec {
         composed,
         dirs: hall.dirs.clone(),
         model,
-        new: id,
+        new_id: id,
         resume,
-        limits: limits(start.model.as_ref()),
+        limits: turn_limits(start.model.as_ref()),
         instructions: start.instructions,
-        watch: Arc::clone(&deltas) as Arc<dyn SessionObserver>,
-        person: Some(asks as Arc<dyn UserPrompter>),
-        means: McpClientDeps::default(),
+        observer: Arc::clone(&deltas) as Arc<dyn SessionObserver>,
+        prompter: Some(asks as Arc<dyn UserPrompter>),
+        mcp_deps: McpClientDeps::default(),
         agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root_agents()),
     };
-    let made = session::assemble(wanted).map_err(unusable)?;
+    let made = session::assemble(wanted).map_err(to_rpc_fault)?;
     if let Some(nursery) = &nursery {
         nursery.register(Vec::new(), &made);
     }
@@ -146,14 +146,14 @@ fn live(
     let turns = session.map(|session| TurnRunner::spawn(session, toolgate.clone(), deltas));
     let (calls, processes) = (known.unwrap_or_default(), ClientProcesses::default());
     Ok(Arc::new(HostedSession {
-        about,
+        facts: about,
         toolgate,
         recorder,
         servers,
         agents,
-        company,
-        dynamic,
-        turns,
+        subscribers: company,
+        client_tools: dynamic,
+        turn_runner: turns,
         calls,
         processes,
     }))
@@ -170,55 +170,55 @@ fn session_facts(id: &SessionId, composed: &ComposedTools, model: Option<&Chosen
 }
 
 /// Creates the factory of subagent sessions.
-fn nursery(
+fn build_subagents(
     hall: &SessionServer,
     start: &p::SessionStartParams,
     chosen: session::ChosenModel,
     (approver, source): (Arc<dyn Approver>, Arc<dyn ToolSource>),
 ) -> Result<Arc<SubagentSessions>, RpcFault> {
     Ok(Arc::new(SubagentSessions {
-        place: place(hall, start)?,
+        place: workspace_args(hall, start)?,
         dirs: hall.dirs.clone(),
         chosen,
-        limits: limits(start.model.as_ref()),
+        limits: turn_limits(start.model.as_ref()),
         instructions: start.instructions.clone(),
         approver: Some(approver),
-        only: start.only_tools.clone(),
+        allowed_tools: start.only_tools.clone(),
         sources: vec![source],
         processes: Arc::new(hall.processes.with_own_sessions()),
-        known: Mutex::default(),
+        sessions: Mutex::default(),
         worktrees: WorktreePool::default(),
     }))
 }
 
-fn unusable(fault: CliFault) -> RpcFault {
+fn to_rpc_fault(fault: CliFault) -> RpcFault {
     let code = if fault.is_busy() { RpcErrorCode::InUse } else { RpcErrorCode::Unusable };
     code.fault(fault.into_sentence())
 }
 
 /// Composes the tools for the client's settings.
-fn composed(hall: &SessionServer, start: &p::SessionStartParams) -> Result<ComposedTools, RpcFault> {
-    let place = place(hall, start)?;
-    let servers = servers(start)?;
+fn compose_tools(hall: &SessionServer, start: &p::SessionStartParams) -> Result<ComposedTools, RpcFault> {
+    let place = workspace_args(hall, start)?;
+    let servers = server_settings(start)?;
     let change = |config: &mut Config| {
         if let Some(only) = &start.only_tools {
-            config.tools.only.push(SourcedValue { value: only.clone(), source: ASKED });
+            config.tools.only.push(SourcedValue { value: only.clone(), source: SOURCE });
         }
         config.servers.extend(servers);
     };
-    compose_in_dirs(&place, hall.dirs.clone(), change).map_err(unusable)
+    compose_in_dirs(&place, hall.dirs.clone(), change).map_err(to_rpc_fault)
 }
 
-fn place(hall: &SessionServer, start: &p::SessionStartParams) -> Result<WorkspaceArgs, RpcFault> {
+fn workspace_args(hall: &SessionServer, start: &p::SessionStartParams) -> Result<WorkspaceArgs, RpcFault> {
     let mut place = hall.place.clone();
     if let Some(cwd) = &start.cwd {
         place.cwd = Some(PathBuf::from(cwd));
     }
     if let Some(name) = &start.sandbox {
-        place.sandbox = Some(value::<SandboxMode>("sandbox", name)?);
+        place.sandbox = Some(parse_enum::<SandboxMode>("sandbox", name)?);
     }
     if let Some(name) = &start.approval {
-        place.approval = Some(value::<ApprovalMode>("approval", name)?);
+        place.approval = Some(parse_enum::<ApprovalMode>("approval", name)?);
     }
     if let Some(name) = start.model.as_ref().and_then(|model| model.name.clone()) {
         place.model = Some(name);
@@ -226,7 +226,7 @@ fn place(hall: &SessionServer, start: &p::SessionStartParams) -> Result<Workspac
     Ok(place)
 }
 
-fn value<T: ValueEnum>(member: &str, name: &str) -> Result<T, RpcFault> {
+fn parse_enum<T: ValueEnum>(member: &str, name: &str) -> Result<T, RpcFault> {
     T::from_str(name, false).map_err(|_| {
         let all: Vec<String> = T::value_variants()
             .iter()
@@ -238,7 +238,7 @@ fn value<T: ValueEnum>(member: &str, name: &str) -> Result<T, RpcFault> {
 }
 
 /// Returns the settings of the MCP servers that the client adds.
-fn servers(start: &p::SessionStartParams) -> Result<Vec<SourcedValue<ServerSetting>>, RpcFault> {
+fn server_settings(start: &p::SessionStartParams) -> Result<Vec<SourcedValue<ServerSetting>>, RpcFault> {
     let one = |(name, table): (&String, &serde_json::Value)| {
         let wrong = |why: String| {
             RpcErrorCode::Params.fault(format!(
@@ -254,12 +254,12 @@ fn servers(start: &p::SessionStartParams) -> Result<Vec<SourcedValue<ServerSetti
         if let Some(why) = table.find_fault() {
             return Err(wrong(why));
         }
-        Ok(SourcedValue { value: ServerSetting { name: name.clone(), table }, source: ASKED })
+        Ok(SourcedValue { value: ServerSetting { name: name.clone(), table }, source: SOURCE })
     };
     start.mcp_servers.iter().map(one).collect()
 }
 
-fn chosen(model: &p::ModelSelection, composed: &ComposedTools) -> Result<session::ChosenModel, RpcFault> {
+fn resolve_model(model: &p::ModelSelection, composed: &ComposedTools) -> Result<session::ChosenModel, RpcFault> {
     let wire = model.wire.map(|wire| match wire {
         p::ModelApi::Responses => Dialect::Responses,
         p::ModelApi::Chat => Dialect::Chat,
@@ -270,11 +270,11 @@ fn chosen(model: &p::ModelSelection, composed: &ComposedTools) -> Result<session
         let stat = rustix::fs::stat(script.as_str());
         let fits = stat.is_ok_and(|stat| {
             let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-            is_file && u64::try_from(stat.st_size).is_ok_and(|size| size <= LONGEST_SCRIPT)
+            is_file && u64::try_from(stat.st_size).is_ok_and(|size| size <= MAX_SCRIPT_BYTES)
         });
         if !fits {
             let name = crate::terminal_output::escape_invisible(script);
-            let why = format!("the script `{name}` is no file, or has more than {LONGEST_SCRIPT} bytes");
+            let why = format!("the script `{name}` is no file, or has more than {MAX_SCRIPT_BYTES} bytes");
             return Err(RpcErrorCode::Unusable.fault(why));
         }
     }
@@ -286,7 +286,7 @@ fn chosen(model: &p::ModelSelection, composed: &ComposedTools) -> Result<session
     // A hint about command-line flags would not help a client.
     choose_model::choose_model(&whereabouts, composed.model_name()).map_err(|fault| {
         let hint = "`model` has a `name`, and a `base_url` for a server of your own; keys are in the server's environment";
-        unusable(fault.with_hint(hint))
+        to_rpc_fault(fault.with_hint(hint))
     })
 }
 
@@ -298,7 +298,7 @@ fn to_protocol_wire(dialect: Dialect) -> p::ModelApi {
     }
 }
 
-fn limits(model: Option<&p::ModelSelection>) -> TurnLimits {
+fn turn_limits(model: Option<&p::ModelSelection>) -> TurnLimits {
     let built_in = TurnLimits::default();
     let rounds = model.and_then(|model| model.max_turns).and_then(|rounds| usize::try_from(rounds).ok());
     let context = model.and_then(|model| model.context).unwrap_or(built_in.context);

@@ -8,23 +8,23 @@ use exec::session::SharedProcesses;
 use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{
-    ClientCall, IncomingRequest, MAX_MESSAGE, Peer, RpcErrorCode, RpcFault, RpcHost, encode_result, method,
+    ClientCall, IncomingRequest, MAX_MESSAGE_BYTES, Peer, RpcErrorCode, RpcFault, RpcHost, encode_result, method,
 };
 use serde_json::Value;
 use tokio::task::JoinSet;
 use toolgate::BoxFuture;
 
-use super::client_tools::MOST_TOOLS;
+use super::client_tools::MAX_TOOLS;
 use super::hosted_session::HostedSession;
 use super::open_session;
 use crate::args::WorkspaceArgs;
 use crate::config::UserDirs;
 
 /// Maximum number of open sessions.
-const MOST_SESSIONS: usize = 4096;
+const MAX_SESSIONS: usize = 4096;
 /// Default and maximum number of sessions in a listing.
-const LISTED: usize = 100;
-const MOST_LISTED: usize = 1000;
+const DEFAULT_LISTED: usize = 100;
+const MAX_LISTED: usize = 1000;
 
 /// The session server.
 pub(super) struct SessionServer {
@@ -32,11 +32,11 @@ pub(super) struct SessionServer {
     pub(super) dirs: UserDirs,
     /// Starts processes for all sessions.
     pub(super) processes: SharedProcesses,
-    live: Mutex<HashMap<String, Arc<HostedSession>>>,
+    sessions: Mutex<HashMap<String, Arc<HostedSession>>>,
     /// The initialized clients by connection number, with their capabilities.
-    guests: Mutex<HashMap<u64, p::ClientCapabilities>>,
+    clients: Mutex<HashMap<u64, p::ClientCapabilities>>,
     /// Serializes opening from a journal, so that two requests for one session open it once.
-    opening: tokio::sync::Mutex<()>,
+    opening_lock: tokio::sync::Mutex<()>,
 }
 
 impl SessionServer {
@@ -45,9 +45,9 @@ impl SessionServer {
             place,
             dirs,
             processes: SharedProcesses::default(),
-            live: Mutex::default(),
-            guests: Mutex::default(),
-            opening: tokio::sync::Mutex::default(),
+            sessions: Mutex::default(),
+            clients: Mutex::default(),
+            opening_lock: tokio::sync::Mutex::default(),
         }
     }
 
@@ -58,7 +58,7 @@ impl SessionServer {
 
     /// Closes every session. Journals stay on disk.
     pub(super) async fn close(&self) {
-        let all: Vec<Arc<HostedSession>> = self.live.lock().drain().map(|(_, live)| live).collect();
+        let all: Vec<Arc<HostedSession>> = self.sessions.lock().drain().map(|(_, live)| live).collect();
         let mut closing: JoinSet<()> =
             all.into_iter().map(|live| async move { live.close("the server ended").await }).collect();
         // Each close has its own time limit.
@@ -66,7 +66,7 @@ impl SessionServer {
     }
 
     fn find(&self, id: &str) -> Result<Arc<HostedSession>, RpcFault> {
-        self.live.lock().get(id).cloned().ok_or_else(|| {
+        self.sessions.lock().get(id).cloned().ok_or_else(|| {
             RpcErrorCode::NoSession.fault(format!(
                 "there is no session `{}` here; `session/list` has those that `session/attach` can go on with",
                 crate::terminal_output::escape_invisible(id)
@@ -79,7 +79,7 @@ impl SessionServer {
             let why = format!("protocol {} is not spoken here; {} is", said.protocol, p::PROTOCOL);
             return Err(RpcErrorCode::Initialize.fault(why));
         }
-        if self.guests.lock().insert(peer.number(), said.capabilities).is_some() {
+        if self.clients.lock().insert(peer.number(), said.capabilities).is_some() {
             return Err(RpcErrorCode::Initialize.fault("`initialize` was called before"));
         }
         Ok(p::InitializeResult {
@@ -89,24 +89,24 @@ impl SessionServer {
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             },
             limits: p::ServerLimits {
-                message_bytes: MAX_MESSAGE,
-                requests: rpc::ConnectionLimits::default().requests,
-                sessions: MOST_SESSIONS,
-                tools: MOST_TOOLS,
+                message_bytes: MAX_MESSAGE_BYTES,
+                requests: rpc::ConnectionLimits::default().max_requests,
+                sessions: MAX_SESSIONS,
+                tools: MAX_TOOLS,
                 processes: toolgate::DEFAULT_SESSIONS,
             },
         })
     }
 
-    async fn start(
+    async fn start_session(
         &self,
         guest: &InitializedPeer,
         start: p::SessionStartParams,
     ) -> Result<p::SessionDetails, RpcFault> {
-        self.room()?;
+        self.check_capacity()?;
         let tools = start.tools.clone();
         let live = open_session::start_new(self, start)?;
-        if let Err(fault) = self.welcome(&live, guest, 0, &tools) {
+        if let Err(fault) = self.add_and_subscribe(&live, guest, 0, &tools) {
             live.close("it never began").await;
             live.recorder.delete_journal();
             return Err(fault);
@@ -114,21 +114,21 @@ impl SessionServer {
         Ok(live.describe())
     }
 
-    async fn attach(
+    async fn attach_session(
         &self,
         guest: &InitializedPeer,
         attach: p::SessionAttachParams,
     ) -> Result<p::SessionAttachResult, RpcFault> {
-        let opening = self.opening.lock().await;
-        let known = self.live.lock().get(&attach.session_id).cloned();
+        let opening = self.opening_lock.lock().await;
+        let known = self.sessions.lock().get(&attach.session_id).cloned();
         let (live, resumed) = match known {
             Some(live) => (live, false),
             None => {
-                self.room()?;
+                self.check_capacity()?;
                 (open_session::resume(self, &attach.session_id, attach.start.unwrap_or_default())?, true)
             }
         };
-        self.welcome(&live, guest, attach.cursor, &attach.tools)?;
+        self.add_and_subscribe(&live, guest, attach.cursor, &attach.tools)?;
         drop(opening);
         Ok(p::SessionAttachResult {
             session: live.describe(),
@@ -139,7 +139,7 @@ impl SessionServer {
     }
 
     /// Keeps a session, and subscribes `guest` to it.
-    fn welcome(
+    fn add_and_subscribe(
         &self,
         live: &Arc<HostedSession>,
         guest: &InitializedPeer,
@@ -147,28 +147,28 @@ impl SessionServer {
         tools: &[p::DynamicTool],
     ) -> Result<(), RpcFault> {
         live.register(&guest.peer, tools)?;
-        self.live.lock().insert(live.id().to_owned(), Arc::clone(live));
+        self.sessions.lock().insert(live.id().to_owned(), Arc::clone(live));
         live.follow(&guest.peer, guest.capabilities, cursor);
         Ok(())
     }
 
-    fn room(&self) -> Result<(), RpcFault> {
-        match self.live.lock().len() < MOST_SESSIONS {
+    fn check_capacity(&self) -> Result<(), RpcFault> {
+        match self.sessions.lock().len() < MAX_SESSIONS {
             true => Ok(()),
             false => Err(RpcErrorCode::Limit
-                .fault(format!("there are {MOST_SESSIONS} sessions, and no more may; close one"))),
+                .fault(format!("there are {MAX_SESSIONS} sessions, and no more may; close one"))),
         }
     }
 
-    fn list(&self, wanted: p::SessionListParams) -> Result<p::SessionListResult, RpcFault> {
-        let most = wanted.limit.unwrap_or(LISTED).min(MOST_LISTED);
+    fn list_sessions(&self, wanted: p::SessionListParams) -> Result<p::SessionListResult, RpcFault> {
+        let most = wanted.limit.unwrap_or(DEFAULT_LISTED).min(MAX_LISTED);
         let Some(directory) = self.sessions_dir() else {
             return Ok(p::SessionListResult { sessions: Vec::new() });
         };
         let unread = |fault: journal::JournalFault| RpcErrorCode::Journal.fault(fault.to_string());
-        let all = journal::list_sessions(&directory, if wanted.live { MOST_SESSIONS } else { most })
+        let all = journal::list_sessions(&directory, if wanted.live { MAX_SESSIONS } else { most })
             .map_err(unread)?;
-        let live = self.live.lock();
+        let live = self.sessions.lock();
         let listed = all.into_iter().filter_map(|one| {
             let here = live.get(one.id.as_str());
             (here.is_some() || !wanted.live).then(|| p::SessionListEntry {
@@ -186,15 +186,15 @@ impl SessionServer {
         Ok(p::SessionListResult { sessions: listed.take(most).collect() })
     }
 
-    async fn end(&self, id: &str) -> Result<p::EmptyResult, RpcFault> {
+    async fn close_session(&self, id: &str) -> Result<p::EmptyResult, RpcFault> {
         let live = self.find(id)?;
-        self.live.lock().remove(id);
+        self.sessions.lock().remove(id);
         live.close("closed").await;
         Ok(p::EmptyResult {})
     }
 
     /// Answers a request of an initialized client.
-    async fn answered(
+    async fn dispatch(
         self: Arc<Self>,
         call: ClientCall,
         guest: InitializedPeer,
@@ -211,17 +211,17 @@ impl SessionServer {
         match call {
             Call::Initialize(_) => Err(RpcErrorCode::Initialize.fault("`initialize` was called before")),
             Call::SessionStart(start) => {
-                encode_result::<method::SessionStart>(self.start(&guest, start).await)
+                encode_result::<method::SessionStart>(self.start_session(&guest, start).await)
             }
             Call::SessionAttach(attach) => {
-                encode_result::<method::SessionAttach>(self.attach(&guest, attach).await)
+                encode_result::<method::SessionAttach>(self.attach_session(&guest, attach).await)
             }
             Call::SessionDetach(which) => at!(SessionDetach, which, live => Ok(live.detach(&guest.peer))),
             Call::SessionPrompt(prompt) => at!(SessionPrompt, prompt, live => live.prompt(&prompt).await),
             Call::SessionInterrupt(which) => at!(SessionInterrupt, which, live => Ok(live.interrupt())),
-            Call::SessionList(wanted) => encode_result::<method::SessionList>(self.list(wanted)),
+            Call::SessionList(wanted) => encode_result::<method::SessionList>(self.list_sessions(wanted)),
             Call::SessionClose(which) => {
-                encode_result::<method::SessionClose>(self.end(&which.session_id).await)
+                encode_result::<method::SessionClose>(self.close_session(&which.session_id).await)
             }
             Call::ToolList(which) => at!(ToolList, which, live => Ok(live.list_tools())),
             Call::ToolCall(call) => {
@@ -262,27 +262,27 @@ impl RpcHost for SessionServer {
         Box::pin(async move {
             let IncomingRequest { peer, method, params, cancel } = asked;
             let call = ClientCall::parse(&method, params)?;
-            let known = self.guests.lock().get(&peer.number()).copied();
+            let known = self.clients.lock().get(&peer.number()).copied();
             match (known, call) {
                 (None, ClientCall::Initialize(said)) => {
                     encode_result::<method::Initialize>(self.initialize(&peer, &said))
                 }
                 (None, _) => Err(RpcErrorCode::Initialize.fault("say who you are first, with `initialize`")),
                 (Some(capabilities), call) => {
-                    self.answered(call, InitializedPeer { peer, capabilities }, cancel).await
+                    self.dispatch(call, InitializedPeer { peer, capabilities }, cancel).await
                 }
             }
         })
     }
 
     fn on_half_close(&self, peer: &Peer) {
-        let all: Vec<Arc<HostedSession>> = self.live.lock().values().cloned().collect();
+        let all: Vec<Arc<HostedSession>> = self.sessions.lock().values().cloned().collect();
         all.iter().for_each(|live| live.peer_silent(peer));
     }
 
     fn on_disconnect(&self, peer: &Peer) {
-        self.guests.lock().remove(&peer.number());
-        let all: Vec<Arc<HostedSession>> = self.live.lock().values().cloned().collect();
+        self.clients.lock().remove(&peer.number());
+        let all: Vec<Arc<HostedSession>> = self.sessions.lock().values().cloned().collect();
         all.iter().for_each(|live| live.peer_left(peer));
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use toolgate::CancellationToken;
 
 /// Time that a disconnected client has to return before a question to it is given up.
-const ABSENCE: Duration = Duration::from_secs(10);
+const MAX_ABSENCE: Duration = Duration::from_secs(10);
 
 /// The clients that follow a session.
 pub(super) struct Subscribers {
@@ -27,11 +27,11 @@ struct Subscriber {
     /// Stops the event stream to it.
     stop: CancellationToken,
     /// Cancelled when the event stream has stopped.
-    told: CancellationToken,
+    stream_stopped: CancellationToken,
     /// The time when it left. It may return.
-    left: Option<Instant>,
+    left_at: Option<Instant>,
     /// The time when its sending side closed. It cannot be asked any more, but still receives events.
-    silent: Option<Instant>,
+    silent_since: Option<Instant>,
 }
 
 /// The subscription of a follower.
@@ -39,8 +39,8 @@ pub(super) struct Subscription {
     /// Cancelled when the event stream must stop.
     pub(super) stop: CancellationToken,
     /// Cancelled when the event stream of the same peer's previous subscription has stopped.
-    pub(super) before: Option<CancellationToken>,
-    _told: DeliveryGuard,
+    pub(super) previous_stopped: Option<CancellationToken>,
+    _stopped_guard: DeliveryGuard,
 }
 
 /// Signals on drop that the event stream has stopped.
@@ -68,29 +68,29 @@ impl Subscribers {
             let same = one.peer.number() == peer.number();
             if same {
                 one.stop.cancel();
-                before = Some(one.told.clone());
+                before = Some(one.stream_stopped.clone());
             }
-            let here = one.left.is_none_or(|left| left.elapsed() < ABSENCE);
+            let here = one.left_at.is_none_or(|left| left.elapsed() < MAX_ABSENCE);
             !same && here
         });
         followers.push(Subscriber {
             peer: peer.clone(),
             capabilities,
             stop: stop.clone(),
-            told: told.clone(),
-            left: None,
-            silent: None,
+            stream_stopped: told.clone(),
+            left_at: None,
+            silent_since: None,
         });
         drop(followers);
         self.changes.send_modify(|count| *count += 1);
-        Subscription { stop, before, _told: DeliveryGuard(told) }
+        Subscription { stop, previous_stopped: before, _stopped_guard: DeliveryGuard(told) }
     }
 
     /// Marks a follower as gone, and stops its event stream.
     pub(super) fn unsubscribe(&self, peer: &Peer) {
         for one in self.followers.lock().iter_mut().filter(|one| one.peer.number() == peer.number()) {
             one.stop.cancel();
-            one.left.get_or_insert_with(Instant::now);
+            one.left_at.get_or_insert_with(Instant::now);
         }
         self.changes.send_modify(|count| *count += 1);
     }
@@ -98,23 +98,23 @@ impl Subscribers {
     /// Marks a follower as unable to answer.
     pub(super) fn mark_silent(&self, peer: &Peer) {
         for one in self.followers.lock().iter_mut().filter(|one| one.peer.number() == peer.number()) {
-            one.silent.get_or_insert_with(Instant::now);
+            one.silent_since.get_or_insert_with(Instant::now);
         }
         self.changes.send_modify(|count| *count += 1);
     }
 
     /// Returns the connected followers.
     pub(super) fn connected_peers(&self) -> Vec<Peer> {
-        self.followers.lock().iter().filter(|one| one.left.is_none()).map(|one| one.peer.clone()).collect()
+        self.followers.lock().iter().filter(|one| one.left_at.is_none()).map(|one| one.peer.clone()).collect()
     }
 
     /// Returns the connected followers that can be asked, and the time until which an absent one may return.
-    fn able(&self, can: fn(&ClientCapabilities) -> bool) -> (Vec<Peer>, Option<Instant>) {
+    fn askable_peers(&self, can: fn(&ClientCapabilities) -> bool) -> (Vec<Peer>, Option<Instant>) {
         let followers = self.followers.lock();
         let able = followers.iter().filter(|one| can(&one.capabilities));
-        let since = |one: &&Subscriber| one.silent.or(one.left);
+        let since = |one: &&Subscriber| one.silent_since.or(one.left_at);
         let here = able.clone().filter(|one| since(one).is_none()).map(|one| one.peer.clone()).collect();
-        let back = able.filter_map(|one| since(&one)).map(|since| since + ABSENCE).max();
+        let back = able.filter_map(|one| since(&one)).map(|since| since + MAX_ABSENCE).max();
         (here, back.filter(|until| *until > Instant::now()))
     }
 
@@ -134,7 +134,7 @@ impl Subscribers {
         let (mut asked, mut answers) = (Vec::new(), JoinSet::new());
         // ends: with an answer, or when no follower is left to give one
         loop {
-            let (here, back) = self.able(can);
+            let (here, back) = self.askable_peers(can);
             for peer in here.into_iter().filter(|peer| !asked.contains(&peer.number())).collect::<Vec<_>>() {
                 asked.push(peer.number());
                 let params = params.clone();
@@ -150,13 +150,13 @@ impl Subscribers {
                     Err(_) => {}
                 },
                 _ = changes.changed() => {}
-                () = until(back), if answers.is_empty() => {}
+                () = sleep_until_or_forever(back), if answers.is_empty() => {}
             }
         }
     }
 }
 
-async fn until(at: Option<Instant>) {
+async fn sleep_until_or_forever(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,

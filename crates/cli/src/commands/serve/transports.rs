@@ -23,17 +23,17 @@ use crate::config::UserDirs;
 use crate::{listen_address, peer_check, private_dirs, terminal_output};
 
 /// Maximum number of connections.
-const CONNECTIONS: usize = 1024;
+const MAX_CONNECTIONS: usize = 1024;
 /// Maximum time of a WebSocket handshake.
-const HANDSHAKE: Duration = Duration::from_secs(5);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after a failed accept.
-const AGAIN: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves the parent process until it closes the pipe.
 pub(super) async fn serve_stdio(hall: &Arc<SessionServer>) -> Result<(), CliFault> {
     let host = Arc::clone(hall) as Arc<dyn rpc::RpcHost>;
     let frames = LineTransport(tokio::io::stdin(), tokio::io::stdout());
-    let probe = probe(rustix::io::dup(rustix::stdio::stdout()).map_err(io::Error::from)?);
+    let probe = closed_probe(rustix::io::dup(rustix::stdio::stdout()).map_err(io::Error::from)?);
     rpc::serve_connection(host, ProbedTransport::new(frames, probe), ConnectionLimits::default()).await;
     Ok(())
 }
@@ -51,11 +51,11 @@ pub(super) async fn serve_socket(hall: &Arc<SessionServer>, path: &Path) -> Resu
     loop {
         tokio::select! {
             accepted = socket.listener.accept() => match accepted {
-                Ok((stream, _)) if let Err(why) = peer_check::admit_peer(&stream) => turn_away(&stream, why),
-                Ok(_) if open.len() >= CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
+                Ok((stream, _)) if let Err(why) = peer_check::admit_peer(&stream) => report_rejection(&stream, why),
+                Ok(_) if open.len() >= MAX_CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
                 Ok((stream, _)) => {
                     let host = Arc::clone(hall) as Arc<dyn rpc::RpcHost>;
-                    let probe = rustix::io::dup(&stream).map(probe);
+                    let probe = rustix::io::dup(&stream).map(closed_probe);
                     let (read, write) = stream.into_split();
                     match probe {
                         Ok(probe) => {
@@ -67,7 +67,7 @@ pub(super) async fn serve_socket(hall: &Arc<SessionServer>, path: &Path) -> Resu
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(AGAIN).await;
+                    tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
                 }
             },
             Some(_) = open.join_next(), if !open.is_empty() => {}
@@ -76,22 +76,22 @@ pub(super) async fn serve_socket(hall: &Arc<SessionServer>, path: &Path) -> Resu
 }
 
 /// Reports a rejected connection to the client and to the server's user. Does not block on either.
-fn turn_away(stream: &UnixStream, why: peer_check::PeerRejection) {
-    let said = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": NOT_LET_IN, "message": format!("not let in: {why}") } });
+fn report_rejection(stream: &UnixStream, why: peer_check::PeerRejection) {
+    let said = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": REJECTED_ERROR_CODE, "message": format!("not let in: {why}") } });
     let _full = stream.try_write(format!("{said}\n").as_bytes());
     terminal_output::print_warning(&format!("somebody was not let in at the socket: {why}"));
 }
 
 /// The error code for a rejected connection.
-const NOT_LET_IN: i32 = -32_001;
+const REJECTED_ERROR_CODE: i32 = -32_001;
 
 /// Returns a check that is true when the other end of `fd` has closed completely. A half-closed connection
 /// still counts as open.
-fn probe(fd: OwnedFd) -> impl Fn() -> bool {
-    const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+fn closed_probe(fd: OwnedFd) -> impl Fn() -> bool {
+    const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
     move || {
         let mut polled = [PollFd::new(&fd, PollFlags::empty())];
-        let looked = poll(&mut polled, Some(&NOW));
+        let looked = poll(&mut polled, Some(&NO_WAIT));
         looked.is_ok() && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
     }
 }
@@ -101,7 +101,7 @@ struct ServerSocket {
     listener: UnixListener,
     path: PathBuf,
     /// The device and inode of the socket file.
-    file: Option<(u64, u64)>,
+    device_and_inode: Option<(u64, u64)>,
 }
 
 impl ServerSocket {
@@ -114,7 +114,7 @@ impl ServerSocket {
                 return Err(CliFault::usage(format!("another server has the socket `{}`", path.display())));
             }
             rustix::fs::unlink(path).map_err(|errno| wrong(errno.into()))?;
-        } else if file(path).is_some() {
+        } else if device_and_inode(path).is_some() {
             let wrong = format!("there is something else at `{}` than a socket of yours", path.display());
             return Err(CliFault::usage(wrong).with_hint("take another path; the socket is made there"));
         }
@@ -122,18 +122,18 @@ impl ServerSocket {
         let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
         let listener = UnixListener::bind(path);
         rustix::process::umask(before);
-        Ok(Self { listener: listener.map_err(wrong)?, path: path.to_owned(), file: file(path) })
+        Ok(Self { listener: listener.map_err(wrong)?, path: path.to_owned(), device_and_inode: device_and_inode(path) })
     }
 }
 
-fn file(path: &Path) -> Option<(u64, u64)> {
+fn device_and_inode(path: &Path) -> Option<(u64, u64)> {
     rustix::fs::lstat(path).ok().map(|stat| (stat.st_dev, stat.st_ino))
 }
 
 impl Drop for ServerSocket {
     fn drop(&mut self) {
         // Another server's socket may be there by now.
-        if private_dirs::is_own_socket(&self.path) && file(&self.path) == self.file {
+        if private_dirs::is_own_socket(&self.path) && device_and_inode(&self.path) == self.device_and_inode {
             let _gone = rustix::fs::unlink(&self.path);
         }
     }
@@ -153,7 +153,7 @@ pub(super) async fn serve_websocket(
     terminal_output::print_stderr(&format!("serving at ws://{}", listener.local_addr()?));
     terminal_output::print_stderr(&format!(
         "the token is {}",
-        terminal_output::escape_invisible(&bring.place)
+        terminal_output::escape_invisible(&bring.description)
     ));
     let entry = Arc::new(entry);
     let mut open = JoinSet::new();
@@ -161,12 +161,12 @@ pub(super) async fn serve_websocket(
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok(_) if open.len() >= CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
+                Ok(_) if open.len() >= MAX_CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
                 Ok((stream, _)) => {
                     let (host, entry) = (Arc::clone(hall) as Arc<dyn rpc::RpcHost>, Arc::clone(&entry));
                     open.spawn(async move {
                         let accepting = WebSocketTransport::accept(stream, |headers| admits(&entry, headers));
-                        match tokio::time::timeout(HANDSHAKE, accepting).await {
+                        match tokio::time::timeout(HANDSHAKE_TIMEOUT, accepting).await {
                             Ok(Ok(socket)) => rpc::serve_connection(host, socket, ConnectionLimits::default()).await,
                             Ok(Err(error)) => tracing::warn!(%error, "somebody was not let in"),
                             Err(_) => tracing::warn!("a handshake took too long"),
@@ -175,7 +175,7 @@ pub(super) async fn serve_websocket(
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(AGAIN).await;
+                    tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
                 }
             },
             Some(_) = open.join_next(), if !open.is_empty() => {}

@@ -14,15 +14,15 @@ use super::delta_sender::DeltaSender;
 /// The handle to a session's turns.
 pub(super) struct TurnRunner {
     pub(super) handle: SessionHandle,
-    asked: mpsc::UnboundedSender<QueuedPrompt>,
-    busy: Arc<TurnStatus>,
+    prompts: mpsc::UnboundedSender<QueuedPrompt>,
+    status: Arc<TurnStatus>,
 }
 
 /// The turn state. It changes only under the lock, together with the action that causes the change.
 #[derive(Default)]
 struct TurnStatus {
-    now: Mutex<TurnPhase>,
-    over: Notify,
+    phase: Mutex<TurnPhase>,
+    turn_ended: Notify,
 }
 
 /// The phase of a session.
@@ -51,26 +51,26 @@ impl TurnRunner {
     pub(super) fn spawn(session: AgentSession, toolgate: Toolgate, deltas: Arc<DeltaSender>) -> Self {
         let (asked, wanted) = mpsc::unbounded_channel();
         let (handle, busy) = (session.handle(), Arc::<TurnStatus>::default());
-        let driver = TurnDriver { session, toolgate, deltas, busy: Arc::clone(&busy) };
+        let driver = TurnDriver { session, toolgate, deltas, status: Arc::clone(&busy) };
         #[expect(
             clippy::disallowed_methods,
             reason = "no call: a session, which outlives whoever asked it something"
         )]
         tokio::spawn(driver.drive(wanted));
-        Self { handle, asked, busy }
+        Self { handle, prompts: asked, status: busy }
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        matches!(*self.busy.now.lock(), TurnPhase::Busy | TurnPhase::Closing)
+        matches!(*self.status.phase.lock(), TurnPhase::Busy | TurnPhase::Closing)
     }
 
     /// Stops the turn, prevents further turns, and waits for its end.
     pub(super) async fn stop(&self) {
-        let over = self.busy.over.notified();
+        let over = self.status.turn_ended.notified();
         tokio::pin!(over);
         over.as_mut().enable();
         {
-            let mut now = self.busy.now.lock();
+            let mut now = self.status.phase.lock();
             *now = match *now {
                 TurnPhase::Idle | TurnPhase::Closed => TurnPhase::Closed,
                 TurnPhase::Busy | TurnPhase::Closing => TurnPhase::Closing,
@@ -91,7 +91,7 @@ impl TurnRunner {
     ) -> Result<p::SessionPromptResult, RpcFault> {
         let closed = || RpcErrorCode::NoSession.fault("the session is closed");
         let answered = {
-            let mut now = self.busy.now.lock();
+            let mut now = self.status.phase.lock();
             match *now {
                 TurnPhase::Idle => {}
                 TurnPhase::Closing | TurnPhase::Closed => return Err(closed()),
@@ -114,7 +114,7 @@ impl TurnRunner {
             let (answer, answered) = oneshot::channel();
             // From now on an interrupt means this turn, even before it begins. So it is announced first.
             self.handle.announce_turn();
-            self.asked.send(QueuedPrompt { text, images, answer: Some(answer) }).map_err(|_| closed())?;
+            self.prompts.send(QueuedPrompt { text, images, answer: Some(answer) }).map_err(|_| closed())?;
             *now = TurnPhase::Busy;
             answered
         };
@@ -129,7 +129,7 @@ struct TurnDriver {
     session: AgentSession,
     toolgate: Toolgate,
     deltas: Arc<DeltaSender>,
-    busy: Arc<TurnStatus>,
+    status: Arc<TurnStatus>,
 }
 
 impl TurnDriver {
@@ -139,9 +139,9 @@ impl TurnDriver {
             let mut next = Some(asked);
             // ends: when no text was added after the end
             while let Some(QueuedPrompt { text, images, answer }) = next.take() {
-                let prompted = self.turn(&text, images).await;
+                let prompted = self.run_turn(&text, images).await;
                 // Before the answer: the client may send the next prompt as soon as it has the answer.
-                next = self.added();
+                next = self.take_late_prompt();
                 if let Some(answer) = answer {
                     // The client may have left; the journal has the result.
                     let _left = answer.send(prompted);
@@ -150,7 +150,7 @@ impl TurnDriver {
         }
     }
 
-    async fn turn(&mut self, text: &str, images: Vec<OutputImage>) -> p::SessionPromptResult {
+    async fn run_turn(&mut self, text: &str, images: Vec<OutputImage>) -> p::SessionPromptResult {
         let ended = self.session.prompt(text, images).await;
         self.toolgate.end_turn();
         let (word, detail) = match &ended {
@@ -166,8 +166,8 @@ impl TurnDriver {
 
     /// Returns text that arrived just after the turn ended, as a new turn. Without such text the session
     /// becomes idle or closed.
-    fn added(&mut self) -> Option<QueuedPrompt> {
-        let mut now = self.busy.now.lock();
+    fn take_late_prompt(&mut self) -> Option<QueuedPrompt> {
+        let mut now = self.status.phase.lock();
         let added = match *now {
             TurnPhase::Idle | TurnPhase::Busy => self.session.take_late_input(),
             TurnPhase::Closing | TurnPhase::Closed => None,
@@ -178,7 +178,7 @@ impl TurnDriver {
             (None, TurnPhase::Idle | TurnPhase::Busy) => *now = TurnPhase::Idle,
         }
         if added.is_none() {
-            self.busy.over.notify_waiters();
+            self.status.turn_ended.notify_waiters();
         }
         added.map(|text| QueuedPrompt { text, images: Vec::new(), answer: None })
     }

@@ -13,7 +13,7 @@ use crate::cli_fault::CliFault;
 use crate::config::{ServerTable, UserDirs, is_server_name, user_config_path};
 use crate::terminal_output;
 
-const SERVERS: &str = "mcp_servers";
+const SERVERS_KEY: &str = "mcp_servers";
 
 pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, CliFault> {
     let name = &args.name;
@@ -21,7 +21,7 @@ pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, CliFault> {
         let why = format!("`{name}` is no name for a server: use 1 to 64 of A-Z a-z 0-9 _ -");
         return Err(CliFault::usage(why));
     }
-    let table = table(args)?;
+    let table = table_from_args(args)?;
     if let Some(why) = table.find_fault() {
         return Err(CliFault::usage(format!("the server `{name}`: {why}")));
     }
@@ -36,14 +36,14 @@ pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, CliFault> {
         item.make_value();
         table.insert(&key, item);
     }
-    let file = changed(|document| {
-        let servers = document.entry(SERVERS).or_insert_with(|| {
+    let file = edit_config(|document| {
+        let servers = document.entry(SERVERS_KEY).or_insert_with(|| {
             let mut servers = Table::new();
             servers.set_implicit(true);
             Item::Table(servers)
         });
         let Some(servers) = servers.as_table_like_mut() else {
-            return Err(format!("`{SERVERS}` is no table"));
+            return Err(format!("`{SERVERS_KEY}` is no table"));
         };
         if servers.contains_key(name) {
             return Err(format!(
@@ -54,7 +54,7 @@ pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, CliFault> {
         Ok(())
     })?;
     terminal_output::print_text(&format!("added `{name}` to {}", file.display()))?;
-    match super::config(&WorkspaceArgs::default()) {
+    match super::load_config(&WorkspaceArgs::default()) {
         Ok(_) => terminal_output::print_hint(&format!("`toolgate mcp test {name}` starts it")),
         // The file was invalid before; the server was added anyway.
         Err(_) => {
@@ -66,7 +66,7 @@ pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, CliFault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(args: &McpAddArgs) -> Result<ServerTable, CliFault> {
+fn table_from_args(args: &McpAddArgs) -> Result<ServerTable, CliFault> {
     let pair = |text: &String| match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err(CliFault::usage(format!("`{text}` is no NAME=VALUE"))),
@@ -91,8 +91,8 @@ pub(super) fn remove(args: &McpRemoveArgs) -> Result<ExitCode, CliFault> {
     let name = &args.name;
     // Done first, while the configuration still says where the login is stored.
     super::login::forget_login(name);
-    let file = changed(|document| {
-        let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
+    let file = edit_config(|document| {
+        let servers = document.get_mut(SERVERS_KEY).and_then(Item::as_table_like_mut);
         let removed = servers.and_then(|servers| servers.remove(name));
         removed
             .map(|_| ())
@@ -103,7 +103,7 @@ pub(super) fn remove(args: &McpRemoveArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Edits the user's configuration file under its lock, and returns its path.
-fn changed(change: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<PathBuf, CliFault> {
+fn edit_config(change: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<PathBuf, CliFault> {
     let path = user_config_path(&UserDirs::from_env()?)?;
     let fault = |why: String| CliFault::usage(format!("{}: {why}; nothing was changed", path.display()));
     let file = AtomicFile::open(&path).map_err(|error| fault(error.to_string()))?;

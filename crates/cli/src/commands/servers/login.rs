@@ -24,9 +24,9 @@ impl BrowserOpener for AddressPrinter {
     }
 }
 
-fn server(name: &str, place: &WorkspaceArgs) -> Result<McpServerConfig, CliFault> {
-    let config = super::config(place)?;
-    let setting = super::named(&config, name)?;
+fn find_server(name: &str, place: &WorkspaceArgs) -> Result<McpServerConfig, CliFault> {
+    let config = super::load_config(place)?;
+    let setting = super::find_by_name(&config, name)?;
     let (cwd, dirs) = (working_directory(place)?, UserDirs::from_env()?);
     let described =
         mcp_servers::build_server(setting, &config, (&cwd, &dirs), &mcp_servers::ServerProcesses::default());
@@ -34,7 +34,7 @@ fn server(name: &str, place: &WorkspaceArgs) -> Result<McpServerConfig, CliFault
 }
 
 pub(super) fn login(args: &McpLoginArgs) -> Result<ExitCode, CliFault> {
-    let server = server(&args.name, &args.place)?;
+    let server = find_server(&args.name, &args.place)?;
     let done = crate::commands::block_on(async {
         mcp::login(&server, &AddressPrinter).await.map_err(|fault| CliFault::failed(fault.to_string()))
     })?;
@@ -47,14 +47,14 @@ pub(super) fn login(args: &McpLoginArgs) -> Result<ExitCode, CliFault> {
 
 /// Deletes the login of a server that is being removed, if there is one.
 pub(super) fn forget_login(name: &str) {
-    let Ok(server) = server(name, &WorkspaceArgs::default()) else { return };
+    let Ok(server) = find_server(name, &WorkspaceArgs::default()) else { return };
     let _nothing_kept = crate::commands::block_on(async {
         mcp::logout(&server).await.map_err(|fault| CliFault::failed(fault.to_string()))
     });
 }
 
 pub(super) fn logout(args: &McpLogoutArgs) -> Result<ExitCode, CliFault> {
-    let server = server(&args.name, &args.place)?;
+    let server = find_server(&args.name, &args.place)?;
     crate::commands::block_on(async {
         mcp::logout(&server).await.map_err(|fault| CliFault::failed(fault.to_string()))
     })?;

@@ -19,8 +19,8 @@ use crate::terminal_output::{self, FAINT, NAME};
 
 pub(crate) fn run(command: &McpServerCommand) -> Result<ExitCode, CliFault> {
     match command {
-        McpServerCommand::List(args) => list(args),
-        McpServerCommand::Get(args) => get(args),
+        McpServerCommand::List(args) => list_servers(args),
+        McpServerCommand::Get(args) => show_server(args),
         McpServerCommand::Add(args) => add_remove::add(args),
         McpServerCommand::Remove(args) => add_remove::remove(args),
         McpServerCommand::Test(args) => test::run(args),
@@ -29,7 +29,7 @@ pub(crate) fn run(command: &McpServerCommand) -> Result<ExitCode, CliFault> {
     }
 }
 
-fn config(place: &WorkspaceArgs) -> Result<Config, CliFault> {
+fn load_config(place: &WorkspaceArgs) -> Result<Config, CliFault> {
     config::load(&working_directory(place)?, &UserDirs::from_env()?, place)
 }
 
@@ -41,13 +41,13 @@ pub(in crate::commands) async fn wait_until_settled(servers: &McpServers) {
     loop {
         tokio::select! {
             () = &mut settled => return,
-            () = tokio::time::sleep(terminal_output::ProgressLine::EVERY) => progress.show(&waiting(&servers.health(), began)),
+            () = tokio::time::sleep(terminal_output::ProgressLine::TICK_INTERVAL) => progress.show(&pending_message(&servers.health(), began)),
         }
     }
 }
 
 /// Formats the names of the pending servers.
-fn waiting(health: &[(String, ServerHealth)], began: Instant) -> String {
+fn pending_message(health: &[(String, ServerHealth)], began: Instant) -> String {
     // A failed server is also pending if it is restarted.
     let waited = health.iter().filter(|(_, health)| !matches!(health, ServerHealth::Ready { .. }));
     let names: Vec<&str> = waited.map(|(name, _)| name.as_str()).collect();
@@ -55,24 +55,24 @@ fn waiting(health: &[(String, ServerHealth)], began: Instant) -> String {
 }
 
 /// Formats the command or URL of a server on one line. Values of variables and headers are not shown.
-fn reached(table: &ServerTable) -> String {
-    let args = arguments(&table.args);
+fn describe_target(table: &ServerTable) -> String {
+    let args = mask_arguments(&table.args);
     let words = table.command.iter().chain(&args);
-    let url = table.url.as_deref().map(address);
+    let url = table.url.as_deref().map(mask_query);
     url.unwrap_or_else(|| words.map(String::as_str).collect::<Vec<_>>().join(" "))
 }
 
 /// Words in the name of an option whose value is a secret.
-const SECRET: &[&str] = &["key", "token", "secret", "password", "passwd", "auth", "credential", "pat"];
+const SECRET_WORDS: &[&str] = &["key", "token", "secret", "password", "passwd", "auth", "credential", "pat"];
 
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.split(|letter: char| !letter.is_alphanumeric())
-        .any(|word| SECRET.contains(&word.trim_end_matches('s')))
+        .any(|word| SECRET_WORDS.contains(&word.trim_end_matches('s')))
 }
 
 /// Masks arguments that may be secrets: the values of options with such a name.
-fn arguments(args: &[String]) -> Vec<String> {
+fn mask_arguments(args: &[String]) -> Vec<String> {
     let mut named = false;
     let shown = args.iter().map(|arg| {
         let hidden =
@@ -87,7 +87,7 @@ fn arguments(args: &[String]) -> Vec<String> {
 }
 
 /// Masks the query of a URL, which often contains keys.
-fn address(url: &str) -> String {
+fn mask_query(url: &str) -> String {
     let (url, _) = url.split_once('#').unwrap_or((url, ""));
     match url.split_once('?') {
         Some((place, _)) => format!("{place}?…"),
@@ -95,15 +95,15 @@ fn address(url: &str) -> String {
     }
 }
 
-fn list(args: &McpListArgs) -> Result<ExitCode, CliFault> {
-    let config = config(&args.place)?;
+fn list_servers(args: &McpListArgs) -> Result<ExitCode, CliFault> {
+    let config = load_config(&args.place)?;
     if args.json {
         let one = |server: &SourcedValue<ServerSetting>| {
             let ServerSetting { name, table } = &server.value;
             json!({
                 "name": name,
                 "transport": if table.url.is_some() { "http" } else { "stdio" },
-                "reached": reached(table),
+                "reached": describe_target(table),
                 "enabled": table.enabled != Some(false),
                 "source": server.source.to_string(),
             })
@@ -120,7 +120,7 @@ fn list(args: &McpListArgs) -> Result<ExitCode, CliFault> {
     let mut text = String::new();
     for SourcedValue { value: ServerSetting { name, table }, source } in &config.servers {
         let off = if table.enabled == Some(false) { " (off)" } else { "" };
-        let (reached, source) = (reached(table), source.to_string());
+        let (reached, source) = (describe_target(table), source.to_string());
         let _infallible = writeln!(
             text,
             "{NAME}{name:width$}{NAME:#}  {}{off}  {FAINT}# {}{FAINT:#}",
@@ -132,17 +132,17 @@ fn list(args: &McpListArgs) -> Result<ExitCode, CliFault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn get(args: &McpGetArgs) -> Result<ExitCode, CliFault> {
-    let config = config(&args.place)?;
-    let server = named(&config, &args.name)?;
+fn show_server(args: &McpGetArgs) -> Result<ExitCode, CliFault> {
+    let config = load_config(&args.place)?;
+    let server = find_by_name(&config, &args.name)?;
     if args.json {
-        let value = json!({ "server": masked(&server.value), "source": server.source.to_string() });
+        let value = json!({ "server": masked_json(&server.value), "source": server.source.to_string() });
         terminal_output::print_text(&value.to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
     let name = &server.value.name;
     let mut text = format!("{NAME}[mcp_servers.{name}]{NAME:#}  {FAINT}# {}{FAINT:#}\n", server.source);
-    if let Value::Object(table) = masked(&server.value) {
+    if let Value::Object(table) = masked_json(&server.value) {
         for (key, value) in table.iter().filter(|(key, _)| *key != "name") {
             let _infallible =
                 writeln!(text, "{key} = {}", terminal_output::to_one_line(&super::config::to_toml(value)));
@@ -153,7 +153,7 @@ fn get(args: &McpGetArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Returns a server as JSON, with possible secrets masked.
-fn masked(server: &ServerSetting) -> Value {
+fn masked_json(server: &ServerSetting) -> Value {
     let mut value = json!(server);
     for key in ["env", "http_headers"] {
         if let Some(Value::Object(values)) = value.get_mut(key) {
@@ -161,16 +161,16 @@ fn masked(server: &ServerSetting) -> Value {
         }
     }
     if !server.table.args.is_empty() {
-        value["args"] = json!(arguments(&server.table.args));
+        value["args"] = json!(mask_arguments(&server.table.args));
     }
     if let Some(url) = &server.table.url {
-        value["url"] = json!(address(url));
+        value["url"] = json!(mask_query(url));
     }
     value
 }
 
 /// Finds a server by name. The error lists the configured names.
-fn named<'a>(config: &'a Config, name: &str) -> Result<&'a SourcedValue<ServerSetting>, CliFault> {
+fn find_by_name<'a>(config: &'a Config, name: &str) -> Result<&'a SourcedValue<ServerSetting>, CliFault> {
     config.servers.iter().find(|server| server.value.name == name).ok_or_else(|| {
         let known: Vec<String> =
             config.servers.iter().map(|server| format!("`{}`", server.value.name)).collect();

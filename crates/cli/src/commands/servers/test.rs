@@ -22,7 +22,7 @@ use crate::terminal_output::{self, FAINT, NAME};
 struct StartTimes(Mutex<BTreeMap<String, Duration>>);
 
 impl ServerObserver for StartTimes {
-    fn saw(&self, server: &str, event: &ServerEvent) {
+    fn on_server_event(&self, server: &str, event: &ServerEvent) {
         if let ServerEvent::Ready { took, .. } = event {
             self.0.lock().insert(server.to_owned(), *took);
         }
@@ -30,9 +30,9 @@ impl ServerObserver for StartTimes {
 }
 
 pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
-    let mut config = super::config(&args.place)?;
+    let mut config = super::load_config(&args.place)?;
     for name in &args.names {
-        super::named(&config, name)?;
+        super::find_by_name(&config, name)?;
     }
     if !args.names.is_empty() {
         config.servers.retain(|server| args.names.contains(&server.value.name));
@@ -46,7 +46,7 @@ pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
             &config,
             &cwd,
             &dirs,
-            McpClientDeps { watch: Some(watch), ..McpClientDeps::default() },
+            McpClientDeps { observer: Some(watch), ..McpClientDeps::default() },
         )?;
         super::wait_until_settled(&servers).await;
         let health = servers.health();
@@ -58,13 +58,13 @@ pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
     if args.json {
         terminal_output::print_text(&shown)?;
     } else {
-        terminal_output::print_styled(&text(&health, &times))?;
+        terminal_output::print_styled(&format_text(&health, &times))?;
     }
     let all = health.iter().all(|(_, health)| matches!(health, ServerHealth::Ready { .. }));
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn text(health: &[(String, ServerHealth)], times: &BTreeMap<String, Duration>) -> String {
+fn format_text(health: &[(String, ServerHealth)], times: &BTreeMap<String, Duration>) -> String {
     let width = health.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let mut text = String::new();
     for (name, health) in health {

@@ -1,9 +1,9 @@
 //! Small bar and column charts of block characters.
 
 /// Eighths of a block, from the left.
-const ACROSS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+const HORIZONTAL_EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 /// Eighths of a block, from below.
-const UP: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const VERTICAL_EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Draws a bar for `part` of `whole`, at most `width` blocks long. A nonzero part is always visible.
 pub(super) fn bar_chart(part: u64, whole: u64, width: u64) -> String {
@@ -12,9 +12,9 @@ pub(super) fn bar_chart(part: u64, whole: u64, width: u64) -> String {
     }
     let most = u128::from(width) * 8;
     let eighths = (u128::from(part) * most / u128::from(whole)).clamp(1, most.max(1));
-    let mut bar: String = (0..eighths / 8).map(|_| ACROSS[7]).collect();
+    let mut bar: String = (0..eighths / 8).map(|_| HORIZONTAL_EIGHTHS[7]).collect();
     if let Some(rest) = usize::try_from(eighths % 8).ok().and_then(|rest| rest.checked_sub(1)) {
-        bar.push(ACROSS[rest]);
+        bar.push(HORIZONTAL_EIGHTHS[rest]);
     }
     bar
 }
@@ -25,7 +25,7 @@ pub(super) fn column_chart(counts: &[u64]) -> String {
     let column = |count: &u64| {
         let eighths = u128::from(*count) * 8 / u128::from(highest.max(1));
         let height = usize::try_from(eighths).unwrap_or(8).clamp(1, 8);
-        if *count == 0 { ' ' } else { UP[height - 1] }
+        if *count == 0 { ' ' } else { VERTICAL_EIGHTHS[height - 1] }
     };
     counts.iter().map(column).collect()
 }

@@ -22,7 +22,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
     let directory = resolve_session::sessions_directory()?;
-    let meant = meant(&directory, args)?;
+    let meant = select_sessions(&directory, args)?;
     let mut tally = SessionTotals::default();
     let mut code = ExitCode::SUCCESS;
     for meant in &meant {
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
     Ok(code)
 }
 
-fn meant(directory: &Path, args: &StatsArgs) -> Result<Vec<ResolvedSession>, CliFault> {
+fn select_sessions(directory: &Path, args: &StatsArgs) -> Result<Vec<ResolvedSession>, CliFault> {
     if !args.sessions.is_empty() {
         return args.sessions.iter().map(|word| resolve_session::resolve(directory, word)).collect();
     }
@@ -68,13 +68,13 @@ fn meant(directory: &Path, args: &StatsArgs) -> Result<Vec<ResolvedSession>, Cli
     if let Some(days) = args.since {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let first = now.saturating_sub(DAY.saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)));
-        all.retain(|meant| began(&meant.name).is_some_and(|began| began >= first.as_millis()));
+        all.retain(|meant| start_millis(&meant.name).is_some_and(|began| began >= first.as_millis()));
     }
     Ok(all)
 }
 
 /// Returns the start of a session in milliseconds since 1970, from its name.
-fn began(name: &str) -> Option<u128> {
+fn start_millis(name: &str) -> Option<u128> {
     let (date, time) = (name.get(..8)?, name.get(9..15)?);
     let at = format!(
         "{}-{}-{}T{}:{}:{}.000Z",
@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn a_session_began_when_its_name_says() {
-        assert_eq!(began("20261116-213602-4f9a1c"), Some(1_794_864_962_000));
-        assert_eq!(began("./x"), None);
-        assert_eq!(began("2026111é-213602-4f9a1c"), None);
+        assert_eq!(start_millis("20261116-213602-4f9a1c"), Some(1_794_864_962_000));
+        assert_eq!(start_millis("./x"), None);
+        assert_eq!(start_millis("2026111é-213602-4f9a1c"), None);
     }
 }

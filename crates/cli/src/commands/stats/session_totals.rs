@@ -8,7 +8,7 @@ use crate::journals::timeline::{RequestUsage, SessionTimeline, TimelineCall};
 use crate::journals::wait_spans::{WaitKind, total_wait, wait_spans};
 
 /// Maximum number of tools, and of failure kinds of each, that are counted by name.
-const NAMES: usize = 500;
+const MAX_NAMES: usize = 500;
 /// The name for all others.
 const OTHERS: &str = "(others)";
 /// The failure kind of a call without an answer.
@@ -23,7 +23,7 @@ pub(super) struct SessionTotals {
     pub(super) requests: u64,
     pub(super) usage: RequestUsage,
     /// Milliseconds spent waiting for each of [`WaitKind::ALL`].
-    pub(super) waited: [u64; 3],
+    pub(super) waited_ms: [u64; 3],
 }
 
 /// The totals of one tool.
@@ -35,7 +35,7 @@ pub(super) struct ToolTotals {
     /// Bytes of its answers.
     pub(super) bytes: u64,
     /// Milliseconds of each answered call.
-    pub(super) took: Vec<u64>,
+    pub(super) durations_ms: Vec<u64>,
 }
 
 impl SessionTotals {
@@ -44,13 +44,13 @@ impl SessionTotals {
         self.sessions += 1;
         self.prompts += story.prompt_count() as u64;
         for (moment, call) in story.calls() {
-            slot(&mut self.tools, &call.tool).add(call, moment.after);
+            entry_or_others(&mut self.tools, &call.tool).add(call, moment.after);
         }
         let (requests, usage) = story.total_usage();
         self.requests += requests;
         self.usage.add(&usage);
         let spans = wait_spans(story);
-        for (sum, waiting) in self.waited.iter_mut().zip(WaitKind::ALL) {
+        for (sum, waiting) in self.waited_ms.iter_mut().zip(WaitKind::ALL) {
             *sum = sum.saturating_add(total_wait(&spans, waiting));
         }
     }
@@ -78,7 +78,7 @@ impl SessionTotals {
         };
         let tools: Vec<Value> = self.ranked_tools().into_iter().map(tool).collect();
         let RequestUsage { input, cached, output, bytes, millis: _ } = self.usage;
-        let [model, people, tools_ms] = self.waited;
+        let [model, people, tools_ms] = self.waited_ms;
         json!({
             "sessions": self.sessions, "prompts": self.prompts, "calls": self.calls(), "tools": tools,
             "requests": self.requests, "input_tokens": input, "cached_tokens": cached, "output_tokens": output,
@@ -90,15 +90,15 @@ impl SessionTotals {
 impl ToolTotals {
     fn add(&mut self, call: &TimelineCall, began: u64) {
         let Some(answer) = &call.answer else {
-            *slot(&mut self.failed, UNANSWERED) += 1;
+            *entry_or_others(&mut self.failed, UNANSWERED) += 1;
             return;
         };
         match answer.fault_kind() {
             None => self.ok += 1,
-            Some(fault) => *slot(&mut self.failed, fault) += 1,
+            Some(fault) => *entry_or_others(&mut self.failed, fault) += 1,
         }
-        self.bytes = self.bytes.saturating_add((answer.text.text.len() + answer.text.left_out) as u64);
-        self.took.extend(call.run_time(began));
+        self.bytes = self.bytes.saturating_add((answer.text.text.len() + answer.text.omitted_bytes) as u64);
+        self.durations_ms.extend(call.run_time(began));
     }
 
     pub(super) fn failures(&self) -> u64 {
@@ -111,7 +111,7 @@ impl ToolTotals {
 
     /// Returns the 50th, 95th and 99th percentile in milliseconds, or `None` without an answered call.
     pub(super) fn percentiles(&self) -> [Option<u64>; 3] {
-        let mut took = self.took.clone();
+        let mut took = self.durations_ms.clone();
         took.sort_unstable();
         [50, 95, 99].map(|percent| took.get((took.len() * percent).div_ceil(100).checked_sub(1)?).copied())
     }
@@ -120,7 +120,7 @@ impl ToolTotals {
     /// calls.
     pub(super) fn duration_histogram(&self) -> [u64; 10] {
         let mut spread = [0; 10];
-        for took in &self.took {
+        for took in &self.durations_ms {
             let bits = (u64::BITS - took.leading_zeros()).div_ceil(2) as usize;
             spread[bits.min(spread.len() - 1)] += 1;
         }
@@ -129,8 +129,8 @@ impl ToolTotals {
 }
 
 /// Returns the entry of a name, or the entry of all others if there are too many names.
-fn slot<'a, T: Default>(places: &'a mut BTreeMap<String, T>, name: &str) -> &'a mut T {
-    let is_full = places.len() >= NAMES && !places.contains_key(name);
+fn entry_or_others<'a, T: Default>(places: &'a mut BTreeMap<String, T>, name: &str) -> &'a mut T {
+    let is_full = places.len() >= MAX_NAMES && !places.contains_key(name);
     places.entry(if is_full { OTHERS } else { name }.to_owned()).or_default()
 }
 
@@ -201,12 +201,12 @@ mod tests {
 
     #[test]
     fn percentiles_are_of_real_calls() {
-        let tool = |took: Vec<u64>| ToolTotals { took, ..ToolTotals::default() }.percentiles();
+        let tool = |took: Vec<u64>| ToolTotals { durations_ms: took, ..ToolTotals::default() }.percentiles();
         assert_eq!(tool(vec![]), [None; 3]);
         assert_eq!(tool(vec![7]), [Some(7); 3]);
         assert_eq!(tool((1..=100).rev().collect()), [Some(50), Some(95), Some(99)]);
         assert_eq!(tool(vec![3, 1, 2]), [Some(2), Some(3), Some(3)]);
-        let tool = ToolTotals { took: vec![0, 1, 3, 4, 15, 16, u64::MAX], ..ToolTotals::default() };
+        let tool = ToolTotals { durations_ms: vec![0, 1, 3, 4, 15, 16, u64::MAX], ..ToolTotals::default() };
         assert_eq!(tool.duration_histogram(), [1, 2, 2, 1, 0, 0, 0, 0, 0, 1]);
     }
 
@@ -215,7 +215,7 @@ mod tests {
         let many = (0..2000u64).map(|n| (n, call_entry(&format!("c{n}"), &format!("t{n}"), "{}"))).collect();
         let mut tally = SessionTotals::default();
         tally.add(&sample_session::build_timeline(many));
-        assert_eq!((tally.tools.len(), tally.calls()), (NAMES + 1, 2000));
+        assert_eq!((tally.tools.len(), tally.calls()), (MAX_NAMES + 1, 2000));
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
                 (9010, decided.clone()),
                 (9030, answered_entry("a", None, took, "")),
             ]));
-            assert!(tally.tools["shell"].took[0] <= 30);
+            assert!(tally.tools["shell"].durations_ms[0] <= 30);
         }
     }
 }

@@ -13,14 +13,14 @@ use crate::journals::wait_spans::WaitKind;
 use crate::terminal_output::{self, FAINT, NAME};
 
 const CHART: Style = AnsiColor::Cyan.on_default();
-const WRONG: Style = AnsiColor::Red.on_default();
+const ERROR_STYLE: Style = AnsiColor::Red.on_default();
 /// Maximum and minimum length of a bar, in blocks.
-const LONGEST: usize = 20;
-const SHORTEST: usize = 5;
+const MAX_BAR_BLOCKS: usize = 20;
+const MIN_BAR_BLOCKS: usize = 5;
 /// Maximum width of a tool's name.
-const TOOL: usize = 24;
+const MAX_NAME_CHARS: usize = 24;
 /// The heading of the columns of [`ToolTotals::duration_histogram`].
-const SPREAD: &str = "1ms - 1min";
+const HISTOGRAM_HEADING: &str = "1ms - 1min";
 
 /// The output style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub(super) fn render(tally: &SessionTotals, look: TableStyle) -> String {
     let sessions = pluralize(tally.sessions, "session");
     let (prompts, calls) = (pluralize(tally.prompts, "prompt"), pluralize(tally.calls(), "call"));
     let mut text = format!("{sessions}, {prompts}, {calls}\n\n");
-    tools(&mut text, tally, look);
-    faults(&mut text, tally);
+    write_tools(&mut text, tally, look);
+    write_failures(&mut text, tally);
     let usage = &tally.usage;
     let share = usage.cached.saturating_mul(100).checked_div(usage.input).unwrap_or_default();
     let [input, cached, output] = [usage.input, usage.cached, usage.output].map(format_count);
@@ -51,29 +51,29 @@ pub(super) fn render(tally: &SessionTotals, look: TableStyle) -> String {
         "{NAME}sent{NAME:#}     {sent} in {requests}; tools answered with {}\n",
         format_bytes(answers)
     );
-    waits(&mut text, tally, look);
+    write_waits(&mut text, tally, look);
     text
 }
 
-fn tools(text: &mut String, tally: &SessionTotals, look: TableStyle) {
+fn write_tools(text: &mut String, tally: &SessionTotals, look: TableStyle) {
     let ranked = tally.ranked_tools();
     let names = ranked.iter().map(|(name, _)| tool_label(name).chars().count());
-    let width = names.max().unwrap_or_default().clamp(4, TOOL);
-    let head = row(["CALLS", "OK", "FAILED", "P50", "P95", "P99"]);
+    let width = names.max().unwrap_or_default().clamp(4, MAX_NAME_CHARS);
+    let head = format_row(["CALLS", "OK", "FAILED", "P50", "P95", "P99"]);
     let charts = ChartColumns::fitting(look, width + head.len());
-    let _infallible = writeln!(text, "{FAINT}{:<width$}{head}{}{FAINT:#}", "TOOL", charts.head());
+    let _infallible = writeln!(text, "{FAINT}{:<width$}{head}{}{FAINT:#}", "TOOL", charts.heading());
     let most = ranked.first().map_or(0, |(_, tool)| tool.calls());
     for (name, tool) in ranked {
         let took = tool.percentiles().map(|took| took.map_or_else(|| "-".to_owned(), format_duration_short));
         let [calls, ok, failed] = [tool.calls(), tool.ok, tool.failures()].map(format_count);
-        let cells = row([&calls, &ok, &failed, &took[0], &took[1], &took[2]]);
-        let (name, beside) = (tool_label(name), charts.beside(tool, most));
+        let cells = format_row([&calls, &ok, &failed, &took[0], &took[1], &took[2]]);
+        let (name, beside) = (tool_label(name), charts.charts_for(tool, most));
         let _infallible = writeln!(text, "{NAME}{name:<width$}{NAME:#}{cells}{beside}");
     }
     text.push('\n');
 }
 
-fn row([calls, ok, failed, p50, p95, p99]: [&str; 6]) -> String {
+fn format_row([calls, ok, failed, p50, p95, p99]: [&str; 6]) -> String {
     format!("  {calls:>5}  {ok:>5}  {failed:>6}  {p50:>7}  {p95:>7}  {p99:>7}")
 }
 
@@ -82,37 +82,37 @@ fn row([calls, ok, failed, p50, p95, p99]: [&str; 6]) -> String {
 enum ChartColumns {
     None,
     /// The distribution of durations.
-    Spread,
+    Histogram,
     /// The distribution of durations, and a bar of at most so many blocks for the number of calls.
-    Both(usize),
+    HistogramAndBar(usize),
 }
 
 impl ChartColumns {
     /// Selects the charts that fit beside `used` columns.
     fn fitting(look: TableStyle, used: usize) -> Self {
         let TableStyle::Charts(width) = look else { return Self::None };
-        let room = width.saturating_sub(used + 2 + SPREAD.len());
+        let room = width.saturating_sub(used + 2 + HISTOGRAM_HEADING.len());
         match room.saturating_sub(3) {
-            blocks @ SHORTEST.. => Self::Both(blocks.min(LONGEST)),
-            _ if room > 0 => Self::Spread,
+            blocks @ MIN_BAR_BLOCKS.. => Self::HistogramAndBar(blocks.min(MAX_BAR_BLOCKS)),
+            _ if room > 0 => Self::Histogram,
             _ => Self::None,
         }
     }
 
-    fn head(self) -> String {
+    fn heading(self) -> String {
         match self {
             Self::None => String::new(),
-            Self::Spread => format!("  {SPREAD}"),
-            Self::Both(_) => format!("  {SPREAD}  CALLS"),
+            Self::Histogram => format!("  {HISTOGRAM_HEADING}"),
+            Self::HistogramAndBar(_) => format!("  {HISTOGRAM_HEADING}  CALLS"),
         }
     }
 
-    fn beside(self, tool: &ToolTotals, most: u64) -> String {
+    fn charts_for(self, tool: &ToolTotals, most: u64) -> String {
         let spread = column_chart(&tool.duration_histogram());
         let charts = match self {
             Self::None => return String::new(),
-            Self::Spread => spread,
-            Self::Both(blocks) => format!("{spread}  {}", bar_chart(tool.calls(), most, blocks as u64)),
+            Self::Histogram => spread,
+            Self::HistogramAndBar(blocks) => format!("{spread}  {}", bar_chart(tool.calls(), most, blocks as u64)),
         };
         format!("  {CHART}{}{CHART:#}", charts.trim_end())
     }
@@ -121,11 +121,11 @@ impl ChartColumns {
 /// Truncates and escapes the name of a tool, which may be any text that a model sent.
 fn tool_label(name: &str) -> String {
     let name = terminal_output::to_one_line(name);
-    if name.chars().count() <= TOOL { name } else { name.chars().take(TOOL - 1).chain(['…']).collect() }
+    if name.chars().count() <= MAX_NAME_CHARS { name } else { name.chars().take(MAX_NAME_CHARS - 1).chain(['…']).collect() }
 }
 
 /// Lists the kinds of failures.
-fn faults(text: &mut String, tally: &SessionTotals) {
+fn write_failures(text: &mut String, tally: &SessionTotals) {
     let failed: Vec<(&str, &ToolTotals)> =
         tally.ranked_tools().into_iter().filter(|(_, tool)| !tool.failed.is_empty()).collect();
     for (name, tool) in &failed {
@@ -136,7 +136,7 @@ fn faults(text: &mut String, tally: &SessionTotals) {
             .map(|(kind, number)| format!("{} {}", format_count(**number), tool_label(kind)))
             .collect();
         let _infallible =
-            writeln!(text, "{WRONG}failed{WRONG:#}   {}: {}", tool_label(name), kinds.join(", "));
+            writeln!(text, "{ERROR_STYLE}failed{ERROR_STYLE:#}   {}: {}", tool_label(name), kinds.join(", "));
     }
     if !failed.is_empty() {
         text.push('\n');
@@ -144,12 +144,12 @@ fn faults(text: &mut String, tally: &SessionTotals) {
 }
 
 /// Formats the waiting times for the model, people and tools.
-fn waits(text: &mut String, tally: &SessionTotals, look: TableStyle) {
-    let most = tally.waited.iter().copied().max().unwrap_or_default();
-    for (waiting, took) in WaitKind::ALL.into_iter().zip(tally.waited) {
+fn write_waits(text: &mut String, tally: &SessionTotals, look: TableStyle) {
+    let most = tally.waited_ms.iter().copied().max().unwrap_or_default();
+    for (waiting, took) in WaitKind::ALL.into_iter().zip(tally.waited_ms) {
         let bar = match look {
             TableStyle::Charts(_) if took > 0 => {
-                format!("  {CHART}{}{CHART:#}", bar_chart(took, most, LONGEST as u64))
+                format!("  {CHART}{}{CHART:#}", bar_chart(took, most, MAX_BAR_BLOCKS as u64))
             }
             TableStyle::Charts(_) | TableStyle::Plain => String::new(),
         };

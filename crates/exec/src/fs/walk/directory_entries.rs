@@ -81,7 +81,7 @@ pub(super) struct VisitedDirectory<'d> {
     dir: &'d PendingDirectory,
     fd: BorrowedFd<'d>,
     /// The length of its absolute path, including the trailing `/`.
-    base: usize,
+    path_len: usize,
 }
 
 /// Visits entries with one visitor and one path buffer.
@@ -89,23 +89,23 @@ pub(super) struct EntryVisits<'w, 'a, V> {
     walk: &'w SharedWalk<'a>,
     visitor: V,
     /// The absolute path of the current entry, rebuilt in place so that no entry costs an allocation.
-    whole: Vec<u8>,
+    full_path: Vec<u8>,
 }
 
 impl<'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> EntryVisits<'w, 'a, V> {
     pub(super) fn new(walk: &'w SharedWalk<'a>, visitor: V) -> Self {
-        Self { walk, visitor, whole: Vec::new() }
+        Self { walk, visitor, full_path: Vec::new() }
     }
 
     /// Starts visiting the entries of `dir`, open as `fd`.
     pub(super) fn enter<'d>(&mut self, dir: &'d PendingDirectory, fd: &'d OwnedFd) -> VisitedDirectory<'d> {
-        self.whole.clear();
-        self.whole.extend_from_slice(&self.walk.prefix);
-        self.whole.extend_from_slice(&dir.path);
+        self.full_path.clear();
+        self.full_path.extend_from_slice(&self.walk.prefix);
+        self.full_path.extend_from_slice(&dir.path);
         if !dir.path.is_empty() {
-            self.whole.push(b'/');
+            self.full_path.push(b'/');
         }
-        VisitedDirectory { dir, fd: fd.as_fd(), base: self.whole.len() }
+        VisitedDirectory { dir, fd: fd.as_fd(), path_len: self.full_path.len() }
     }
 
     /// Visits one entry, unless it is denied or ignored. Returns the directory to descend into, if it is one.
@@ -116,20 +116,20 @@ impl<'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> EntryVisits<'w, 'a, V> {
         index: usize,
     ) -> Option<PendingDirectory> {
         let (name, kind) = names.get(index);
-        self.whole.truncate(here.base);
-        self.whole.extend_from_slice(name);
-        if self.walk.deny.denying_entry_pattern(Path::new(sys::file_name(&self.whole))).is_some() {
+        self.full_path.truncate(here.path_len);
+        self.full_path.extend_from_slice(name);
+        if self.walk.deny.denying_entry_pattern(Path::new(sys::file_name(&self.full_path))).is_some() {
             self.walk.denied.fetch_add(1, Ordering::Relaxed);
             return None;
         }
-        let kind = self.kind(here, name, kind)?;
+        let kind = self.resolve_kind(here, name, kind)?;
         let is_dir = kind == FileKind::Directory;
-        if here.dir.rules.as_ref().is_some_and(|rules| rules.is_ignored(&self.whole, is_dir)) {
+        if here.dir.rules.as_ref().is_some_and(|rules| rules.is_ignored(&self.full_path, is_dir)) {
             return None;
         }
         let depth = here.dir.depth + 1;
         let offset = self.walk.prefix.len();
-        let entry = WalkEntry { dir: here.fd, name, whole: &self.whole, offset, kind, depth };
+        let entry = WalkEntry { dir: here.fd, name, full_path: &self.full_path, offset, kind, depth };
         match (self.visitor)(&entry) {
             WalkControl::Continue if is_dir => self.descend(here, name, depth),
             WalkControl::Continue | WalkControl::Skip => None,
@@ -141,7 +141,7 @@ impl<'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> EntryVisits<'w, 'a, V> {
     }
 
     /// Returns the kind of an entry. Some file systems do not state it in the directory.
-    fn kind(&self, here: &VisitedDirectory<'_>, name: &[u8], kind: FileType) -> Option<FileKind> {
+    fn resolve_kind(&self, here: &VisitedDirectory<'_>, name: &[u8], kind: FileType) -> Option<FileKind> {
         if kind != FileType::Unknown {
             return Some(FileKind::from_file_type(kind));
         }
@@ -163,7 +163,7 @@ impl<'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> EntryVisits<'w, 'a, V> {
             self.walk.count_unreadable();
             return None;
         }
-        let path = self.whole[self.walk.prefix.len()..].to_vec();
+        let path = self.full_path[self.walk.prefix.len()..].to_vec();
         Some(PendingDirectory { path, depth, rules: here.dir.rules.clone() })
     }
 }

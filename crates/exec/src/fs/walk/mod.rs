@@ -24,7 +24,7 @@ use super::{ConfinedFs, FileHandle, FileKind, FsError, WalkEntry, ignore_rules, 
 const MAX_DEPTH: usize = 512;
 
 /// The number of entries between two checks of `stop`, which may take a lock.
-const STOP_EVERY: usize = 16;
+const ENTRIES_PER_STOP_CHECK: usize = 16;
 
 /// The treatment of ignore files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,13 +83,13 @@ impl ConfinedFs {
         visitor: impl Fn() -> V + Sync,
     ) -> Result<WalkSummary, FsError> {
         let walk = SharedWalk::new(self, start, options, stop)?;
-        let top = PendingDirectory { path: Vec::new(), depth: 0, rules: walk.rules_above(self, start) };
+        let top = PendingDirectory { path: Vec::new(), depth: 0, rules: walk.ancestor_rules(self, start) };
         if options.threads <= 1 {
             sequential::run(&walk, top, &mut visitor());
         } else {
             parallel::run(&walk, top, options.threads, &visitor);
         }
-        Ok(walk.outcome())
+        Ok(walk.summary())
     }
 }
 
@@ -148,7 +148,7 @@ impl<'a> SharedWalk<'a> {
         })
     }
 
-    fn rules_above(&self, door: &ConfinedFs, start: &FileHandle) -> Option<Arc<IgnoreRules>> {
+    fn ancestor_rules(&self, door: &ConfinedFs, start: &FileHandle) -> Option<Arc<IgnoreRules>> {
         match self.ignore {
             IgnoreFiles::Everything => None,
             IgnoreFiles::Respect => {
@@ -177,7 +177,7 @@ impl<'a> SharedWalk<'a> {
         self.unreadable.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn outcome(&self) -> WalkSummary {
+    fn summary(&self) -> WalkSummary {
         WalkSummary {
             unreadable: self.unreadable.load(Ordering::Relaxed),
             denied: self.denied.load(Ordering::Relaxed),

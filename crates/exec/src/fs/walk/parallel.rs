@@ -9,10 +9,10 @@ use super::super::ignore_rules::SpecialNames;
 use super::super::{WalkEntry, sys};
 use super::directory_entries::{EntryNames, EntryVisits};
 use super::work_queue::{EntryChunk, WalkQueue, WalkTask};
-use super::{PendingDirectory, STOP_EVERY, SharedWalk, WalkControl};
+use super::{PendingDirectory, ENTRIES_PER_STOP_CHECK, SharedWalk, WalkControl};
 
 /// The number of entries of a directory held at once, which bounds the memory for a huge directory.
-const CHUNK: usize = 1024;
+const CHUNK_ENTRIES: usize = 1024;
 /// More threads than this only contend for the queue.
 const MAX_THREADS: usize = 64;
 
@@ -76,22 +76,22 @@ impl<'q, 'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> WalkWorker<'q, 'w, 'a,
         let mut names = EntryNames::default();
         let listed = sys::list(fd.as_fd(), buffer, |name, kind| {
             names.push(name, kind);
-            if names.len() < CHUNK {
+            if names.len() < CHUNK_ENTRIES {
                 return ControlFlow::Continue(());
             }
             // The rest of a large directory is not listed yet, so its ignore files have to be tried.
-            self.finish(chunk(std::mem::take(&mut names), SpecialNames::UNKNOWN));
+            self.visit_shared(chunk(std::mem::take(&mut names), SpecialNames::UNKNOWN));
             if walk.should_stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         if listed.is_err() {
             walk.count_unreadable();
         }
         let special = names.special;
-        self.finish(chunk(names, special));
+        self.visit_shared(chunk(names, special));
     }
 
     /// Visits all entries of `chunk`, with the help of idle threads.
-    fn finish(&mut self, chunk: EntryChunk) {
+    fn visit_shared(&mut self, chunk: EntryChunk) {
         if chunk.names.len() < 2 {
             return self.visit(&chunk);
         }
@@ -105,7 +105,7 @@ impl<'q, 'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> WalkWorker<'q, 'w, 'a,
         let here = self.visits.enter(&chunk.dir, &chunk.fd);
         // ends: each entry is claimed once
         while let Some(index) = chunk.claim() {
-            if self.walk.is_halted() || (index.is_multiple_of(STOP_EVERY) && self.walk.should_stop()) {
+            if self.walk.is_halted() || (index.is_multiple_of(ENTRIES_PER_STOP_CHECK) && self.walk.should_stop()) {
                 return;
             }
             if let Some(dir) = self.visits.visit(&here, &chunk.names, index) {

@@ -5,12 +5,12 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use super::super::{WalkEntry, sys};
 use super::directory_entries::{EntryNames, EntryVisits};
-use super::{PendingDirectory, STOP_EVERY, SharedWalk, WalkControl};
+use super::{PendingDirectory, ENTRIES_PER_STOP_CHECK, SharedWalk, WalkControl};
 
 /// Sorting needs all names at once, so a larger directory is cut off and counted as unreadable.
 const MAX_NAMES: usize = 1_000_000;
 /// The maximum number of open directories on the path down. Deeper walks reopen the outer ones on the way back.
-const MAX_OPEN: usize = 32;
+const MAX_OPEN_DIRECTORIES: usize = 32;
 
 /// A directory on the path down, and the position among its entries.
 struct DirectoryFrame {
@@ -29,10 +29,10 @@ pub(super) fn run(
 ) {
     let mut visits = EntryVisits::new(walk, visitor);
     let mut buffer = sys::DirBuffer::new();
-    let mut frames: Vec<DirectoryFrame> = frame(walk, top, &mut buffer).into_iter().collect();
+    let mut frames: Vec<DirectoryFrame> = open_frame(walk, top, &mut buffer).into_iter().collect();
     // ends: each round visits one entry or leaves a directory; MAX_DEPTH bounds the frames
     while let Some(at) = frames.last_mut() {
-        if walk.is_halted() || (at.next.is_multiple_of(STOP_EVERY) && walk.should_stop()) {
+        if walk.is_halted() || (at.next.is_multiple_of(ENTRIES_PER_STOP_CHECK) && walk.should_stop()) {
             return;
         }
         let reopened = || walk.open_directory(&at.dir.path);
@@ -45,15 +45,15 @@ pub(super) fn run(
         let below = visits.visit(&here, &at.names, at.next);
         at.next += 1;
         at.fd = Some(fd);
-        let Some(inner) = below.and_then(|dir| frame(walk, dir, &mut buffer)) else { continue };
+        let Some(inner) = below.and_then(|dir| open_frame(walk, dir, &mut buffer)) else { continue };
         frames.push(inner);
-        if let Some(far) = frames.len().checked_sub(MAX_OPEN + 1) {
+        if let Some(far) = frames.len().checked_sub(MAX_OPEN_DIRECTORIES + 1) {
             frames[far].fd = None;
         }
     }
 }
 
-fn frame(
+fn open_frame(
     walk: &SharedWalk<'_>,
     mut dir: PendingDirectory,
     buffer: &mut sys::DirBuffer,
@@ -66,7 +66,7 @@ fn frame(
             return ControlFlow::Break(());
         }
         names.push(name, kind);
-        if names.len().is_multiple_of(STOP_EVERY) && walk.should_stop() {
+        if names.len().is_multiple_of(ENTRIES_PER_STOP_CHECK) && walk.should_stop() {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())

@@ -40,7 +40,7 @@ pub(super) enum RemovalScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentForm {
     /// A loose object.
-    Loose,
+    LooseObject,
     /// A pack.
     Pack,
     /// A marker that a pack was fetched from a remote which has the missing objects.
@@ -50,17 +50,17 @@ pub(super) enum ContentForm {
     /// The configuration of a new repository.
     Config,
     /// A reflog.
-    Log,
+    Reflog,
     /// A file of an operation in progress.
-    State,
+    OperationFile,
     /// Free text.
     Text,
     /// Conflicts recorded by `git rerere`.
     Rerere,
     /// Object ids, one per line.
-    Ids,
+    ObjectIds,
     /// The name of a branch, or an object id.
-    Name,
+    BranchOrId,
     /// The path from a linked worktree to its repository.
     Commondir,
     /// The path from a linked worktree to its tree.
@@ -80,38 +80,38 @@ type ScopedVerdict = (LandingVerdict, usize);
 
 /// Judges the name made of `parts`.
 pub(super) fn judge(parts: &[&[u8]]) -> LandingVerdict {
-    judged(parts).0
+    judge_with_scope(parts).0
 }
 
 /// Returns the number of `parts` that name the repository of the rest: a submodule, or zero. A linked worktree has no
 /// configuration, so it does not count as a repository.
 pub(super) fn repository_depth(parts: &[&[u8]]) -> usize {
-    judged(parts).1
+    judge_with_scope(parts).1
 }
 
 /// Judges all suffixes from the end, so that each is judged once. A name with `modules` forty times has too many
 /// possible readings for a recursive search.
-fn judged(parts: &[&[u8]]) -> ScopedVerdict {
+fn judge_with_scope(parts: &[&[u8]]) -> ScopedVerdict {
     let mut known = vec![(LandingVerdict::Unknown, 0); parts.len() + 1];
     for start in (0..=parts.len()).rev() {
-        known[start] = ending(&parts[start..], &known[start..]);
+        known[start] = judge_suffix(&parts[start..], &known[start..]);
     }
     known[0]
 }
 
 /// Judges `parts`; `known` holds the verdicts of their suffixes.
-fn ending(parts: &[&[u8]], known: &[ScopedVerdict]) -> ScopedVerdict {
+fn judge_suffix(parts: &[&[u8]], known: &[ScopedVerdict]) -> ScopedVerdict {
     match parts {
         _ if parts.iter().any(|part| part.ends_with(b".lock")) => (LandingVerdict::Junk, 0),
-        [b"modules", rest @ ..] => module(rest, known, 1),
-        [b"worktrees", _, b"modules", rest @ ..] => module(rest, known, 3),
+        [b"modules", rest @ ..] => judge_submodule(rest, known, 1),
+        [b"worktrees", _, b"modules", rest @ ..] => judge_submodule(rest, known, 3),
         _ => (judge_outermost(parts), 0),
     }
 }
 
 /// Judges a name in a submodule. Its name may contain slashes, so the shortest name wins that gives the rest a
 /// meaning. A wrong guess is harmless: every rule holds for any name. `rest` begins after the first `before` parts.
-fn module(rest: &[&[u8]], known: &[ScopedVerdict], before: usize) -> ScopedVerdict {
+fn judge_submodule(rest: &[&[u8]], known: &[ScopedVerdict], before: usize) -> ScopedVerdict {
     (before + 1..before + rest.len())
         .map(|start| (known[start].0, start + known[start].1))
         .find(|(verdict, _)| *verdict != LandingVerdict::Unknown)
@@ -121,20 +121,20 @@ fn module(rest: &[&[u8]], known: &[ScopedVerdict], before: usize) -> ScopedVerdi
 /// Judges a name outside submodules.
 fn judge_outermost(parts: &[&[u8]]) -> LandingVerdict {
     match parts {
-        [b"objects", rest @ ..] => object(rest),
+        [b"objects", rest @ ..] => judge_object(rest),
         [b"worktrees"] | [b"worktrees", _] => LandingVerdict::Worktree,
-        [b"worktrees", _, rest @ ..] => worktree(rest),
+        [b"worktrees", _, rest @ ..] => judge_worktree(rest),
         [b"packed-refs"] => LandingVerdict::Land(ContentForm::PackedRefs, RemovalScope::Never),
         [b"config"] => LandingVerdict::Land(ContentForm::Config, RemovalScope::Never),
         [b"description"] => LandingVerdict::Land(ContentForm::Text, RemovalScope::Never),
-        [b"shallow"] => LandingVerdict::Land(ContentForm::Ids, RemovalScope::File),
+        [b"shallow"] => LandingVerdict::Land(ContentForm::ObjectIds, RemovalScope::File),
         [b"gc.pid" | b"gc.log"] => LandingVerdict::Junk,
         // A list for web servers without git support; every repack writes it again.
         [b"info", b"refs"] => LandingVerdict::Junk,
         [b"hooks", name] if name.ends_with(b".sample") => LandingVerdict::Template,
         [b"info", b"exclude"] => LandingVerdict::Private,
         [b"hooks" | b"info", ..] | [b"commondir" | b"gitdir" | b"config.worktree"] => LandingVerdict::Keep,
-        _ => either(parts),
+        _ => judge_shared_name(parts),
     }
 }
 
@@ -178,31 +178,31 @@ pub(super) fn is_operation_directory(parts: &[&[u8]]) -> bool {
 }
 
 /// Judges names that a repository and a linked worktree have in common.
-fn either(parts: &[&[u8]]) -> LandingVerdict {
+fn judge_shared_name(parts: &[&[u8]]) -> LandingVerdict {
     match parts {
-        [b"refs", rest @ ..] => reference(rest),
-        [b"logs", b"HEAD"] => LandingVerdict::Land(ContentForm::Log, RemovalScope::File),
+        [b"refs", rest @ ..] => judge_reference(rest),
+        [b"logs", b"HEAD"] => LandingVerdict::Land(ContentForm::Reflog, RemovalScope::File),
         // Exists while a branch is renamed.
         [b"logs", b"refs", b".tmp-renamed-log", ..] => LandingVerdict::Junk,
-        [b"logs", b"refs", rest @ ..] => match reference(rest) {
-            LandingVerdict::Land(_, removal) => LandingVerdict::Land(ContentForm::Log, removal),
+        [b"logs", b"refs", rest @ ..] => match judge_reference(rest) {
+            LandingVerdict::Land(_, removal) => LandingVerdict::Land(ContentForm::Reflog, removal),
             other => other,
         },
         [b"rebase-merge" | b"rebase-apply" | b"sequencer" | b"rr-cache", ..] => LandingVerdict::InProgress,
         [b"HEAD"] => LandingVerdict::Land(ContentForm::Head, RemovalScope::Never),
         [b"index"] => LandingVerdict::Land(ContentForm::Index, RemovalScope::Never),
-        [name] => single(name),
+        [name] => judge_single_file(name),
         _ => LandingVerdict::Unknown,
     }
 }
 
-fn single(name: &[u8]) -> LandingVerdict {
+fn judge_single_file(name: &[u8]) -> LandingVerdict {
     let form = match name {
         b"ORIG_HEAD" | b"MERGE_HEAD" | b"CHERRY_PICK_HEAD" | b"REVERT_HEAD" | b"REBASE_HEAD" => {
-            ContentForm::Ids
+            ContentForm::ObjectIds
         }
-        b"AUTO_MERGE" | b"MERGE_AUTOSTASH" | b"BISECT_EXPECTED_REV" => ContentForm::Ids,
-        b"BISECT_START" => ContentForm::Name,
+        b"AUTO_MERGE" | b"MERGE_AUTOSTASH" | b"BISECT_EXPECTED_REV" => ContentForm::ObjectIds,
+        b"BISECT_START" => ContentForm::BranchOrId,
         b"MERGE_RR" => ContentForm::Rerere,
         b"FETCH_HEAD" | b"MERGE_MSG" | b"MERGE_MODE" | b"SQUASH_MSG" => ContentForm::Text,
         b"BISECT_LOG" | b"BISECT_TERMS" | b"BISECT_ANCESTORS_OK" | b"BISECT_NAMES" => ContentForm::Text,
@@ -215,22 +215,22 @@ fn single(name: &[u8]) -> LandingVerdict {
     LandingVerdict::Land(form, RemovalScope::File)
 }
 
-fn object(rest: &[&[u8]]) -> LandingVerdict {
+fn judge_object(rest: &[&[u8]]) -> LandingVerdict {
     if rest.iter().any(|part| part.starts_with(b"tmp_") || part.starts_with(b".tmp-")) {
         return LandingVerdict::Junk;
     }
     let form = match rest {
         [name, ..] if name.starts_with(b"incoming-") => return LandingVerdict::Junk,
         [two, rest]
-            if two.len() == 2 && hex_digits(two) && matches!(rest.len(), 38 | 62) && hex_digits(rest) =>
+            if two.len() == 2 && is_hex(two) && matches!(rest.len(), 38 | 62) && is_hex(rest) =>
         {
-            ContentForm::Loose
+            ContentForm::LooseObject
         }
         // Data that git can compute itself, and would trust even if it is wrong.
         [b"info", b"commit-graph"] | [b"info", b"commit-graphs", _, ..] => return LandingVerdict::Junk,
         [b"pack", b"multi-pack-index.d"] => return LandingVerdict::Unknown,
         [b"pack", name, ..] if name.starts_with(b"multi-pack-index") => return LandingVerdict::Junk,
-        [b"pack", name] => return pack(name),
+        [b"pack", name] => return judge_pack_file(name),
         [b"info", b"packs"] => ContentForm::Text,
         [b"info", b"alternates" | b"http-alternates"] => return LandingVerdict::Keep,
         _ => return LandingVerdict::Unknown,
@@ -238,7 +238,7 @@ fn object(rest: &[&[u8]]) -> LandingVerdict {
     LandingVerdict::Land(form, RemovalScope::Never)
 }
 
-fn pack(name: &[u8]) -> LandingVerdict {
+fn judge_pack_file(name: &[u8]) -> LandingVerdict {
     let (stem, ending) = name.split_at(name.iter().rposition(|byte| *byte == b'.').unwrap_or(0));
     if !stem.strip_prefix(b"pack-").is_some_and(is_object_id) {
         return LandingVerdict::Unknown;
@@ -256,7 +256,7 @@ fn pack(name: &[u8]) -> LandingVerdict {
     LandingVerdict::Land(form, RemovalScope::Never)
 }
 
-fn reference(rest: &[&[u8]]) -> LandingVerdict {
+fn judge_reference(rest: &[&[u8]]) -> LandingVerdict {
     match rest {
         [] => LandingVerdict::Unknown,
         // These are directories.
@@ -272,17 +272,17 @@ fn reference(rest: &[&[u8]]) -> LandingVerdict {
     }
 }
 
-fn worktree(rest: &[&[u8]]) -> LandingVerdict {
+fn judge_worktree(rest: &[&[u8]]) -> LandingVerdict {
     match rest {
         [b"commondir"] => LandingVerdict::Land(ContentForm::Commondir, RemovalScope::Never),
         [b"gitdir"] => LandingVerdict::Land(ContentForm::Gitdir, RemovalScope::Never),
         [b"locked"] => LandingVerdict::Land(ContentForm::Text, RemovalScope::File),
         [b"config.worktree"] => LandingVerdict::Keep,
-        _ => either(rest),
+        _ => judge_shared_name(rest),
     }
 }
 
-fn hex_digits(text: &[u8]) -> bool {
+fn is_hex(text: &[u8]) -> bool {
     text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
@@ -292,13 +292,13 @@ pub(super) enum LandingPhase {
     /// The configuration of a new repository: it defines the object format.
     Config,
     /// Promisor markers, before their packs.
-    Promises,
+    PromisorMarkers,
     /// Objects, loose and packed.
     Objects,
     /// Pack indexes, which make packs visible.
     PackIndexes,
     /// Everything else.
-    Rest,
+    OtherFiles,
     /// Packed references, before any loose one that is now packed is removed.
     PackedRefs,
     /// Loose references.
@@ -323,13 +323,13 @@ impl ContentForm {
     pub(super) fn phase(self) -> LandingPhase {
         match self {
             Self::Config => LandingPhase::Config,
-            Self::Promisor => LandingPhase::Promises,
-            Self::Loose | Self::Pack => LandingPhase::Objects,
+            Self::Promisor => LandingPhase::PromisorMarkers,
+            Self::LooseObject | Self::Pack => LandingPhase::Objects,
             Self::PackIndex => LandingPhase::PackIndexes,
-            Self::State | Self::Log | Self::Text | Self::Rerere | Self::Ids | Self::Name => {
-                LandingPhase::Rest
+            Self::OperationFile | Self::Reflog | Self::Text | Self::Rerere | Self::ObjectIds | Self::BranchOrId => {
+                LandingPhase::OtherFiles
             }
-            Self::Commondir | Self::Gitdir => LandingPhase::Rest,
+            Self::Commondir | Self::Gitdir => LandingPhase::OtherFiles,
             Self::PackedRefs => LandingPhase::PackedRefs,
             Self::Ref => LandingPhase::Refs,
             Self::Index => LandingPhase::Index,
@@ -339,6 +339,6 @@ impl ContentForm {
 
     /// Returns true if the file is named by a hash: once it exists, it is never replaced.
     pub(super) fn is_content_addressed(self) -> bool {
-        matches!(self, Self::Loose | Self::Pack | Self::PackIndex | Self::Promisor)
+        matches!(self, Self::LooseObject | Self::Pack | Self::PackIndex | Self::Promisor)
     }
 }

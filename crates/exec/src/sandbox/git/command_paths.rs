@@ -17,15 +17,15 @@ use super::word_roles::{DirectoryUse, RoleReader, ScriptPlace, WordRole, is_inli
 use crate::sandbox::root_scan::is_third_party;
 
 /// The nesting depth to which scripts are read (`sh -c 'sh -c …'`).
-const MAX_NESTED: usize = 3;
+const MAX_SCRIPT_NESTING: usize = 3;
 /// The maximum number of paths of one text.
-const MAX_NAMED: usize = 5_000;
+const MAX_PATHS_PER_TEXT: usize = 5_000;
 /// The files that interpreters run in a directory that is their script.
-const ENTRIES: &[&str] = &["index.js", "__main__.py"];
+const ENTRY_FILES: &[&str] = &["index.js", "__main__.py"];
 /// Suffixes that Node.js appends to the name of a module, in its order.
 const MODULE_SUFFIXES: &[&str] = &[".js", ".json", ".node", ".cjs", ".mjs", ".ts"];
 /// Directories that builds create.
-const BUILT: &[&[u8]] = &[b"build", b"dist", b"out", b"obj", b"coverage"];
+const BUILD_DIRECTORIES: &[&[u8]] = &[b"build", b"dist", b"out", b"obj", b"coverage"];
 /// Variables whose value is a script or a library that a program loads first.
 const SCRIPT_VARIABLES: &[&[u8]] = &[b"BASH_ENV", b"LD_PRELOAD", b"PYTHONSTARTUP"];
 
@@ -45,34 +45,34 @@ pub(super) struct NamedPaths {
     /// Directories whose files are run.
     pub(super) directories: Vec<PathBuf>,
     /// Directories that a path leaves again by `..`.
-    pub(super) turns: Vec<PathBuf>,
+    pub(super) dotdot_dirs: Vec<PathBuf>,
 }
 
 impl CommandText<'_> {
     /// Returns the files that a command in the configuration names.
     pub(super) fn paths_of_command(self) -> NamedPaths {
-        self.named(TextUse::Value)
+        self.named_paths(TextUse::Command)
     }
 
     /// Returns the files that a hook names.
     pub(super) fn paths_of_hook(self) -> NamedPaths {
-        self.named(TextUse::Hook)
+        self.named_paths(TextUse::Hook)
     }
 
     /// Returns the files that a value of unknown use names: only words that look like paths count.
     pub(super) fn paths_of_setting(self) -> NamedPaths {
-        self.named(TextUse::Setting)
+        self.named_paths(TextUse::Setting)
     }
 
-    fn named(self, of: TextUse) -> NamedPaths {
+    fn named_paths(self, of: TextUse) -> NamedPaths {
         let mut reader =
-            CommandReader { of, home: self.home, roots: self.bases, found: NamedPaths::default() };
-        if of == TextUse::Value || of == TextUse::Setting && looks_like_path(self.text) {
+            CommandReader { text_use: of, home: self.home, roots: self.bases, found: NamedPaths::default() };
+        if of == TextUse::Command || of == TextUse::Setting && looks_like_path(self.text) {
             // A path with spaces needs no quotes.
-            let whole = PathWord { text: self.text, is_behind: false, missing: reader.may_lack(self.text) };
-            reader.take(whole, self.bases);
+            let whole = PathWord { text: self.text, follows_substitution: false, may_be_missing: reader.may_be_missing(self.text) };
+            reader.record_path_word(whole, self.bases);
         }
-        reader.read(self.text, self.bases, &ShellVariables::default(), MAX_NESTED);
+        reader.read_text(self.text, self.bases, &ShellVariables::default(), MAX_SCRIPT_NESTING);
         reader.found
     }
 }
@@ -80,7 +80,7 @@ impl CommandText<'_> {
 /// The source of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TextUse {
-    Value,
+    Command,
     Hook,
     Setting,
 }
@@ -90,14 +90,14 @@ enum TextUse {
 struct PathWord<'a> {
     text: &'a [u8],
     /// True if it follows a substitution, as in `$(git rev-parse --show-toplevel)/x`.
-    is_behind: bool,
+    follows_substitution: bool,
     /// True if it counts even if the file is missing.
-    missing: bool,
+    may_be_missing: bool,
 }
 
 /// Collects the paths of one text.
 struct CommandReader<'a> {
-    of: TextUse,
+    text_use: TextUse,
     home: Option<&'a Path>,
     /// Directories that are too large to be protected as a whole.
     roots: &'a [PathBuf],
@@ -105,39 +105,39 @@ struct CommandReader<'a> {
 }
 
 impl CommandReader<'_> {
-    fn read(&mut self, text: &[u8], bases: &[PathBuf], outer: &ShellVariables, nested: usize) {
+    fn read_text(&mut self, text: &[u8], bases: &[PathBuf], outer: &ShellVariables, nested: usize) {
         let words = split_words(text);
         let mut variables = outer.clone();
         variables.record_assignments(&words);
-        let bases = self.entered(&words, bases);
+        let bases = self.possible_directories(&words, bases);
         let (mut roles, mut before, mut above) = (RoleReader::new(), [].as_slice(), None);
         for word in &words {
             let role = roles.next_role(word, before);
             if nested > 0 && is_inline(before) {
-                self.read(&word.text, &bases, &variables, nested - 1);
+                self.read_text(&word.text, &bases, &variables, nested - 1);
             }
             if let Some((b"PATH", directories)) = assignment(&word.text) {
                 self.search_path(directories, &words, &bases);
             }
-            let modules = match role.place {
+            let modules = match role.script_place {
                 ScriptPlace::Argument => Vec::new(),
                 ScriptPlace::Script | ScriptPlace::Later => module_files(before, &word.text),
             };
             for text in &modules {
-                self.take(PathWord { text, is_behind: false, missing: true }, &bases);
+                self.record_path_word(PathWord { text, follows_substitution: false, may_be_missing: true }, &bases);
             }
-            if modules.is_empty() && self.found.files.len() < MAX_NAMED {
+            if modules.is_empty() && self.found.files.len() < MAX_PATHS_PER_TEXT {
                 for text in variables.expansions(&word.text) {
-                    self.word(&UnexpandedWord { text, ..word.clone() }, role, &bases);
+                    self.record_word(&UnexpandedWord { text, ..word.clone() }, role, &bases);
                 }
-                self.joined(&word.text, &mut above, &bases);
+                self.record_joined_path(&word.text, &mut above, &bases);
             }
             before = &word.text;
         }
     }
 
     /// Returns the directories that the command may be in: it may `cd`.
-    fn entered(&self, words: &[UnexpandedWord], bases: &[PathBuf]) -> Vec<PathBuf> {
+    fn possible_directories(&self, words: &[UnexpandedWord], bases: &[PathBuf]) -> Vec<PathBuf> {
         let mut all = bases.to_vec();
         for pair in words.windows(2).filter(|pair| pair[0].text == b"cd") {
             all.extend(bases.iter().filter_map(|base| {
@@ -149,55 +149,55 @@ impl CommandReader<'_> {
     }
 
     /// Records a word, its parts, and the directory that it names.
-    fn word(&mut self, word: &UnexpandedWord, role: WordRole, bases: &[PathBuf]) {
-        let (text, is_behind) = (word.text.as_slice(), word.is_behind);
+    fn record_word(&mut self, word: &UnexpandedWord, role: WordRole, bases: &[PathBuf]) {
+        let (text, is_behind) = (word.text.as_slice(), word.follows_substitution);
         let has = |mark| text.contains(&mark);
-        let missing = match (self.of, role.place) {
+        let missing = match (self.text_use, role.script_place) {
             (TextUse::Setting, _) => looks_like_script(text),
             (_, ScriptPlace::Script) => true,
             (_, ScriptPlace::Argument) if role.is_program => has(b'/'),
-            (TextUse::Value, _) if is_built(text) => false,
+            (TextUse::Command, _) if is_built(text) => false,
             (_, ScriptPlace::Later) => has(b'/') || has(b'.'),
             (_, ScriptPlace::Argument) => has(b'/'),
         };
-        if self.of != TextUse::Setting || looks_like_path(text) {
-            self.take(PathWord { text, is_behind, missing }, bases);
+        if self.text_use != TextUse::Setting || looks_like_path(text) {
+            self.record_path_word(PathWord { text, follows_substitution: is_behind, may_be_missing: missing }, bases);
         }
         let is_file = |base: &PathBuf| {
             let path = expand_path(without_variable(text), base, self.home);
             path.as_deref().and_then(kind).is_some_and(|kind| kind != FileType::Directory)
         };
         if !bases.iter().any(is_file) {
-            split_pieces(text).into_iter().for_each(|piece| self.piece(piece, bases));
+            split_pieces(text).into_iter().for_each(|piece| self.record_piece(piece, bases));
         }
-        if self.of == TextUse::Setting {
+        if self.text_use == TextUse::Setting {
             return;
         }
-        let script = match role.attached {
+        let script = match role.script_offset {
             Some(from) => &text[from..],
             None => text,
         };
-        let is_script = role.attached.is_some() || role.place == ScriptPlace::Script;
-        if role.attached.is_some() {
-            self.take(PathWord { text: script, is_behind, missing: true }, bases);
+        let is_script = role.script_offset.is_some() || role.script_place == ScriptPlace::Script;
+        if role.script_offset.is_some() {
+            self.record_path_word(PathWord { text: script, follows_substitution: is_behind, may_be_missing: true }, bases);
         }
         if is_script && role.finds_modules {
-            self.module(script, bases);
+            self.record_module_files(script, bases);
         }
         if let Some((_, value)) = assignment(text).filter(|(name, _)| SCRIPT_VARIABLES.contains(name)) {
-            self.take(PathWord { text: value, is_behind: false, missing: true }, bases);
+            self.record_path_word(PathWord { text: value, follows_substitution: false, may_be_missing: true }, bases);
         }
         // `grep python src/*.rs` runs nothing in `src`.
-        let runs = matches!(role.directory, DirectoryUse::Entry | DirectoryUse::Parts);
-        if runs || role.is_program || role.attached.is_some() {
-            self.pattern(script, bases);
+        let runs = matches!(role.directory, DirectoryUse::EntryFile | DirectoryUse::AllFiles);
+        if runs || role.is_program || role.script_offset.is_some() {
+            self.record_pattern_matches(script, bases);
         }
-        self.directory(script, role.directory, bases);
+        self.record_directory(script, role.directory, bases);
     }
 
     /// Records a part of a word, and the value of an option in it.
-    fn piece(&mut self, piece: WordPiece<'_>, bases: &[PathBuf]) {
-        let WordPiece { text, is_behind, is_value } = piece;
+    fn record_piece(&mut self, piece: WordPiece<'_>, bases: &[PathBuf]) {
+        let WordPiece { text, follows_substitution: is_behind, is_value } = piece;
         let part = match text.iter().position(|&byte| byte != b'-') {
             Some(0) => text.strip_prefix(b"@").unwrap_or(text),
             // `${x:-./value}`
@@ -206,24 +206,24 @@ impl CommandReader<'_> {
             Some(1) => &text[2..],
             Some(_) | None => return,
         };
-        let is_loose = self.of != TextUse::Setting && (is_value || text.starts_with(b"-"));
+        let is_loose = self.text_use != TextUse::Setting && (is_value || text.starts_with(b"-"));
         if is_loose || looks_like_path(part) {
-            let missing = self.may_lack(part) || is_behind && part.contains(&b'/');
-            self.take(PathWord { text: part, is_behind, missing }, bases);
+            let missing = self.may_be_missing(part) || is_behind && part.contains(&b'/');
+            self.record_path_word(PathWord { text: part, follows_substitution: is_behind, may_be_missing: missing }, bases);
         }
     }
 
     /// Returns true if a part counts even if the file is missing. An extra file of a hook costs nothing.
-    fn may_lack(&self, part: &[u8]) -> bool {
-        match self.of {
+    fn may_be_missing(&self, part: &[u8]) -> bool {
+        match self.text_use {
             TextUse::Hook => part.contains(&b'/'),
-            TextUse::Value | TextUse::Setting => looks_like_script(part),
+            TextUse::Command | TextUse::Setting => looks_like_script(part),
         }
     }
 
     /// Records a file that is named in parts: `join("scripts", "lint.sh")`. `above` is the directory before the word.
-    fn joined(&mut self, word: &[u8], above: &mut Option<PathBuf>, bases: &[PathBuf]) {
-        if self.of == TextUse::Setting {
+    fn record_joined_path(&mut self, word: &[u8], above: &mut Option<PathBuf>, bases: &[PathBuf]) {
+        if self.text_use == TextUse::Setting {
             return;
         }
         for WordPiece { text, .. } in split_pieces(word) {
@@ -267,8 +267,8 @@ impl CommandReader<'_> {
                 let names = programs.iter().filter(|name| !name.contains(&b'/') && is_plain(name));
                 self.found.files.extend(names.map(|name| path.join(OsStr::from_bytes(name))));
                 match kind(&path) {
-                    Some(FileType::Directory) => self.hold(path),
-                    None if self.is_small(&path) => self.found.files.push(path),
+                    Some(FileType::Directory) => self.protect_directory(path),
+                    None if self.is_protectable(&path) => self.found.files.push(path),
                     Some(_) | None => {}
                 }
             }
@@ -276,18 +276,18 @@ impl CommandReader<'_> {
     }
 
     /// Records the files that Node.js finds for the module `script`.
-    fn module(&mut self, script: &[u8], bases: &[PathBuf]) {
+    fn record_module_files(&mut self, script: &[u8], bases: &[PathBuf]) {
         let has_suffix = MODULE_SUFFIXES.iter().any(|suffix| script.ends_with(suffix.as_bytes()));
         for suffix in MODULE_SUFFIXES.iter().filter(|_| !has_suffix && !script.ends_with(b"/")) {
             let text = [script, suffix.as_bytes()].concat();
             let missing = *suffix == ".js" && script.contains(&b'/');
-            self.take(PathWord { text: &text, is_behind: false, missing }, bases);
+            self.record_path_word(PathWord { text: &text, follows_substitution: false, may_be_missing: missing }, bases);
         }
     }
 
     /// Records the matches of a pattern that is run: its directory, since a new file may match, or the files at the
     /// top of the tree.
-    fn pattern(&mut self, text: &[u8], bases: &[PathBuf]) {
+    fn record_pattern_matches(&mut self, text: &[u8], bases: &[PathBuf]) {
         let is_word = |byte: &u8| !byte.is_ascii_whitespace() && !b";|&<>'\"`".contains(byte);
         let word = Some(without_variable(text)).filter(|word| word.iter().all(is_word));
         let Some(pattern) = word.and_then(wildcard::to_pattern) else { return };
@@ -297,10 +297,10 @@ impl CommandReader<'_> {
         for directory in
             bases.iter().filter_map(|base| expand_path(above, base, self.home)).collect::<Vec<_>>()
         {
-            let is_small = self.is_small(&directory);
+            let is_small = self.is_protectable(&directory);
             let is_any = name.iter().all(|&byte| byte == b'*');
             // Each file is reported; a protected directory needs no list.
-            if is_small && self.of == TextUse::Hook || !is_small && !is_any {
+            if is_small && self.text_use == TextUse::Hook || !is_small && !is_any {
                 let found = wildcard::matching_entries(&directory, name).into_iter();
                 let found =
                     found.map(|path| if rest.is_empty() { path } else { path.join(OsStr::from_bytes(rest)) });
@@ -308,14 +308,14 @@ impl CommandReader<'_> {
                     .files
                     .extend(found.filter(|path| kind(path).is_some_and(|kind| kind != FileType::Directory)));
             }
-            self.hold(directory);
+            self.protect_directory(directory);
         }
     }
 
     /// Records a directory whose files are run.
-    fn directory(&mut self, text: &[u8], role: DirectoryUse, bases: &[PathBuf]) {
+    fn record_directory(&mut self, text: &[u8], role: DirectoryUse, bases: &[PathBuf]) {
         let word = without_variable(text);
-        if role == DirectoryUse::Plain || word.is_empty() || !is_plain(word) {
+        if role == DirectoryUse::NotRun || word.is_empty() || !is_plain(word) {
             return;
         }
         for path in bases.iter().filter_map(|base| expand_path(word, base, self.home)).collect::<Vec<_>>() {
@@ -324,46 +324,46 @@ impl CommandReader<'_> {
                 None => false,
                 Some(_) => continue,
             };
-            let entries = ENTRIES.iter().map(|name| path.join(name));
+            let entries = ENTRY_FILES.iter().map(|name| path.join(name));
             match role {
-                DirectoryUse::Parts => self.hold(path),
-                DirectoryUse::Entry if is_there && self.is_small(&path) => self.hold(path),
-                DirectoryUse::Entry if is_there => self.found.files.extend(entries),
-                DirectoryUse::MaybeEntry if is_there => {
+                DirectoryUse::AllFiles => self.protect_directory(path),
+                DirectoryUse::EntryFile if is_there && self.is_protectable(&path) => self.protect_directory(path),
+                DirectoryUse::EntryFile if is_there => self.found.files.extend(entries),
+                DirectoryUse::MaybeEntryFile if is_there => {
                     self.found.files.extend(entries.filter(|path| kind(path).is_some()));
                 }
-                DirectoryUse::Plain | DirectoryUse::Entry | DirectoryUse::MaybeEntry => {}
+                DirectoryUse::NotRun | DirectoryUse::EntryFile | DirectoryUse::MaybeEntryFile => {}
             }
         }
     }
 
     /// Returns true if a directory may be protected: not the tree, nor one of its ancestors.
-    fn is_small(&self, directory: &Path) -> bool {
+    fn is_protectable(&self, directory: &Path) -> bool {
         !self.roots.iter().any(|root| root.starts_with(directory))
     }
 
-    fn hold(&mut self, directory: PathBuf) {
-        if self.is_small(&directory) && !self.found.directories.contains(&directory) {
+    fn protect_directory(&mut self, directory: PathBuf) {
+        if self.is_protectable(&directory) && !self.found.directories.contains(&directory) {
             self.found.directories.push(directory);
         }
     }
 
     /// Records a word if it is a file, or could be created as one.
-    fn take(&mut self, PathWord { text, is_behind, missing }: PathWord<'_>, bases: &[PathBuf]) {
+    fn record_path_word(&mut self, PathWord { text, follows_substitution: is_behind, may_be_missing: missing }: PathWord<'_>, bases: &[PathBuf]) {
         let word = without_variable(text);
         if word.is_empty() || word.starts_with(b"-") || word.contains(&0) || word.ends_with(b"/") {
             return;
         }
         let missing = missing && is_plain(word);
         for base in bases {
-            self.take_path(word, base, missing);
+            self.record_path(word, base, missing);
             if let Some(below) = word.strip_prefix(b"/").filter(|_| !is_there(word)) {
-                self.take_path(below, base, missing && is_behind);
+                self.record_path(below, base, missing && is_behind);
             }
         }
     }
 
-    fn take_path(&mut self, word: &[u8], base: &Path, missing: bool) {
+    fn record_path(&mut self, word: &[u8], base: &Path, missing: bool) {
         let Some(path) = expand_path(word, base, self.home) else { return };
         let turns = dotdot_directories(word, base, self.home);
         // A link before a `..` leads elsewhere.
@@ -376,7 +376,7 @@ impl CommandReader<'_> {
                 None => missing,
             };
             // Another spelling of the path may leave another directory.
-            self.found.turns.extend(turns.iter().filter(|_| is_taken).cloned());
+            self.found.dotdot_dirs.extend(turns.iter().filter(|_| is_taken).cloned());
             if is_taken && !self.found.files.contains(&path) {
                 self.found.files.push(path);
             }
@@ -387,7 +387,7 @@ impl CommandReader<'_> {
 /// Returns true if a path without a suffix lies where builds and package managers write: `rm -rf target/debug` runs
 /// nothing there.
 fn is_built(word: &[u8]) -> bool {
-    let is_output = |name: &[u8]| BUILT.contains(&name) || is_third_party(OsStr::from_bytes(name));
+    let is_output = |name: &[u8]| BUILD_DIRECTORIES.contains(&name) || is_third_party(OsStr::from_bytes(name));
     !has_suffix(word) && word.split(|&byte| byte == b'/').any(is_output)
 }
 
@@ -492,7 +492,7 @@ mod tests {
             std::fs::write(root.join(file), "").unwrap();
         }
         let bases = [root.clone()];
-        let found = CommandText { text: text.as_bytes(), bases: &bases, home: None }.named(of);
+        let found = CommandText { text: text.as_bytes(), bases: &bases, home: None }.named_paths(of);
         let below = |path: &PathBuf| path.strip_prefix(&root).map(|path| path.display().to_string()).ok();
         let directories = found.directories.iter().filter_map(below).map(|path| path + "/");
         found.files.iter().filter_map(below).chain(directories).collect()
@@ -531,7 +531,7 @@ mod tests {
                     ],
                 ),
             ],
-            TextUse::Value,
+            TextUse::Command,
         );
     }
 
@@ -558,7 +558,7 @@ mod tests {
                 ("perl -e 'system qw(./w.sh)'", &["w.sh"]),
                 ("python3 -c 'join(\"scripts\", \"lint.sh\")'", &["scripts/lint.sh"]),
             ],
-            TextUse::Value,
+            TextUse::Command,
         );
     }
 
@@ -580,7 +580,7 @@ mod tests {
                 ("PATH=$PWD/none:$PATH h", &["none/h", "none"]),
                 ("PATH=node_modules/.bin:$PATH lint", &[]),
             ],
-            TextUse::Value,
+            TextUse::Command,
         );
     }
 
@@ -609,7 +609,7 @@ mod tests {
                 ("find . -name x -exec {} ;", &[]),
                 ("log --pretty=format:%h%d", &[]),
             ],
-            TextUse::Value,
+            TextUse::Command,
         );
     }
 
@@ -659,6 +659,6 @@ mod tests {
         let bases = [root.clone()];
         let found = CommandText { text: b"sh sub/../w.sh", bases: &bases, home: None }.paths_of_command();
         assert_eq!(found.files, [root.join("w.sh"), root.join("evil/w.sh")]);
-        assert!(found.turns.contains(&root.join("sub")), "{:?}", found.turns);
+        assert!(found.dotdot_dirs.contains(&root.join("sub")), "{:?}", found.dotdot_dirs);
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn rewrite(
     inside: impl Fn(&str) -> bool,
     near: impl Fn(&str) -> bool,
 ) -> RewrittenConfig {
-    let (entries, mut complete) = read(text);
+    let (entries, mut complete) = parse_entries(text);
     let mut text = String::new();
     let mut under = None;
     let is_kept = |entry: &GitConfigEntry| harmless(entry, &inside) && !names_repository_near(entry, &near);
@@ -58,16 +58,16 @@ pub(super) fn rewrite(
 
 /// Returns the last value of `core.worktree`, the working tree of a submodule.
 pub(super) fn worktree(text: &[u8]) -> Option<String> {
-    value(text, "core", "worktree")
+    last_value(text, "core", "worktree")
 }
 
 /// Returns the last value of `extensions.objectformat`, the object format.
 pub(super) fn object_format(text: &[u8]) -> Option<String> {
-    value(text, "extensions", "objectformat")
+    last_value(text, "extensions", "objectformat")
 }
 
-fn value(text: &[u8], section: &str, key: &str) -> Option<String> {
-    let (entries, _) = read(text);
+fn last_value(text: &[u8], section: &str, key: &str) -> Option<String> {
+    let (entries, _) = parse_entries(text);
     let named =
         |entry: &GitConfigEntry| entry.section == section && entry.subsection.is_none() && entry.key == key;
     entries.into_iter().rev().find(named).map(|entry| entry.value)
@@ -75,7 +75,7 @@ fn value(text: &[u8], section: &str, key: &str) -> Option<String> {
 
 /// Returns the plain entries of `text`, and whether these are all. Quotes, escapes, continued lines, comments after a
 /// value and other complex syntax are omitted.
-fn read(text: &[u8]) -> (Vec<GitConfigEntry>, bool) {
+fn parse_entries(text: &[u8]) -> (Vec<GitConfigEntry>, bool) {
     let Ok(text) = std::str::from_utf8(text) else { return (Vec::new(), false) };
     let mut entries = Vec::new();
     let mut complete = true;
@@ -88,11 +88,11 @@ fn read(text: &[u8]) -> (Vec<GitConfigEntry>, bool) {
             continue;
         }
         if !before && line.starts_with('[') {
-            section = header(line);
+            section = parse_header(line);
             complete &= section.is_some();
             continue;
         }
-        let entry = section.as_ref().filter(|_| !before).and_then(|section| entry(section, line));
+        let entry = section.as_ref().filter(|_| !before).and_then(|section| parse_entry(section, line));
         complete &= entry.is_some();
         entries.extend(entry);
     }
@@ -100,7 +100,7 @@ fn read(text: &[u8]) -> (Vec<GitConfigEntry>, bool) {
 }
 
 /// Parses `[section]` or `[section "subsection"]`.
-fn header(line: &str) -> Option<(String, Option<String>)> {
+fn parse_header(line: &str) -> Option<(String, Option<String>)> {
     let inner = line.strip_prefix('[')?.strip_suffix(']')?;
     let (section, subsection) = match inner.split_once(' ') {
         Some((section, rest)) => (section, Some(rest.strip_prefix('"')?.strip_suffix('"')?)),
@@ -114,7 +114,7 @@ fn header(line: &str) -> Option<(String, Option<String>)> {
     fits.then(|| (section.to_ascii_lowercase(), subsection.map(str::to_owned)))
 }
 
-fn entry((section, subsection): &(String, Option<String>), line: &str) -> Option<GitConfigEntry> {
+fn parse_entry((section, subsection): &(String, Option<String>), line: &str) -> Option<GitConfigEntry> {
     let (key, value) = line.split_once('=')?;
     let (key, value) = (key.trim_matches([' ', '\t']), value.trim_matches([' ', '\t']));
     let word = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
@@ -165,8 +165,8 @@ fn harmless(entry: &GitConfigEntry, inside: &impl Fn(&str) -> bool) -> bool {
             is_branch(name) && value.strip_prefix("refs/").is_some_and(is_branch)
         }
         ("branch", Some(name), "rebase") => is_branch(name) && (is_bool(value) || value == "merges"),
-        ("submodule", Some(name), "url") => is_plain(name) && is_url(value),
-        ("submodule", Some(name), "active") => is_plain(name) && is_bool(value),
+        ("submodule", Some(name), "url") => is_submodule_name(name) && is_url(value),
+        ("submodule", Some(name), "active") => is_submodule_name(name) && is_bool(value),
         _ => false,
     }
 }
@@ -182,7 +182,7 @@ fn is_branch(name: &str) -> bool {
 }
 
 /// Checks the name of a submodule: a path without `..`.
-fn is_plain(name: &str) -> bool {
+fn is_submodule_name(name: &str) -> bool {
     !name.starts_with(['-', '/']) && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 

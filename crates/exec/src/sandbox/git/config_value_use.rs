@@ -6,15 +6,15 @@ use super::git_settings::GitValue;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueUse {
     /// The value names a program, a hook, or a file that determines which program runs.
-    Runs,
+    Program,
     /// The use is unknown: a file of the tree that it names may be run or obeyed.
     Unknown,
     /// Data: a URL, a branch, a name, a list that commands write in ordinary work.
-    Plain,
+    PlainData,
 }
 
 /// Sections in which every value may name a program.
-const RUNS: &[&str] = &[
+const PROGRAM_SECTIONS: &[&str] = &[
     "alias",
     "pager",
     "credential",
@@ -34,10 +34,10 @@ const RUNS: &[&str] = &[
     "tar",
 ];
 /// Suffixes of keys that name a program in any section.
-const RUNNING_KEYS: &[&str] =
+const PROGRAM_KEY_SUFFIXES: &[&str] =
     &["hook", "command", "cmd", "program", "helper", "editor", "pager", "askpass", "browser", "tunnel"];
 /// Sections of plain data.
-const PLAIN: &[&str] = &[
+const PLAIN_SECTIONS: &[&str] = &[
     "advice",
     "author",
     "branch",
@@ -76,8 +76,8 @@ pub(super) fn value_use(GitValue { section, key, value }: &GitValue) -> ValueUse
     let (section, key) = (section.as_str(), key.as_str());
     let runs = value.starts_with(b"!")
         || value.starts_with(b"ext::")
-        || RUNS.contains(&section)
-        || RUNNING_KEYS.iter().any(|end| key.ends_with(end))
+        || PROGRAM_SECTIONS.contains(&section)
+        || PROGRAM_KEY_SUFFIXES.iter().any(|end| key.ends_with(end))
         || match section {
             "core" => matches!(key, "fsmonitor" | "attributesfile" | "gitproxy"),
             "remote" => matches!(key, "uploadpack" | "receivepack" | "vcs"),
@@ -86,9 +86,9 @@ pub(super) fn value_use(GitValue { section, key, value }: &GitValue) -> ValueUse
             _ => false,
         };
     if runs {
-        ValueUse::Runs
-    } else if PLAIN.contains(&section) || PLAIN_KEYS.contains(&(section, key)) {
-        ValueUse::Plain
+        ValueUse::Program
+    } else if PLAIN_SECTIONS.contains(&section) || PLAIN_KEYS.contains(&(section, key)) {
+        ValueUse::PlainData
     } else {
         ValueUse::Unknown
     }
@@ -102,7 +102,7 @@ mod tests {
     fn values_are_classified_by_use() {
         for (expected, names) in [
             (
-                ValueUse::Runs,
+                ValueUse::Program,
                 "core.fsmonitor core.sshcommand core.editor core.pager core.attributesfile core.askpass core.gitproxy \
                  core.alternaterefscommand alias.x pager.log credential.helper gpg.program filter.clean diff.textconv \
                  merge.driver difftool.cmd mergetool.path hook.command browser.cmd man.cmd guitool.cmd trailer.command \
@@ -112,7 +112,7 @@ mod tests {
             ),
             (ValueUse::Unknown, "http.sslcert gc.x format.signaturefile core.x new.thing clangformat.style"),
             (
-                ValueUse::Plain,
+                ValueUse::PlainData,
                 "remote.url remote.fetch remote.push branch.merge branch.remote user.name user.signingkey submodule.path \
                  submodule.url core.worktree core.excludesfile commit.template blame.ignorerevsfile mailmap.file \
                  include.path url.insteadof init.defaultbranch lfs.fetchexclude safe.directory",
@@ -126,7 +126,7 @@ mod tests {
         }
         for (section, value) in [("submodule", "!x"), ("url", "ext::x"), ("remote", "ext::x")] {
             let value = GitValue { section: section.into(), key: "update".into(), value: value.into() };
-            assert_eq!(value_use(&value), ValueUse::Runs, "{section}");
+            assert_eq!(value_use(&value), ValueUse::Program, "{section}");
         }
     }
 }

@@ -8,10 +8,10 @@ use super::object_format::ObjectFormat;
 use super::path_text::{normalize, parts};
 
 /// The maximum size of a reference, including the name in a symbolic one.
-const REFERENCE: u64 = 1024;
-const CONFIG: u64 = 1 << 20;
-const TEXT: u64 = 16 << 20;
-const PACK: u64 = 4 << 30;
+const MAX_REFERENCE_BYTES: u64 = 1024;
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
+const MAX_TEXT_BYTES: u64 = 16 << 20;
+const MAX_PACK_BYTES: u64 = 4 << 30;
 
 /// The method of checking a form's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,24 +26,24 @@ impl ContentForm {
     /// Returns the maximum size.
     pub(super) fn size_limit(self) -> u64 {
         match self {
-            Self::Ref | Self::Head | Self::Name | Self::Commondir => REFERENCE,
+            Self::Ref | Self::Head | Self::BranchOrId | Self::Commondir => MAX_REFERENCE_BYTES,
             Self::Gitdir => 2 * 4096,
-            Self::Config => CONFIG,
-            Self::Ids | Self::State | Self::Promisor | Self::PackedRefs => TEXT,
-            Self::Log | Self::Text | Self::Rerere => TEXT,
-            Self::Index => super::index::LARGEST,
-            Self::Loose | Self::Pack => PACK,
-            Self::PackIndex => super::pack_index::LONGEST,
+            Self::Config => MAX_CONFIG_BYTES,
+            Self::ObjectIds | Self::OperationFile | Self::Promisor | Self::PackedRefs => MAX_TEXT_BYTES,
+            Self::Reflog | Self::Text | Self::Rerere => MAX_TEXT_BYTES,
+            Self::Index => super::index::MAX_INDEX_BYTES,
+            Self::LooseObject | Self::Pack => MAX_PACK_BYTES,
+            Self::PackIndex => super::pack_index::MAX_PACK_INDEX_BYTES,
         }
     }
 
     /// Returns the method of checking.
     pub(super) fn check(self) -> ContentCheck {
         match self {
-            Self::Ref | Self::Head | Self::Name | Self::Commondir | Self::Gitdir => ContentCheck::Whole,
-            Self::Ids | Self::Config | Self::PackedRefs | Self::State | Self::Promisor => ContentCheck::Whole,
-            Self::Log | Self::Text | Self::Rerere | Self::Index => ContentCheck::Start,
-            Self::Loose | Self::Pack | Self::PackIndex => ContentCheck::Start,
+            Self::Ref | Self::Head | Self::BranchOrId | Self::Commondir | Self::Gitdir => ContentCheck::Whole,
+            Self::ObjectIds | Self::Config | Self::PackedRefs | Self::OperationFile | Self::Promisor => ContentCheck::Whole,
+            Self::Reflog | Self::Text | Self::Rerere | Self::Index => ContentCheck::Start,
+            Self::LooseObject | Self::Pack | Self::PackIndex => ContentCheck::Start,
         }
     }
 
@@ -51,7 +51,7 @@ impl ContentForm {
     /// shorter.
     pub(super) fn is_valid_start(self, start: &[u8]) -> bool {
         match self {
-            Self::Loose => deflated(start),
+            Self::LooseObject => is_zlib_start(start),
             Self::Pack => start.starts_with(b"PACK"),
             Self::PackIndex => start.starts_with(b"\xfftOc"),
             Self::Index => start.starts_with(b"DIRC"),
@@ -61,7 +61,7 @@ impl ContentForm {
 }
 
 /// Checks the two bytes that a zlib stream begins with.
-fn deflated(start: &[u8]) -> bool {
+fn is_zlib_start(start: &[u8]) -> bool {
     matches!(start, [first, second, ..] if first & 0x0f == 8 && (u32::from(*first) << 8 | u32::from(*second)) % 31 == 0)
 }
 
@@ -197,10 +197,10 @@ pub(super) fn is_ref_name_parts(parts: &[&[u8]]) -> bool {
     let length: usize = parts.iter().map(|part| part.len() + 1).sum();
     // The name must not look like an option, as in `git log -x`. Git itself refuses to create such a branch.
     let option = |number: usize, part: &[u8]| number <= 1 && part.starts_with(b"-");
-    length < 1000 && parts.iter().enumerate().all(|(number, part)| component(part) && !option(number, part))
+    length < 1000 && parts.iter().enumerate().all(|(number, part)| is_ref_component(part) && !option(number, part))
 }
 
-fn component(part: &[u8]) -> bool {
+fn is_ref_component(part: &[u8]) -> bool {
     let odd = |byte: &u8| byte.is_ascii_control() || b" ~^:?*[\\".contains(byte);
     let pair = |two: &[u8]| two == b".." || two == b"@{";
     !part.is_empty()

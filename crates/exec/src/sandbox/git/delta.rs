@@ -2,15 +2,15 @@
 
 /// Returns the length of the result of `delta`, or `None` if it is malformed.
 pub(super) fn result_length(delta: &[u8]) -> Option<u64> {
-    let (_, at) = number(delta, 0)?;
-    Some(number(delta, at)?.0)
+    let (_, at) = read_varint(delta, 0)?;
+    Some(read_varint(delta, at)?.0)
 }
 
 /// Applies `delta` to `base`. Returns `None` if it does not fit, if the result has another length than stated, or if
 /// it is longer than `most`.
 pub(super) fn apply(base: &[u8], delta: &[u8], most: usize) -> Option<Vec<u8>> {
-    let (from, at) = number(delta, 0)?;
-    let (to, mut at) = number(delta, at)?;
+    let (from, at) = read_varint(delta, 0)?;
+    let (to, mut at) = read_varint(delta, at)?;
     let to = usize::try_from(to).ok().filter(|to| *to <= most)?;
     (from == base.len() as u64).then_some(())?;
     let mut result = Vec::with_capacity(to);
@@ -25,8 +25,8 @@ pub(super) fn apply(base: &[u8], delta: &[u8], most: usize) -> Option<Vec<u8>> {
                 delta.get(start..at)?
             }
             0x80.. => {
-                let offset = field(delta, &mut at, step & 0x0f)?;
-                let length = match field(delta, &mut at, step >> 4 & 0x07)? {
+                let offset = read_selected_bytes(delta, &mut at, step & 0x0f)?;
+                let length = match read_selected_bytes(delta, &mut at, step >> 4 & 0x07)? {
                     0 => 0x10000,
                     length => length,
                 };
@@ -40,7 +40,7 @@ pub(super) fn apply(base: &[u8], delta: &[u8], most: usize) -> Option<Vec<u8>> {
 }
 
 /// Reads a number of which only the bytes selected by `which` are stored.
-fn field(delta: &[u8], at: &mut usize, which: u8) -> Option<usize> {
+fn read_selected_bytes(delta: &[u8], at: &mut usize, which: u8) -> Option<usize> {
     let mut value = 0;
     for place in (0..4).filter(|place| which & 1 << place != 0) {
         value |= usize::from(*delta.get(*at)?) << (8 * place);
@@ -50,7 +50,7 @@ fn field(delta: &[u8], at: &mut usize, which: u8) -> Option<usize> {
 }
 
 /// Reads a number, low bits first, and returns it with its end.
-fn number(bytes: &[u8], mut at: usize) -> Option<(u64, usize)> {
+fn read_varint(bytes: &[u8], mut at: usize) -> Option<(u64, usize)> {
     let mut value = 0;
     // ends: nine bytes hold the largest accepted number
     for shift in (0..63).step_by(7) {

@@ -23,13 +23,13 @@ use crate::sandbox::file_stamp::FileStamp;
 /// The maximum number of protected paths of one repository: each may become a mount.
 const MAX_PATHS: usize = 2_000;
 /// The maximum number of reported hook scripts. Existing ones come first.
-const MAX_CODE: usize = 2_000;
+const MAX_REPORTED_SCRIPTS: usize = 2_000;
 /// The maximum size of a hook that is read.
-const MAX_HOOK: u64 = 256 * 1024;
+const MAX_HOOK_BYTES: u64 = 256 * 1024;
 /// The maximum number of consecutive links, as in the kernel.
 const MAX_LINKS: usize = 40;
 /// The names of hooks.
-const HOOKS: &[&str] = &[
+const HOOK_NAMES: &[&str] = &[
     "applypatch-msg",
     "pre-applypatch",
     "post-applypatch",
@@ -60,7 +60,7 @@ const HOOKS: &[&str] = &[
     "post-index-change",
 ];
 /// Names in a git directory that may be links.
-const LINKS: &[&str] = &["config", "config.worktree", "hooks", "info", "info/attributes", "attributes"];
+const LINKABLE_NAMES: &[&str] = &["config", "config.worktree", "hooks", "info", "info/attributes", "attributes"];
 
 /// The files of one repository.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -72,13 +72,13 @@ pub(crate) struct GitInputs {
     /// Scripts that hooks call.
     pub(crate) code: Vec<PathBuf>,
     /// Directories that a path leaves again by `..`: a link in place of one would redirect git.
-    pub(crate) turns: Vec<PathBuf>,
+    pub(crate) dotdot_dirs: Vec<PathBuf>,
     /// The reason why this may be incomplete.
-    pub(crate) unread: Option<String>,
+    pub(crate) incomplete_reason: Option<String>,
     /// The files that were read, with their state.
-    read: Vec<(PathBuf, Option<FileStamp>)>,
+    read_files: Vec<(PathBuf, Option<FileStamp>)>,
     /// The real paths of configuration and code.
-    real: (Vec<PathBuf>, Vec<PathBuf>),
+    real_paths: (Vec<PathBuf>, Vec<PathBuf>),
 }
 
 /// Finds the files that git obeys in `repository`, for a user with this `home`.
@@ -87,11 +87,11 @@ pub(crate) fn find_git_inputs(repository: &Repository, home: Option<&Path>) -> G
     let mut found = GitInputs::default();
     let own = discover::worktree_git_directory(repository);
     let settings = GitSettings::load(at, own.as_deref(), home);
-    found.unread.clone_from(&settings.unread);
-    found.turns.clone_from(&settings.turns);
-    found.read = settings.files.iter().map(|file| (file.clone(), FileStamp::read(file))).collect();
+    found.incomplete_reason.clone_from(&settings.incomplete_reason);
+    found.dotdot_dirs.clone_from(&settings.dotdot_dirs);
+    found.read_files = settings.files.iter().map(|file| (file.clone(), FileStamp::read(file))).collect();
     for directory in std::iter::once(at).chain(&own) {
-        let links = LINKS.iter().filter_map(|name| link(&directory.join(name)));
+        let links = LINKABLE_NAMES.iter().filter_map(|name| link_target(&directory.join(name)));
         found.configuration.extend(links.map(|to| (to, MissingConfigAction::SetAside)));
     }
     let files = settings.files.iter().filter(|file| !file.starts_with(at));
@@ -102,76 +102,76 @@ pub(crate) fn find_git_inputs(repository: &Repository, home: Option<&Path>) -> G
     let bases: Vec<PathBuf> = std::iter::once(root.clone()).chain(moved).collect();
     let mut hooks = vec![at.join("hooks")];
     for value in &settings.values {
-        hooks.extend(found.value(value, &bases, home));
+        hooks.extend(found.record_value(value, &bases, home));
     }
     // Husky's own hooks lie beside the directory that `core.hooksPath` names.
     hooks.push(root.join(".husky"));
     for directory in hooks {
-        found.read.push((directory.clone(), FileStamp::read(&directory)));
-        found.hooks(&directory, root);
+        found.read_files.push((directory.clone(), FileStamp::read(&directory)));
+        found.record_hooks(&directory, root);
     }
-    found.settle(repository);
+    found.deduplicate_and_limit(repository);
     found
 }
 
 impl GitInputs {
     /// Returns true if all files that were read are unchanged.
     pub(crate) fn is_current(&self) -> bool {
-        self.read.iter().all(|(file, before)| FileStamp::read(file) == *before)
+        self.read_files.iter().all(|(file, before)| FileStamp::read(file) == *before)
     }
 
     /// Returns true if all configuration in `other` is in this too.
     pub(crate) fn guards_as_much_as(&self, other: &Self) -> bool {
         other.configuration.iter().all(|one| self.configuration.contains(one))
             && other.links.iter().all(|link| self.links.contains(link))
-            && other.turns.iter().all(|turn| self.turns.contains(turn))
+            && other.dotdot_dirs.iter().all(|turn| self.dotdot_dirs.contains(turn))
     }
 
     /// Returns the role of `path` for git, if it has one.
     pub(crate) fn host_file(&self, path: &Path) -> Option<HostFile> {
         let is = |known: &PathBuf| path.starts_with(known);
         let is_link = self.links.iter().any(|link| link == path);
-        if is_link || self.configuration.iter().any(|(known, _)| is(known)) || self.real.0.iter().any(is) {
+        if is_link || self.configuration.iter().any(|(known, _)| is(known)) || self.real_paths.0.iter().any(is) {
             return Some(HostFile::configuration("use git here"));
         }
-        let is_code = self.code.iter().any(is) || self.real.1.iter().any(is);
+        let is_code = self.code.iter().any(is) || self.real_paths.1.iter().any(is);
         is_code.then(|| HostFile::code("commit or push here"))
     }
 
     /// Records the files that one value names, and returns its hook directories.
-    fn value(&mut self, value: &GitValue, bases: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
+    fn record_value(&mut self, value: &GitValue, bases: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
         let text = CommandText { text: &value.value, bases, home };
         match (value.section.as_str(), value.key.as_str()) {
             ("core", "hookspath") => return self.hooks_path(text),
             ("init", "templatedir") => {
                 let paths = bases.iter().filter_map(|base| expand_path(&value.value, base, home));
                 self.configuration.extend(paths.map(|path| (path, MissingConfigAction::SetAside)));
-                self.turns.extend(bases.iter().flat_map(|base| dotdot_directories(&value.value, base, home)));
+                self.dotdot_dirs.extend(bases.iter().flat_map(|base| dotdot_directories(&value.value, base, home)));
             }
-            ("remote", "url" | "pushurl") => self.remote(text),
+            ("remote", "url" | "pushurl") => self.watch_remote(text),
             // Usually the name of a remote.
-            ("branch", "remote" | "pushremote") if value.value.contains(&b'/') => self.remote(text),
+            ("branch", "remote" | "pushremote") if value.value.contains(&b'/') => self.watch_remote(text),
             _ => {}
         }
         match value_use(value) {
-            ValueUse::Runs => {
-                self.named(CommandText { text: program(&value.value), ..text }.paths_of_command());
+            ValueUse::Program => {
+                self.protect_named_paths(CommandText { text: command_in_value(&value.value), ..text }.paths_of_command());
             }
-            ValueUse::Unknown => self.named(text.paths_of_setting()),
-            ValueUse::Plain => {}
+            ValueUse::Unknown => self.protect_named_paths(text.paths_of_setting()),
+            ValueUse::PlainData => {}
         }
         Vec::new()
     }
 
     /// Protects the paths that a value names.
-    fn named(&mut self, NamedPaths { files, directories, turns }: NamedPaths) {
+    fn protect_named_paths(&mut self, NamedPaths { files, directories, dotdot_dirs: turns }: NamedPaths) {
         self.configuration.extend(files.into_iter().map(|path| (path, MissingConfigAction::SetAside)));
-        self.configuration.extend(directories.into_iter().map(|path| (path, MissingConfigAction::Held)));
-        self.turns.extend(turns);
+        self.configuration.extend(directories.into_iter().map(|path| (path, MissingConfigAction::Occupied)));
+        self.dotdot_dirs.extend(turns);
     }
 
     /// Watches the location of a remote that has no repository yet: git runs the hooks of one that a command creates.
-    fn remote(&mut self, CommandText { text, bases, home }: CommandText<'_>) {
+    fn watch_remote(&mut self, CommandText { text, bases, home }: CommandText<'_>) {
         let path = text.strip_prefix(b"file://").unwrap_or(text);
         // `host:path` is a path only after a slash.
         let first = path.split(|&byte| byte == b'/').next().unwrap_or_default();
@@ -206,57 +206,57 @@ impl GitInputs {
         for directory in &directories {
             // A directory that cannot be protected as a whole: the tree itself, or one of its ancestors.
             if bases.iter().any(|base| base.starts_with(directory)) {
-                let hooks = HOOKS.iter().map(|name| (directory.join(name), MissingConfigAction::SetAside));
+                let hooks = HOOK_NAMES.iter().map(|name| (directory.join(name), MissingConfigAction::SetAside));
                 self.configuration.extend(hooks);
             }
-            self.configuration.push((directory.clone(), MissingConfigAction::Held));
+            self.configuration.push((directory.clone(), MissingConfigAction::Occupied));
         }
-        self.turns.extend(bases.iter().flat_map(|base| dotdot_directories(text, base, home)));
+        self.dotdot_dirs.extend(bases.iter().flat_map(|base| dotdot_directories(text, base, home)));
         directories
     }
 
     /// Sorts and deduplicates the result, within its limits.
-    fn settle(&mut self, Repository { at, root }: &Repository) {
+    fn deduplicate_and_limit(&mut self, Repository { at, root }: &Repository) {
         let is_other = |path: &Path| path != root && path != at && !root.starts_with(path);
         self.configuration.retain(|(path, _)| is_other(path));
         let mut known = BTreeSet::new();
         self.configuration.retain(|(path, _)| known.insert(path.clone()));
         // A missing directory could be created as a link.
-        self.turns.sort();
-        self.turns.dedup();
-        let missing = self.turns.iter().filter(|path| is_other(path) && !sys::is_there(path));
+        self.dotdot_dirs.sort();
+        self.dotdot_dirs.dedup();
+        let missing = self.dotdot_dirs.iter().filter(|path| is_other(path) && !sys::is_there(path));
         self.configuration.extend(missing.map(|path| (path.clone(), MissingConfigAction::SetAside)));
         self.code.retain(|path| {
             is_other(path) && !self.configuration.iter().any(|(known, _)| path.starts_with(known))
         });
         self.code.sort();
         self.code.dedup();
-        if self.code.len() > MAX_CODE {
+        if self.code.len() > MAX_REPORTED_SCRIPTS {
             self.code.sort_by_cached_key(|path| !sys::is_there(path));
-            self.code.truncate(MAX_CODE);
+            self.code.truncate(MAX_REPORTED_SCRIPTS);
         }
         if self.configuration.len() > MAX_PATHS {
-            self.unread = Some(format!("it names more than {MAX_PATHS} files"));
+            self.incomplete_reason = Some(format!("it names more than {MAX_PATHS} files"));
             self.configuration.truncate(MAX_PATHS);
         }
-        for path in self.configuration.iter().map(|(path, _)| path).chain(&self.turns) {
-            let new = links_on_the_way(path).into_iter().filter(|link| !self.links.contains(link));
+        for path in self.configuration.iter().map(|(path, _)| path).chain(&self.dotdot_dirs) {
+            let new = symlinks_on_path(path).into_iter().filter(|link| !self.links.contains(link));
             self.links.extend(new.collect::<Vec<_>>());
         }
-        self.read.extend(self.links.iter().map(|link| (link.clone(), FileStamp::read(link))));
+        self.read_files.extend(self.links.iter().map(|link| (link.clone(), FileStamp::read(link))));
         let configuration = self.configuration.iter().map(|(path, _)| canonicalize_existing(path)).collect();
-        self.real = (configuration, self.code.iter().map(|path| canonicalize_existing(path)).collect());
+        self.real_paths = (configuration, self.code.iter().map(|path| canonicalize_existing(path)).collect());
     }
 
     /// Records the hooks of a directory: those that are links, and the scripts that they call.
-    fn hooks(&mut self, directory: &Path, root: &Path) {
+    fn record_hooks(&mut self, directory: &Path, root: &Path) {
         let Ok(real) = crate::fs::canonicalize(directory) else { return };
         let Ok(open) = sys::root(&real) else { return };
         let mut left = MAX_PATHS;
         let _seen = sys::list(open.as_fd(), |name, kind| {
             let hook = real.join(name);
             if kind == FileType::Symlink {
-                self.configuration.extend(link(&hook).map(|to| (to, MissingConfigAction::SetAside)));
+                self.configuration.extend(link_target(&hook).map(|to| (to, MissingConfigAction::SetAside)));
             }
             let is_sample = name.as_bytes().ends_with(b".sample");
             let text = crate::fs::canonicalize(&hook)
@@ -264,7 +264,7 @@ impl GitInputs {
                 .filter(|_| !is_sample && kind != FileType::Directory)
                 .and_then(|hook| {
                     let above = sys::root(hook.parent()?).ok()?;
-                    sys::read_small_file(above.as_fd(), Path::new(hook.file_name()?), MAX_HOOK)
+                    sys::read_small_file(above.as_fd(), Path::new(hook.file_name()?), MAX_HOOK_BYTES)
                 });
             if let Some(text) = text {
                 let bases = [root.to_owned()];
@@ -283,19 +283,19 @@ impl GitInputs {
 }
 
 /// Returns the target of the link at `path`, if it is one.
-fn link(path: &Path) -> Option<PathBuf> {
+fn link_target(path: &Path) -> Option<PathBuf> {
     let to = rustix::fs::readlinkat(CWD, path, Vec::new()).ok()?;
     Some(normalize_path(&path.parent()?.join(path_from_bytes(to.into_bytes()))))
 }
 
 /// Returns the symlinks that lead from `path` to its real location.
-fn links_on_the_way(path: &Path) -> Vec<PathBuf> {
+fn symlinks_on_path(path: &Path) -> Vec<PathBuf> {
     let (mut links, mut path) = (Vec::new(), path.to_owned());
     // ends: after so many links at the latest, as the kernel does
     while links.len() < MAX_LINKS {
         let mut ways: Vec<&Path> = path.ancestors().collect();
         ways.reverse();
-        let first = ways.into_iter().find_map(|way| Some((way.to_owned(), link(way)?)));
+        let first = ways.into_iter().find_map(|way| Some((way.to_owned(), link_target(way)?)));
         let Some((way, to)) = first else { break };
         let Ok(rest) = path.strip_prefix(&way) else { break };
         path = normalize_path(&to.join(rest));
@@ -305,7 +305,7 @@ fn links_on_the_way(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the command in a value that git runs: after the `!` of an alias, or the `ext::` of a URL.
-fn program(value: &[u8]) -> &[u8] {
+fn command_in_value(value: &[u8]) -> &[u8] {
     let value = value.strip_prefix(b"!").unwrap_or(value);
     value.strip_prefix(b"ext::").unwrap_or(value)
 }
@@ -421,7 +421,7 @@ mod tests {
         let (configuration, _) = obeyed_in(&root, "[core]\nfsmonitor = sh src/../w.sh\n");
         assert!(configuration.contains(&"w.sh".to_owned()) && !configuration.contains(&"src".to_owned()));
         let repository = Repository { at: root.join(".git"), root: root.clone() };
-        assert!(find_git_inputs(&repository, None).turns.contains(&root.join("src")));
+        assert!(find_git_inputs(&repository, None).dotdot_dirs.contains(&root.join("src")));
     }
 
     #[test]
@@ -432,7 +432,7 @@ mod tests {
             let aliases: String = (0..count).map(|at| format!("[alias]\na{at} = !./s/{at}.sh\n")).collect();
             obeyed_in(&root, &aliases);
             let repository = Repository { at: root.join(".git"), root: root.clone() };
-            assert_eq!(find_git_inputs(&repository, None).unread.as_deref(), expected);
+            assert_eq!(find_git_inputs(&repository, None).incomplete_reason.as_deref(), expected);
         }
     }
 

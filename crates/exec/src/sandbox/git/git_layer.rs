@@ -14,13 +14,13 @@ use super::path_text::{display_path, parts};
 use super::upper_dir::UpperDir;
 
 /// The maximum number of names reported of a kind.
-const TOLD: usize = 16;
+const MAX_REPORTED_NAMES: usize = 16;
 /// The maximum number of names recorded of a kind.
-const NOTED: usize = 1_000;
+const MAX_RECORDED_NAMES: usize = 1_000;
 /// The maximum number of worktrees whose index is kept open.
-const INDEXES: usize = 8;
+const MAX_WORKTREE_INDEXES: usize = 8;
 /// The maximum lag of a file system's clock, in nanoseconds.
-const BEHIND: i128 = 20_000_000;
+const CLOCK_LAG_NANOS: i128 = 20_000_000;
 
 /// The changes of a run in one git directory, and the state of their landing.
 #[derive(Debug)]
@@ -28,19 +28,19 @@ pub(crate) struct GitLayer {
     pub(super) repository: Repository,
     upper: PathBuf,
     /// The start of the run, in nanoseconds.
-    pub(super) began: i128,
+    pub(super) start_nanos: i128,
     /// Files that landed, with their mark: a different mark means that another process changed the file.
-    pub(super) done: BTreeMap<PathBuf, LandedMark>,
+    pub(super) landed_files: BTreeMap<PathBuf, LandedMark>,
     /// The indexes at the start of the run. Git replaces an index, so an open one stays unchanged.
     pub(super) indexes: HashMap<PathBuf, File>,
     /// The upper directory when it was last found empty, with its change times.
-    empty: Option<(UpperDir, [i128; 2])>,
+    last_empty_upper: Option<(UpperDir, [i128; 2])>,
 }
 
 /// The age of a change after which a later one certainly has another time, in nanoseconds.
-const SETTLED: i128 = 100_000_000;
+const SETTLED_AGE_NANOS: i128 = 100_000_000;
 
-fn now() -> i128 {
+fn now_nanos() -> i128 {
     UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX))
 }
 
@@ -62,31 +62,31 @@ pub(crate) struct LandedChanges {
 impl GitLayer {
     /// Creates a layer over `repository` for a run that is about to start.
     pub(crate) fn new(repository: Repository, upper: PathBuf) -> Self {
-        let began = now();
-        let indexes = HostGitDir::open(&repository.at).map(|host| indexes(&host)).unwrap_or_default();
-        Self { repository, upper, began, done: BTreeMap::new(), indexes, empty: None }
+        let began = now_nanos();
+        let indexes = HostGitDir::open(&repository.at).map(|host| open_indexes(&host)).unwrap_or_default();
+        Self { repository, upper, start_nanos: began, landed_files: BTreeMap::new(), indexes, last_empty_upper: None }
     }
 
     /// Returns true if there may be changes to land. This is called often, so an empty directory is not listed again
     /// until it changes.
     pub(crate) fn has_pending_changes(&mut self) -> bool {
-        if !self.done.is_empty() {
+        if !self.landed_files.is_empty() {
             return true;
         }
-        if self.empty.as_ref().is_some_and(|(upper, times)| upper.change_times() == Ok(*times)) {
+        if self.last_empty_upper.as_ref().is_some_and(|(upper, times)| upper.change_times() == Ok(*times)) {
             return false;
         }
         let Ok(upper) = UpperDir::open(&self.upper) else { return true };
         let (times, empty) = (upper.change_times(), upper.is_empty() == Ok(true));
         // A change within the same clock tick as the last one would leave no trace.
-        let settled = |times: &[i128; 2]| empty && times.iter().all(|time| time + SETTLED < now());
-        self.empty = times.ok().filter(settled).map(|times| (upper, times));
+        let settled = |times: &[i128; 2]| empty && times.iter().all(|time| time + SETTLED_AGE_NANOS < now_nanos());
+        self.last_empty_upper = times.ok().filter(settled).map(|times| (upper, times));
         !empty
     }
 
     /// Lands the allowed changes while the run may continue: nothing is removed from the upper directory.
     pub(crate) fn land(&mut self) -> LandedChanges {
-        self.bring(HostGitDir::visible_to_run, |_, _, _| {})
+        self.land_with(HostGitDir::visible_to_run, |_, _, _| {})
     }
 
     /// Lands the allowed changes after the run, when the upper directory is no longer mounted. Landed files are
@@ -95,7 +95,7 @@ impl GitLayer {
     /// Conflicting files are removed too: the next run would not know of the conflict, and would land them over the
     /// host's.
     pub(crate) fn finish(mut self) -> LandedChanges {
-        self.bring(
+        self.land_with(
             |host| host,
             |upper, plan, settled| {
                 for path in settled.iter().chain(&plan.dropped) {
@@ -108,7 +108,7 @@ impl GitLayer {
         )
     }
 
-    fn bring(
+    fn land_with(
         &mut self,
         to: impl FnOnce(HostGitDir) -> HostGitDir,
         sweep: impl FnOnce(&UpperDir, &LandingPlan, &[PathBuf]),
@@ -122,7 +122,7 @@ impl GitLayer {
             Err(errno) => return failed("the changes cannot be read", errno),
         };
         match upper.is_empty() {
-            Ok(true) if self.done.is_empty() => return LandedChanges::default(),
+            Ok(true) if self.landed_files.is_empty() => return LandedChanges::default(),
             Ok(_) => {}
             Err(errno) => return failed("the changes cannot be read", errno),
         }
@@ -131,12 +131,12 @@ impl GitLayer {
             Err(errno) => return failed("the git directory cannot be opened", errno),
         };
         let mut plan = LandingPlan::read(&upper, &host);
-        plan.items.extend(self.vanished(&upper));
+        plan.items.extend(self.removals_of_vanished_files(&upper));
         plan.items.sort_by_key(LandingItem::phase);
         let mut landing = LayerLanding::new(self, &host, &upper);
         landing.land_all(&mut plan);
         let mut report = landing.report;
-        sweep(&upper, &plan, &report.settled);
+        sweep(&upper, &plan, &report.removable);
         // Leftovers of an earlier run were reported then.
         report.kept.retain(|path| upper.change_time(path).is_none_or(|at| self.is_new(at)));
         report.into_landed()
@@ -144,23 +144,23 @@ impl GitLayer {
 
     /// Returns true if the change was made by this run, and not by an earlier one.
     pub(super) fn is_new(&self, changed: i128) -> bool {
-        changed >= self.began - BEHIND
+        changed >= self.start_nanos - CLOCK_LAG_NANOS
     }
 
     /// Forgets the landed files at `path` and below it, which follow it in order.
     pub(super) fn forget(&mut self, path: &Path) {
-        let below = self.done.range(path.to_owned()..).take_while(|(done, _)| done.starts_with(path));
+        let below = self.landed_files.range(path.to_owned()..).take_while(|(done, _)| done.starts_with(path));
         let below: Vec<PathBuf> = below.map(|(done, _)| done.clone()).collect();
         for done in &below {
-            self.done.remove(done);
+            self.landed_files.remove(done);
         }
     }
 
     /// Returns removals of files that an earlier landing brought to the host and the run has removed since. In a new
     /// directory, a removal leaves no whiteout.
-    fn vanished(&self, upper: &UpperDir) -> Vec<LandingItem> {
+    fn removals_of_vanished_files(&self, upper: &UpperDir) -> Vec<LandingItem> {
         let mut gone = HashSet::new();
-        for path in self.done.keys().filter(|path| upper.lacks(path)) {
+        for path in self.landed_files.keys().filter(|path| upper.lacks(path)) {
             let tree: PathBuf = path.iter().take(2).collect();
             let work = path.parent().filter(|dir| allowlist::is_operation_directory(&parts(dir)));
             if path.starts_with("worktrees") && upper.lacks(&tree) {
@@ -190,7 +190,7 @@ impl LandedChanges {
             (&mut self.faults, other.faults),
         ] {
             for name in new {
-                if all.len() <= TOLD && !all.contains(&name) {
+                if all.len() <= MAX_REPORTED_NAMES && !all.contains(&name) {
                     all.push(name);
                 }
             }
@@ -220,8 +220,8 @@ impl LandedChanges {
     }
 }
 
-fn indexes(host: &HostGitDir) -> HashMap<PathBuf, File> {
-    let linked = host.list_names(Path::new("worktrees")).into_iter().take(INDEXES);
+fn open_indexes(host: &HostGitDir) -> HashMap<PathBuf, File> {
+    let linked = host.list_names(Path::new("worktrees")).into_iter().take(MAX_WORKTREE_INDEXES);
     let linked = linked.map(|name| Path::new("worktrees").join(name).join("index"));
     std::iter::once(PathBuf::from("index"))
         .chain(linked)
@@ -235,39 +235,39 @@ pub(super) struct LandingReport {
     pub(super) landed: usize,
     kept: BTreeSet<PathBuf>,
     /// The number of further kept files.
-    more: usize,
+    more_kept: usize,
     conflicts: BTreeSet<String>,
     faults: Vec<String>,
     /// Files that need not stay in the upper directory.
-    pub(super) settled: Vec<PathBuf>,
+    pub(super) removable: Vec<PathBuf>,
 }
 
 impl LandingReport {
     /// Records a file that stays in the sandbox.
     pub(super) fn keep(&mut self, path: PathBuf) {
-        if self.kept.len() < NOTED {
+        if self.kept.len() < MAX_RECORDED_NAMES {
             self.kept.insert(path);
         } else if !self.kept.contains(&path) {
-            self.more += 1;
+            self.more_kept += 1;
         }
     }
 
     /// Adds the kept files of another report.
     pub(super) fn keep_all(&mut self, other: &mut Self) {
         std::mem::take(&mut other.kept).into_iter().for_each(|path| self.keep(path));
-        self.more += other.more;
+        self.more_kept += other.more_kept;
     }
 
     /// Records a file that was changed on both sides.
     pub(super) fn conflict(&mut self, told: String) {
-        if self.conflicts.len() < NOTED {
+        if self.conflicts.len() < MAX_RECORDED_NAMES {
             self.conflicts.insert(told);
         }
     }
 
     /// Records a failure, once.
     pub(super) fn fault(&mut self, told: String) {
-        if self.faults.len() < NOTED && !self.faults.contains(&told) {
+        if self.faults.len() < MAX_RECORDED_NAMES && !self.faults.contains(&told) {
             self.faults.push(told);
         }
     }
@@ -275,18 +275,18 @@ impl LandingReport {
     fn into_landed(self) -> LandedChanges {
         LandedChanges {
             landed: self.landed,
-            more_kept_back: self.kept.len().saturating_sub(TOLD) + self.more,
-            kept_back: self.kept.iter().take(TOLD).map(|path| display_path(path)).collect(),
-            conflicts: few(self.conflicts.into_iter().collect()),
-            faults: few(self.faults),
+            more_kept_back: self.kept.len().saturating_sub(MAX_REPORTED_NAMES) + self.more_kept,
+            kept_back: self.kept.iter().take(MAX_REPORTED_NAMES).map(|path| display_path(path)).collect(),
+            conflicts: limit_names(self.conflicts.into_iter().collect()),
+            faults: limit_names(self.faults),
         }
     }
 }
 
-fn few(mut all: Vec<String>) -> Vec<String> {
-    if all.len() > TOLD {
-        let more = all.len() - TOLD;
-        all.truncate(TOLD);
+fn limit_names(mut all: Vec<String>) -> Vec<String> {
+    if all.len() > MAX_REPORTED_NAMES {
+        let more = all.len() - MAX_REPORTED_NAMES;
+        all.truncate(MAX_REPORTED_NAMES);
         all.push(format!("and {more} more"));
     }
     all

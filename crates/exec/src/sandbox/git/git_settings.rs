@@ -13,11 +13,11 @@ use super::sys;
 use super::word_roles::is_inline;
 
 /// The maximum size of a configuration file.
-pub(super) const MAX_CONFIG: u64 = 16 << 20;
+pub(super) const MAX_CONFIG_FILE_BYTES: u64 = 16 << 20;
 /// The maximum number of files, including included ones.
 const MAX_FILES: usize = 2_000;
 /// The nesting depth to which commands are searched for settings (`sh -c 'git -c …'`).
-const MAX_NESTED: usize = 3;
+const MAX_COMMAND_NESTING: usize = 3;
 
 /// One value, with its names in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,9 +34,9 @@ pub(crate) struct GitSettings {
     /// All files that were read or would be, existing or not.
     pub(crate) files: Vec<PathBuf>,
     /// Directories that the path of a file leaves again by `..`.
-    pub(super) turns: Vec<PathBuf>,
+    pub(super) dotdot_dirs: Vec<PathBuf>,
     /// The reason why this may be incomplete.
-    pub(crate) unread: Option<String>,
+    pub(crate) incomplete_reason: Option<String>,
 }
 
 impl GitSettings {
@@ -52,32 +52,32 @@ impl GitSettings {
                 continue;
             }
             if settings.files.len() == MAX_FILES {
-                settings.unread = Some(format!("it includes more than {MAX_FILES} files"));
+                settings.incomplete_reason = Some(format!("it includes more than {MAX_FILES} files"));
                 break;
             }
             settings.files.push(file.clone());
-            let text = match read(&file) {
+            let text = match read_config_file(&file) {
                 Ok(Some(text)) => text,
                 Ok(None) => continue,
                 Err(why) => {
-                    settings.unread = Some(format!("`{}` {why}", file.display()));
+                    settings.incomplete_reason = Some(format!("`{}` {why}", file.display()));
                     continue;
                 }
             };
             let Some(mut values) = parse(&text) else {
-                settings.unread = Some(format!("`{}` has a syntax error", file.display()));
+                settings.incomplete_reason = Some(format!("`{}` has a syntax error", file.display()));
                 continue;
             };
             values
-                .extend(values.iter().flat_map(|value| inline(&value.value, MAX_NESTED)).collect::<Vec<_>>());
-            settings.include(&file, &values, home, &mut waiting);
+                .extend(values.iter().flat_map(|value| settings_in_command(&value.value, MAX_COMMAND_NESTING)).collect::<Vec<_>>());
+            settings.queue_includes(&file, &values, home, &mut waiting);
             settings.values.extend(values);
         }
         settings
     }
 
     /// Adds the files that `file` includes with these `values` to `waiting`.
-    fn include(
+    fn queue_includes(
         &mut self,
         file: &Path,
         values: &[GitValue],
@@ -91,7 +91,7 @@ impl GitSettings {
             let real = crate::fs::canonicalize(&above.join(OsStr::from_bytes(&value.value)));
             waiting.extend(real.ok().filter(|_| !turns.is_empty()));
             waiting.extend(expand_path(&value.value, above, home));
-            self.turns.extend(turns);
+            self.dotdot_dirs.extend(turns);
         }
     }
 }
@@ -116,17 +116,17 @@ fn scopes(git: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// Reads a file; `None` if it is missing. The error is a clause with the reason.
-fn read(file: &Path) -> Result<Option<Vec<u8>>, String> {
-    let text = small(file).or_else(|| {
+fn read_config_file(file: &Path) -> Result<Option<Vec<u8>>, String> {
+    let text = read_small_config(file).or_else(|| {
         // The file itself may be a link.
-        small(&crate::fs::canonicalize(file).ok()?)
+        read_small_config(&crate::fs::canonicalize(file).ok()?)
     });
     // A directory or a device is not configuration; a file that is too large may be.
     match rustix::fs::stat(file) {
         Ok(stat) if text.is_none() && is_file(stat.st_mode) => {
             let size = u64::try_from(stat.st_size).unwrap_or(0);
-            Err(match size > MAX_CONFIG {
-                true => format!("has more than {} MiB", MAX_CONFIG >> 20),
+            Err(match size > MAX_CONFIG_FILE_BYTES {
+                true => format!("has more than {} MiB", MAX_CONFIG_FILE_BYTES >> 20),
                 false => "cannot be read".to_owned(),
             })
         }
@@ -134,9 +134,9 @@ fn read(file: &Path) -> Result<Option<Vec<u8>>, String> {
     }
 }
 
-fn small(file: &Path) -> Option<Vec<u8>> {
+fn read_small_config(file: &Path) -> Option<Vec<u8>> {
     let directory = sys::root(&crate::fs::canonicalize(file.parent()?).ok()?).ok()?;
-    sys::read_small_file(directory.as_fd(), Path::new(file.file_name()?), MAX_CONFIG)
+    sys::read_small_file(directory.as_fd(), Path::new(file.file_name()?), MAX_CONFIG_FILE_BYTES)
 }
 
 fn is_file(mode: u32) -> bool {
@@ -165,13 +165,13 @@ fn parse(text: &[u8]) -> Option<Vec<GitValue>> {
 }
 
 /// Returns the settings within a command: `git -c core.hooksPath=x commit`.
-fn inline(command: &[u8], nested: usize) -> Vec<GitValue> {
+fn settings_in_command(command: &[u8], nested: usize) -> Vec<GitValue> {
     let words = split_words(command.strip_prefix(b"!").unwrap_or(command));
     let mut found = Vec::new();
     for pair in words.windows(2) {
         let (before, text) = (&pair[0].text, &pair[1].text);
         if nested > 0 && is_inline(before) && text.contains(&b' ') {
-            found.extend(inline(text, nested - 1));
+            found.extend(settings_in_command(text, nested - 1));
         }
         let Some(equals) = text.iter().position(|&byte| byte == b'=') else { continue };
         let (name, value) = (String::from_utf8_lossy(&text[..equals]), text[equals + 1..].to_vec());
@@ -219,7 +219,7 @@ pub(super) fn expand_path(value: &[u8], base: &Path, home: Option<&Path>) -> Opt
 /// Returns the home directory of a user of this machine.
 fn home_of(user: &[u8]) -> Option<PathBuf> {
     let directory = sys::root(Path::new("/etc")).ok()?;
-    let users = sys::read_small_file(directory.as_fd(), Path::new("passwd"), MAX_CONFIG)?;
+    let users = sys::read_small_file(directory.as_fd(), Path::new("passwd"), MAX_CONFIG_FILE_BYTES)?;
     let line =
         users.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(user)?.strip_prefix(b":"))?;
     let home = line.split(|&byte| byte == b':').nth(4)?;
@@ -253,7 +253,7 @@ mod tests {
         for file in [home.join("missing"), place.path().join("w/two words")] {
             assert!(settings.files.contains(&file), "{}", file.display());
         }
-        assert_eq!(settings.unread, None);
+        assert_eq!(settings.incomplete_reason, None);
         for (text, why) in [
             ("[core\nx".to_owned(), "has a syntax error"),
             (";".repeat(17 << 20), "has more than 16 MiB"),
@@ -263,7 +263,7 @@ mod tests {
             ),
         ] {
             write(&git.join("config"), &text);
-            let unread = GitSettings::load(&git, None, Some(&home)).unread;
+            let unread = GitSettings::load(&git, None, Some(&home)).incomplete_reason;
             assert!(unread.as_ref().is_some_and(|unread| unread.contains(why)), "{why}: {unread:?}");
         }
     }
@@ -277,7 +277,7 @@ mod tests {
             ("!sh -c 'x=y'", vec![]),
             ("commit -C a.b=c", vec![]),
         ] {
-            let found = inline(command.as_bytes(), MAX_NESTED);
+            let found = settings_in_command(command.as_bytes(), MAX_COMMAND_NESTING);
             let found: Vec<_> = found
                 .iter()
                 .map(|GitValue { section, key, value }| (&**section, &**key, str::from_utf8(value).unwrap()))

@@ -18,14 +18,14 @@ use super::temp_file::{GitTempFile, has_same_content, take_lock, unique_name, wr
 use super::upper_dir::LandingContent;
 
 /// The maximum number of names read from a host directory, and the maximum number removed at once.
-pub(super) const NAMES: usize = 20_000;
-const DIRECTORY: OFlags = sys::PEEK.union(OFlags::DIRECTORY);
+pub(super) const MAX_NAMES: usize = 20_000;
+const DIRECTORY_FLAGS: OFlags = sys::PATH_FLAGS.union(OFlags::DIRECTORY);
 
 /// The host's git directory.
 #[derive(Debug)]
 pub(super) struct HostGitDir {
     dir: OwnedFd,
-    is_seen: bool,
+    is_visible_to_run: bool,
 }
 
 /// The outcome of writing a file.
@@ -36,7 +36,7 @@ pub(super) enum HostWriteOutcome {
     /// The host's file is removed.
     Removed,
     /// The host already has the same content.
-    Same,
+    Unchanged,
     /// Another process changed the host's file.
     Conflict,
     /// An obstacle must not be touched, such as a link.
@@ -80,18 +80,18 @@ pub(super) struct ReplaceGuard<'a> {
     /// The scope of removals that make room.
     pub(super) removal: RemovalScope,
     /// Returns true if another process has changed this file of the host.
-    pub(super) by_others: &'a dyn Fn(&Path, &Stat) -> bool,
+    pub(super) is_foreign_change: &'a dyn Fn(&Path, &Stat) -> bool,
 }
 
 impl HostGitDir {
     /// Opens the git directory `at`, which must be free of links.
     pub(super) fn open(at: &Path) -> rustix::io::Result<Self> {
-        Ok(Self { dir: sys::root(at)?, is_seen: false })
+        Ok(Self { dir: sys::root(at)?, is_visible_to_run: false })
     }
 
     /// Marks that a run sees this directory through its overlay meanwhile.
     pub(super) fn visible_to_run(mut self) -> Self {
-        self.is_seen = true;
+        self.is_visible_to_run = true;
         self
     }
 
@@ -102,7 +102,7 @@ impl HostGitDir {
         dir: BorrowedFd<'a>,
         name: &OsStr,
     ) -> Result<Option<GitTempFile<'a>>, HostWriteFault> {
-        if !self.is_seen {
+        if !self.is_visible_to_run {
             return take_lock(dir, name).map(Some);
         }
         let mut lock = name.to_owned();
@@ -131,7 +131,7 @@ impl HostGitDir {
 
     /// Opens a file for reading.
     pub(super) fn open_file(&self, path: &Path) -> Option<File> {
-        let file = File::from(sys::beneath(self.dir.as_fd(), path, sys::READ).ok()?);
+        let file = File::from(sys::beneath(self.dir.as_fd(), path, sys::READ_FLAGS).ok()?);
         let stat = rustix::fs::fstat(&file).ok()?;
         (sys::file_type(&stat) == FileType::RegularFile).then_some(file)
     }
@@ -139,10 +139,10 @@ impl HostGitDir {
     /// Returns the names in a directory; none if it is not a directory.
     pub(super) fn list_names(&self, path: &Path) -> Vec<OsString> {
         let mut names = Vec::new();
-        if let Ok(dir) = sys::beneath(self.dir.as_fd(), path, sys::LIST) {
+        if let Ok(dir) = sys::beneath(self.dir.as_fd(), path, sys::LIST_FLAGS) {
             let _ = sys::list(dir.as_fd(), |name, _| {
                 names.push(name.to_owned());
-                if names.len() < NAMES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                if names.len() < MAX_NAMES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
         }
         names
@@ -150,14 +150,14 @@ impl HostGitDir {
 
     /// Creates a directory and its ancestors.
     pub(super) fn create_directory(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
-        match sys::beneath(self.dir.as_fd(), path, DIRECTORY) {
+        match sys::beneath(self.dir.as_fd(), path, DIRECTORY_FLAGS) {
             Err(Errno::NOENT) => {}
             other => return other,
         }
-        let mut at = sys::beneath(self.dir.as_fd(), Path::new(""), DIRECTORY)?;
+        let mut at = sys::beneath(self.dir.as_fd(), Path::new(""), DIRECTORY_FLAGS)?;
         for name in path {
             match rustix::fs::mkdirat(&at, name, Mode::from_bits_truncate(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => at = sys::beneath(at.as_fd(), Path::new(name), DIRECTORY)?,
+                Ok(()) | Err(Errno::EXIST) => at = sys::beneath(at.as_fd(), Path::new(name), DIRECTORY_FLAGS)?,
                 Err(errno) => return Err(errno),
             }
         }
@@ -167,7 +167,7 @@ impl HostGitDir {
     /// Opens the parent directory of `path`, and returns its file name.
     pub(super) fn open_parent(&self, path: &Path) -> rustix::io::Result<(OwnedFd, OsString)> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
-        Ok((sys::beneath(self.dir.as_fd(), parent, DIRECTORY)?, name.to_owned()))
+        Ok((sys::beneath(self.dir.as_fd(), parent, DIRECTORY_FLAGS)?, name.to_owned()))
     }
 
     /// Adds a content-addressed file; an existing one is left alone. `fill` writes and may verify it. An error for
@@ -187,7 +187,7 @@ impl HostGitDir {
             other => other?,
         };
         if sys::stat_name(dir.as_fd(), name)?.is_some() {
-            return Ok(HostWriteOutcome::Same);
+            return Ok(HostWriteOutcome::Unchanged);
         }
         let mut draft = GitTempFile::new(dir.as_fd(), unique_name(), Mode::from_bits_truncate(0o444))?;
         if let Err(error) = fill(&mut draft.file) {
@@ -203,7 +203,7 @@ impl HostGitDir {
             rustix::fs::fdatasync(&draft.file)?;
         }
         match draft.rename_into_place(name, RenameFlags::NOREPLACE) {
-            Err(HostWriteFault::Io(error)) if error.kind() == AlreadyExists => Ok(HostWriteOutcome::Same),
+            Err(HostWriteFault::Io(error)) if error.kind() == AlreadyExists => Ok(HostWriteOutcome::Unchanged),
             other => Ok(HostWriteOutcome::Landed(other?)),
         }
     }
@@ -240,7 +240,7 @@ impl HostGitDir {
         }
         let _lock = self.lock(dir.as_fd(), name)?;
         // Under the lock, no other git changes the file.
-        if sys::stat_name(dir.as_fd(), name)?.is_some_and(|stat| (change.by_others)(path, &stat)) {
+        if sys::stat_name(dir.as_fd(), name)?.is_some_and(|stat| (change.is_foreign_change)(path, &stat)) {
             return Ok(HostWriteOutcome::Conflict);
         }
         Ok(HostWriteOutcome::Landed(draft.rename_into_place(name, RenameFlags::empty())?))
@@ -271,9 +271,9 @@ impl HostGitDir {
             FileType::RegularFile
                 if self.open_file(path).is_some_and(|file| has_same_content(&file, body)) =>
             {
-                Some(HostWriteOutcome::Same)
+                Some(HostWriteOutcome::Unchanged)
             }
-            FileType::RegularFile => (change.by_others)(path, &stat).then_some(HostWriteOutcome::Conflict),
+            FileType::RegularFile => (change.is_foreign_change)(path, &stat).then_some(HostWriteOutcome::Conflict),
             FileType::Directory if change.removal == RemovalScope::Tree => {
                 Some(self.remove_tree(path, change)?)
             }

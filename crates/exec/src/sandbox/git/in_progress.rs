@@ -12,9 +12,9 @@ use super::upper_dir::{LandingContent, ListingBudget, OpaqueMark, UnreadReason, 
 use super::{allowlist, operation_files, temp_file};
 
 /// The maximum number of files, and the maximum total length of their names.
-const FILES: ListingBudget = ListingBudget { entries: 10_000, letters: 1 << 20 };
+const OPERATION_FILE_BUDGET: ListingBudget = ListingBudget { entries: 10_000, path_bytes: 1 << 20 };
 /// The maximum total size of the files.
-pub(super) const MEMORY: usize = 32 << 20;
+pub(super) const MAX_OPERATION_BYTES: usize = 32 << 20;
 
 /// The changes of the upper directory to an operation in progress.
 #[derive(Debug)]
@@ -23,13 +23,13 @@ pub(super) struct InProgressOperation {
     writes: Vec<(PathBuf, Vec<u8>)>,
     removals: Vec<PathBuf>,
     /// Files that need not stay in the upper directory after landing.
-    swept: Vec<PathBuf>,
+    removable: Vec<PathBuf>,
     /// The times of the first and the last change.
-    changed: (i128, i128),
+    change_span: (i128, i128),
     /// The reason why it cannot land.
-    wrong: Option<String>,
+    fault: Option<String>,
     /// True if it continues an operation that the host no longer has.
-    lost: bool,
+    is_orphaned: bool,
 }
 
 /// The files that belong to an operation besides its directory: without them, it would be half done.
@@ -53,70 +53,70 @@ impl InProgressOperation {
         hidden: bool,
         room: &mut usize,
     ) -> Option<Self> {
-        let listing = upper.list(&dir, FILES).ok()?;
+        let listing = upper.list(&dir, OPERATION_FILE_BUDGET).ok()?;
         let hidden = hidden || listing.opaque;
         let mut found = Self {
             writes: Vec::new(),
             removals: Vec::new(),
-            swept: Vec::new(),
-            changed: (listing.changed, listing.changed),
-            wrong: listing.cut.then(|| format!("{} holds too much", display_path(&dir))),
-            lost: false,
+            removable: Vec::new(),
+            change_span: (listing.changed, listing.changed),
+            fault: listing.truncated.then(|| format!("{} holds too much", display_path(&dir))),
+            is_orphaned: false,
             dir,
         };
         let mut here = HashSet::new();
         for (name, kind) in listing.entries {
-            found.take(upper, found.dir.join(&name), &kind, room);
+            found.read_entry(upper, found.dir.join(&name), &kind, room);
             here.insert(name);
         }
         if hidden {
             let missing = host.list_names(&found.dir).into_iter().filter(|name| !here.contains(name));
             found.removals.extend(missing.map(|name| found.dir.join(name)));
         }
-        if found.writes.is_empty() && found.removals.is_empty() && found.wrong.is_none() {
+        if found.writes.is_empty() && found.removals.is_empty() && found.fault.is_none() {
             return None;
         }
-        found.complete(host, hidden);
+        found.check_completeness(host, hidden);
         Some(found)
     }
 
-    fn take(&mut self, upper: &UpperDir, path: PathBuf, kind: &UpperEntryKind, room: &mut usize) {
+    fn read_entry(&mut self, upper: &UpperDir, path: PathBuf, kind: &UpperEntryKind, room: &mut usize) {
         let names = parts(&path);
         let [.., dir, name] = names.as_slice() else { return };
         let changed = match kind {
-            _ if name.ends_with(b".lock") => return self.swept.push(path),
+            _ if name.ends_with(b".lock") => return self.removable.push(path),
             UpperEntryKind::Whiteout(changed) | UpperEntryKind::File(changed) => *changed,
             UpperEntryKind::Directory | UpperEntryKind::Other => {
                 return self.refuse(&path, "is no plain file");
             }
         };
-        self.changed = (self.changed.0.min(changed), self.changed.1.max(changed));
+        self.change_span = (self.change_span.0.min(changed), self.change_span.1.max(changed));
         if matches!(kind, UpperEntryKind::Whiteout(_)) {
             self.removals.push(path.clone());
-            return self.swept.push(path);
+            return self.removable.push(path);
         }
-        match upper.read_content(&path, allowlist::ContentForm::State) {
+        match upper.read_content(&path, allowlist::ContentForm::OperationFile) {
             Ok(LandingContent::Bytes(text)) if text.len() <= *room => {
                 *room -= text.len();
                 if let Err(wrong) = operation_files::check_file(dir, name, &text) {
                     self.refuse(&path, wrong);
                 }
-                self.swept.push(path.clone());
+                self.removable.push(path.clone());
                 self.writes.push((path, text));
             }
             Ok(_) => self.refuse(&path, "is too large"),
             Err(UnreadReason::Gone) => {}
-            Err(UnreadReason::Unfit) => self.refuse(&path, "is no plain file"),
+            Err(UnreadReason::MayNotLand) => self.refuse(&path, "is no plain file"),
             Err(UnreadReason::Fault(_)) => self.refuse(&path, "cannot be read"),
         }
     }
 
     fn refuse(&mut self, path: &Path, wrong: &str) {
-        self.wrong.get_or_insert_with(|| format!("{} {wrong}", display_path(path)));
+        self.fault.get_or_insert_with(|| format!("{} {wrong}", display_path(path)));
     }
 
     /// Checks whether host and sandbox together have all files that git needs.
-    fn complete(&mut self, host: &HostGitDir, hidden: bool) {
+    fn check_completeness(&mut self, host: &HostGitDir, hidden: bool) {
         let needed = operation_files::required_files(parts(&self.dir).last().copied().unwrap_or_default());
         let lacks = |name: &&str| {
             let path = self.dir.join(name);
@@ -126,8 +126,8 @@ impl InProgressOperation {
         let Some(name) = needed.iter().find(|name| lacks(name)).map(|name| self.dir.join(name)) else {
             return;
         };
-        self.lost = !hidden && !host.exists(&self.dir);
-        if !self.lost {
+        self.is_orphaned = !hidden && !host.exists(&self.dir);
+        if !self.is_orphaned {
             self.refuse(&name, "is missing");
         }
     }
@@ -176,7 +176,7 @@ impl LayerLanding<'_> {
         let mut wrong = HashMap::new();
         for operation in &all {
             let group = OperationScope::new(self.upper, self.host, &operation.dir);
-            match &operation.wrong {
+            match &operation.fault {
                 Some(why) => {
                     wrong.entry(group.git).or_insert_with(|| why.clone());
                 }
@@ -192,18 +192,18 @@ impl LayerLanding<'_> {
             if known.is_none() && contested.contains(&group.git) {
                 self.report.conflict(display_path(&operation.dir));
                 group.contested = true;
-                self.held.push(group);
+                self.held_operations.push(group);
             } else if let Some(why) = known.or_else(|| self.land(&operation).err()) {
-                self.hold(group, &operation, &why, &plan.items);
+                self.keep_in_sandbox(group, &operation, &why, &plan.items);
                 continue;
             }
-            self.report.settled.extend(operation.swept);
+            self.report.removable.extend(operation.removable);
             plan.directories.push((operation.dir, OpaqueMark::Clear));
         }
     }
 
     /// Reports that an operation stays in the sandbox, unless an earlier run has reported it.
-    fn hold(
+    fn keep_in_sandbox(
         &mut self,
         group: OperationScope,
         operation: &InProgressOperation,
@@ -211,13 +211,13 @@ impl LayerLanding<'_> {
         items: &[LandingItem],
     ) {
         let newest = items.iter().filter(|item| group.blocks(item)).map(|item| item.changed);
-        let newest = newest.fold(operation.changed.1, i128::max);
+        let newest = newest.fold(operation.change_span.1, i128::max);
         let told =
             format!("an operation is in progress that cannot land ({why}); it goes on in the sandbox only");
         if self.layer.is_new(newest) {
             self.report.fault(told);
         }
-        self.held.push(group);
+        self.held_operations.push(group);
     }
 
     /// Returns true if another process continued the operation, or replaced it.
@@ -227,7 +227,7 @@ impl LayerLanding<'_> {
         group: &OperationScope,
         items: &[LandingItem],
     ) -> bool {
-        let by_others = self.is_changed_by_others(operation.changed.0);
+        let by_others = self.is_changed_by_others(operation.change_span.0);
         let others = |path: &Path| self.host.stat(path).is_some_and(|stat| by_others(path, &stat));
         let files = self.host.list_names(&operation.dir);
         let decides = |item: &&LandingItem| {
@@ -236,7 +236,7 @@ impl LayerLanding<'_> {
                 item.path.strip_prefix(&group.common).is_ok_and(|name| group.branches.contains(name));
             branch || name == Path::new("HEAD") || name == Path::new("index")
         };
-        operation.lost
+        operation.is_orphaned
             || files.iter().any(|name| others(&operation.dir.join(name)))
             || items.iter().filter(decides).any(|item| self.is_overtaken(item))
     }
@@ -250,14 +250,14 @@ impl LayerLanding<'_> {
     }
 
     fn land(&mut self, operation: &InProgressOperation) -> Result<(), String> {
-        let by_others = self.is_changed_by_others(operation.changed.0);
+        let by_others = self.is_changed_by_others(operation.change_span.0);
         let mut ends = Vec::new();
         for (path, text) in &operation.writes {
-            let change = ReplaceGuard { removal: allowlist::RemovalScope::Never, by_others: &by_others };
+            let change = ReplaceGuard { removal: allowlist::RemovalScope::Never, is_foreign_change: &by_others };
             ends.push((path, self.host.replace(path, &LandingContent::Bytes(text.clone()), &change)));
         }
         for path in &operation.removals {
-            let change = ReplaceGuard { removal: allowlist::RemovalScope::File, by_others: &by_others };
+            let change = ReplaceGuard { removal: allowlist::RemovalScope::File, is_foreign_change: &by_others };
             ends.push((path, self.host.remove(path, &change)));
         }
         drop(by_others);
@@ -266,15 +266,15 @@ impl LayerLanding<'_> {
             let wrong = match end {
                 Ok(HostWriteOutcome::Landed(mark)) => {
                     self.report.landed += 1;
-                    self.layer.done.insert(path.clone(), mark);
+                    self.layer.landed_files.insert(path.clone(), mark);
                     continue;
                 }
                 Ok(HostWriteOutcome::Removed) => {
                     self.report.landed += 1;
-                    self.layer.done.remove(path);
+                    self.layer.landed_files.remove(path);
                     continue;
                 }
-                Ok(HostWriteOutcome::Same) => continue,
+                Ok(HostWriteOutcome::Unchanged) => continue,
                 Ok(HostWriteOutcome::Conflict) => "has just been changed outside".to_owned(),
                 Ok(HostWriteOutcome::Kept) => "is no plain file outside".to_owned(),
                 Err(HostWriteFault::Locked) => "is locked by another git".to_owned(),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::git_settings::MAX_CONFIG;
+use super::git_settings::MAX_CONFIG_FILE_BYTES;
 use super::index::{self, HostIndexPaths};
 use super::landing::LayerLanding;
 use super::object_format::ObjectFormat;
@@ -22,20 +22,20 @@ use super::upper_dir::LandingContent;
 use super::{allowlist, config_rewrite, sys};
 
 /// The maximum size of a `.git` file: a path and a few letters.
-const POINTER: u64 = 8 * 1024;
+const MAX_POINTER_BYTES: u64 = 8 * 1024;
 /// The maximum number of new gitlinks.
-const LINKS: usize = 1_000;
+const MAX_NEW_GITLINKS: usize = 1_000;
 
 impl LayerLanding<'_> {
     /// Returns the object format of the repository that `path` belongs to, or `None` if it is unclear.
     pub(super) fn object_format(&mut self, path: &Path) -> Option<ObjectFormat> {
         let git: PathBuf = path.iter().take(allowlist::repository_depth(&parts(path))).collect();
-        if let Some(known) = self.formats.get(&git) {
+        if let Some(known) = self.object_formats.get(&git) {
             return *known;
         }
-        let config = self.host.read_small(&git.join("config"), MAX_CONFIG);
+        let config = self.host.read_small(&git.join("config"), MAX_CONFIG_FILE_BYTES);
         let format = config.and_then(|config| ObjectFormat::from_config(&config));
-        self.formats.insert(git, format);
+        self.object_formats.insert(git, format);
         format
     }
 
@@ -52,16 +52,16 @@ impl LayerLanding<'_> {
         let mut known = host.map(|host| HostIndexPaths::from_index(&host, format)).unwrap_or_default();
         known.sparse = self.host.exists(&git.join("info/sparse-checkout"));
         let checked = index::check_index(index::read_index_file(file)?, format, &known)?;
-        let may = |link: &Vec<u8>| self.may_link(git, Path::new(OsStr::from_bytes(link))).is_some();
-        let fits = checked.links.len() <= LINKS && checked.links.iter().all(may);
+        let may = |link: &Vec<u8>| self.check_gitlink_path(git, Path::new(OsStr::from_bytes(link))).is_some();
+        let fits = checked.gitlinks.len() <= MAX_NEW_GITLINKS && checked.gitlinks.iter().all(may);
         fits.then_some(LandingContent::Bytes(checked.bytes))
     }
 
     /// Checks whether the index of `git` may name another repository at `path`.
-    fn may_link(&self, git: &Path, path: &Path) -> Option<()> {
-        let tree = self.tree(git)?;
+    fn check_gitlink_path(&self, git: &Path, path: &Path) -> Option<()> {
+        let tree = self.working_tree(git)?;
         let top = sys::root(&tree).ok()?;
-        let dir = match sys::beneath(top.as_fd(), path, sys::LIST) {
+        let dir = match sys::beneath(top.as_fd(), path, sys::LIST_FLAGS) {
             Ok(dir) => dir,
             Err(Errno::NOENT) => return Some(()),
             Err(_) => return None,
@@ -74,7 +74,7 @@ impl LayerLanding<'_> {
             });
             return (listed.is_ok() && empty).then_some(());
         };
-        let text = sys::read_small_file(dir.as_fd(), Path::new(".git"), POINTER)
+        let text = sys::read_small_file(dir.as_fd(), Path::new(".git"), MAX_POINTER_BYTES)
             .filter(|_| sys::file_type(&stat) == FileType::RegularFile)?;
         let line = text.strip_prefix(b"gitdir: ")?;
         let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -86,7 +86,7 @@ impl LayerLanding<'_> {
     }
 
     /// Returns the working tree of the git directory `git`.
-    fn tree(&self, git: &Path) -> Option<PathBuf> {
+    fn working_tree(&self, git: &Path) -> Option<PathBuf> {
         let (at, root) = (&self.layer.repository.at, &self.layer.repository.root);
         let whole = at.join(git);
         if whole == root.join(".git") {
@@ -94,11 +94,11 @@ impl LayerLanding<'_> {
         }
         let names = parts(git);
         if let [.., b"worktrees", _] = names.as_slice() {
-            let text = self.host.read_small(&git.join("gitdir"), POINTER)?;
+            let text = self.host.read_small(&git.join("gitdir"), MAX_POINTER_BYTES)?;
             let line = text.strip_suffix(b"\n").unwrap_or(&text);
             return normalize(&whole, Path::new(OsStr::from_bytes(line)))?.parent().map(Path::to_owned);
         }
-        let config = self.host.read_small(&git.join("config"), MAX_CONFIG)?;
+        let config = self.host.read_small(&git.join("config"), MAX_CONFIG_FILE_BYTES)?;
         normalize(&whole, Path::new(&config_rewrite::worktree(&config)?))
     }
 }

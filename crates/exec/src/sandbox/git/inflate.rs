@@ -6,17 +6,17 @@ use std::ops::ControlFlow;
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZFlush, MZStatus};
 
-const PIECE: usize = 32 * 1024;
+const BUFFER_BYTES: usize = 32 * 1024;
 
 /// Inflates one stream after another.
 pub(super) struct Inflater {
     state: Box<InflateState>,
-    piece: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl Inflater {
     pub(super) fn new() -> Self {
-        Self { state: InflateState::new_boxed(DataFormat::Zlib), piece: vec![0; PIECE] }
+        Self { state: InflateState::new_boxed(DataFormat::Zlib), buffer: vec![0; BUFFER_BYTES] }
     }
 
     /// Inflates one stream from `from`, and passes each piece to `each`, which may stop it. Leaves `from` at the end
@@ -29,9 +29,9 @@ impl Inflater {
         self.state.reset(DataFormat::Zlib);
         // ends: each turn takes or gives bytes
         loop {
-            let done = inflate(&mut self.state, from.fill_buf()?, &mut self.piece, MZFlush::None);
+            let done = inflate(&mut self.state, from.fill_buf()?, &mut self.buffer, MZFlush::None);
             from.consume(done.bytes_consumed);
-            if each(&self.piece[..done.bytes_written]).is_break() {
+            if each(&self.buffer[..done.bytes_written]).is_break() {
                 return Err(invalid_data());
             }
             match done.status {

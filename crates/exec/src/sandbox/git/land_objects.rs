@@ -14,8 +14,8 @@ use super::upper_dir::LandingContent;
 use super::{loose_object, pack_check, pack_index};
 
 /// The budget of inflated bytes for one landing, and for one pack. Objects beyond it land next time, or not.
-pub(super) const INFLATED: u64 = 4 << 30;
-const PACKED: u64 = 2 << 30;
+pub(super) const MAX_INFLATED_PER_LANDING: u64 = 4 << 30;
+const MAX_INFLATED_PER_PACK: u64 = 2 << 30;
 
 impl LayerLanding<'_> {
     /// Lands an object, or a pack with its index.
@@ -26,16 +26,16 @@ impl LayerLanding<'_> {
         body: &LandingContent,
     ) -> Result<LandOutcome, HostWriteFault> {
         let (LandingContent::File(file, size), Some(format)) = (body, self.object_format(path)) else {
-            return Ok(LandOutcome::Put(HostWriteOutcome::Kept));
+            return Ok(LandOutcome::Written(HostWriteOutcome::Kept));
         };
         match form {
-            ContentForm::Loose => self.loose(path, (file, *size), format).map(LandOutcome::Put),
-            ContentForm::Pack => self.pack(path, (file, *size), format),
-            _ => self.pack_index(path, format).map(LandOutcome::Put),
+            ContentForm::LooseObject => self.land_loose_object(path, (file, *size), format).map(LandOutcome::Written),
+            ContentForm::Pack => self.land_pack(path, (file, *size), format),
+            _ => self.land_pack_index(path, format).map(LandOutcome::Written),
         }
     }
 
-    fn loose(
+    fn land_loose_object(
         &mut self,
         path: &Path,
         (file, size): (&File, u64),
@@ -49,51 +49,51 @@ impl LayerLanding<'_> {
             return Ok(HostWriteOutcome::Kept);
         };
         self.host
-            .add_new(path, |to| loose_object::copy_object(file.take(size), to, (&id, format), &mut self.room))
+            .add_new(path, |to| loose_object::copy_object(file.take(size), to, (&id, format), &mut self.inflate_budget))
     }
 
     /// Lands a pack. Without an index, git is still writing the pack.
-    fn pack(
+    fn land_pack(
         &mut self,
         path: &Path,
         (file, size): (&File, u64),
         format: ObjectFormat,
     ) -> Result<LandOutcome, HostWriteFault> {
         let beside = path.with_extension("idx");
-        let Some(index) = self.upper.read_small(&beside, pack_index::LONGEST) else {
+        let Some(index) = self.upper.read_small(&beside, pack_index::MAX_PACK_INDEX_BYTES) else {
             return Ok(if self.upper.lacks(&beside) {
                 LandOutcome::Gone
             } else {
-                LandOutcome::Put(HostWriteOutcome::Kept)
+                LandOutcome::Written(HostWriteOutcome::Kept)
             });
         };
-        let mut room = self.room.min(PACKED);
+        let mut room = self.inflate_budget.min(MAX_INFLATED_PER_PACK);
         let before = room;
         let put = self.host.add_new(path, |to| {
             std::io::copy(&mut file.take(size), to)?;
             pack_check::check_pack(to, size, &index, format, &mut room)
         });
-        self.room -= before - room;
+        self.inflate_budget -= before - room;
         let put = put?;
         if matches!(put, HostWriteOutcome::Landed(_)) {
             self.host.add_new(&beside, |to| std::io::Write::write_all(to, &index))?;
         }
-        Ok(LandOutcome::Put(put))
+        Ok(LandOutcome::Written(put))
     }
 
     /// Lands the index of a pack that the host has.
-    fn pack_index(&mut self, path: &Path, format: ObjectFormat) -> Result<HostWriteOutcome, HostWriteFault> {
+    fn land_pack_index(&mut self, path: &Path, format: ObjectFormat) -> Result<HostWriteOutcome, HostWriteFault> {
         let pack = self.host.open_file(&path.with_extension("pack"));
-        let index = self.upper.read_small(path, pack_index::LONGEST);
+        let index = self.upper.read_small(path, pack_index::MAX_PACK_INDEX_BYTES);
         let (Some(pack), Some(index)) = (pack, index) else { return Ok(HostWriteOutcome::Kept) };
         let size = super::sys::size(&rustix::fs::fstat(&pack)?);
-        let mut room = self.room.min(PACKED);
+        let mut room = self.inflate_budget.min(MAX_INFLATED_PER_PACK);
         let before = room;
         let put = self.host.add_new(path, |to| {
             pack_check::check_pack(&pack, size, &index, format, &mut room)?;
             std::io::Write::write_all(to, &index)
         });
-        self.room -= before - room;
+        self.inflate_budget -= before - room;
         put
     }
 

@@ -14,7 +14,7 @@ use super::content_checks::{
 use super::git_layer::{GitLayer, LandingReport};
 use super::host_git_dir::{HostGitDir, HostWriteFault, HostWriteOutcome, LandedMark, ReplaceGuard};
 use super::in_progress::OperationScope;
-use super::land_objects::INFLATED;
+use super::land_objects::MAX_INFLATED_PER_LANDING;
 use super::landing_plan::{LandingItem, LandingJob, LandingPlan};
 use super::object_format::ObjectFormat;
 use super::path_text::{display_path, normalize, parts};
@@ -29,25 +29,25 @@ pub(super) struct LayerLanding<'a> {
     pub(super) upper: &'a UpperDir,
     pub(super) report: LandingReport,
     /// Operations in progress that do not land, and the files that they block.
-    pub(super) held: Vec<OperationScope>,
+    pub(super) held_operations: Vec<OperationScope>,
     /// References that another process has moved and the sandbox moved on from, with the host's value.
-    pub(super) forwards: HashMap<PathBuf, Vec<u8>>,
+    pub(super) fast_forwards: HashMap<PathBuf, Vec<u8>>,
     /// Cache of the host's packed references that were read last.
-    pub(super) packed: RefCell<Option<PackedRefs>>,
+    pub(super) packed_refs_cache: RefCell<Option<PackedRefs>>,
     /// Object formats by repository, relative to the git directory.
-    pub(super) formats: HashMap<PathBuf, Option<ObjectFormat>>,
+    pub(super) object_formats: HashMap<PathBuf, Option<ObjectFormat>>,
     /// The remaining budget of inflated bytes.
-    pub(super) room: u64,
+    pub(super) inflate_budget: u64,
     /// True if not all objects landed.
-    incomplete: bool,
+    objects_incomplete: bool,
     /// True if packed references did not land.
-    unpacked: bool,
+    packed_refs_failed: bool,
 }
 
 /// The outcome for one file.
 pub(super) enum LandOutcome {
     /// The outcome of the write.
-    Put(HostWriteOutcome),
+    Written(HostWriteOutcome),
     /// Only a part landed, so the file also stays in the upper directory.
     Partly(LandedMark),
     /// The file no longer exists.
@@ -58,14 +58,14 @@ impl<'a> LayerLanding<'a> {
     /// Creates a landing from `upper` to `host`.
     pub(super) fn new(layer: &'a mut GitLayer, host: &'a HostGitDir, upper: &'a UpperDir) -> Self {
         let (report, held, forwards, formats, packed) = Default::default();
-        let room = INFLATED;
+        let room = MAX_INFLATED_PER_LANDING;
         let (incomplete, unpacked) = (false, false);
-        Self { layer, host, upper, report, held, forwards, packed, formats, room, incomplete, unpacked }
+        Self { layer, host, upper, report, held_operations: held, fast_forwards: forwards, packed_refs_cache: packed, object_formats: formats, inflate_budget: room, objects_incomplete: incomplete, packed_refs_failed: unpacked }
     }
 
     /// Lands all items of `plan` in order.
     pub(super) fn land_all(&mut self, plan: &mut LandingPlan) {
-        if plan.cut {
+        if plan.truncated {
             // An incompletely read upper directory stays unchanged, including its overlay marks.
             (plan.dropped, plan.directories) = Default::default();
             self.report
@@ -76,11 +76,11 @@ impl<'a> LayerLanding<'a> {
         plan.unread
             .iter()
             .for_each(|path| self.report.fault(format!("{} cannot be read", display_path(path))));
-        self.incomplete = plan.unread.iter().any(|path| is_in_object_store(&parts(path)));
-        self.make_wanted(plan);
+        self.objects_incomplete = plan.unread.iter().any(|path| is_in_object_store(&parts(path)));
+        self.create_required_directories(plan);
         let objects = plan.items.partition_point(|item| item.phase() <= LandingPhase::PackIndexes);
-        plan.items.drain(..objects).for_each(|item| self.one(item));
-        if self.incomplete {
+        plan.items.drain(..objects).for_each(|item| self.land_item(item));
+        if self.objects_incomplete {
             // An old reference is better than one to a missing object.
             if !plan.items.is_empty() {
                 self.report
@@ -91,11 +91,11 @@ impl<'a> LayerLanding<'a> {
         self.find_forwards(&plan.items);
         self.land_operations(plan);
         for item in plan.items.drain(..) {
-            match self.held.iter().find(|group| group.blocks(&item)) {
-                None => self.one(item),
+            match self.held_operations.iter().find(|group| group.blocks(&item)) {
+                None => self.land_item(item),
                 Some(group) if group.contested => {
-                    let (rescue, phase) = (rescue(&item), item.phase());
-                    self.note(item.path, phase, HostWriteOutcome::Conflict, rescue.as_deref());
+                    let (rescue, phase) = (sandbox_ref_id(&item), item.phase());
+                    self.record_outcome(item.path, phase, HostWriteOutcome::Conflict, rescue.as_deref());
                 }
                 Some(_) => {}
             }
@@ -103,11 +103,11 @@ impl<'a> LayerLanding<'a> {
     }
 
     /// Creates the directories that a new repository needs.
-    fn make_wanted(&self, plan: &LandingPlan) {
+    fn create_required_directories(&self, plan: &LandingPlan) {
         let head = |item: &LandingItem| matches!(item.job, LandingJob::Write(ContentForm::Head, _));
         let heads: HashSet<&Path> =
             plan.items.iter().filter(|item| head(item)).map(|item| item.path.as_path()).collect();
-        for path in &plan.wanted {
+        for path in &plan.required_directories {
             if path.ancestors().any(|above| heads.contains(above.with_file_name("HEAD").as_path())) {
                 // If this fails, the files in it report an error.
                 let _ = self.host.create_directory(path);
@@ -115,40 +115,40 @@ impl<'a> LayerLanding<'a> {
         }
     }
 
-    fn one(&mut self, item: LandingItem) {
+    fn land_item(&mut self, item: LandingItem) {
         let (path, phase) = (item.path.clone(), item.phase());
-        let rescue = rescue(&item);
+        let rescue = sandbox_ref_id(&item);
         let end = match item.job {
             // Not worth opening.
             LandingJob::Write(form, _) if form.is_content_addressed() && self.host.exists(&path) => {
-                Ok(LandOutcome::Put(HostWriteOutcome::Same))
+                Ok(LandOutcome::Written(HostWriteOutcome::Unchanged))
             }
             LandingJob::Write(form, body) => {
                 let body = body.unwrap_or_else(|| self.upper.read_content(&path, form));
                 match body {
-                    Ok(body) => self.write(&item.path, form, body, (item.removal, item.changed)),
+                    Ok(body) => self.land_file(&item.path, form, body, (item.removal, item.changed)),
                     Err(UnreadReason::Gone) => Ok(LandOutcome::Gone),
-                    Err(UnreadReason::Unfit) => Ok(LandOutcome::Put(HostWriteOutcome::Kept)),
+                    Err(UnreadReason::MayNotLand) => Ok(LandOutcome::Written(HostWriteOutcome::Kept)),
                     Err(UnreadReason::Fault(errno)) => Err(errno.into()),
                 }
             }
-            LandingJob::Remove => self.remove(&path, item.removal, item.changed),
+            LandingJob::Remove => self.land_removal(&path, item.removal, item.changed),
         };
         let stuck = !matches!(
             end,
-            Ok(LandOutcome::Put(HostWriteOutcome::Landed(_) | HostWriteOutcome::Same) | LandOutcome::Gone)
+            Ok(LandOutcome::Written(HostWriteOutcome::Landed(_) | HostWriteOutcome::Unchanged) | LandOutcome::Gone)
         );
-        self.unpacked |= phase == LandingPhase::PackedRefs && stuck;
+        self.packed_refs_failed |= phase == LandingPhase::PackedRefs && stuck;
         match end {
             Ok(LandOutcome::Gone) => {}
             Ok(LandOutcome::Partly(mark)) => {
                 self.report.landed += 1;
                 self.report.keep(path.clone());
-                self.layer.done.insert(path, mark);
+                self.layer.landed_files.insert(path, mark);
             }
-            Ok(LandOutcome::Put(put)) => self.note(path, phase, put, rescue.as_deref()),
+            Ok(LandOutcome::Written(put)) => self.record_outcome(path, phase, put, rescue.as_deref()),
             Err(fault) => {
-                self.incomplete |= phase.brings_objects();
+                self.objects_incomplete |= phase.brings_objects();
                 self.report.fault(match fault {
                     HostWriteFault::Locked => format!("{} is locked by another git", display_path(&path)),
                     HostWriteFault::Io(error) => format!("{}: {error}", display_path(&path)),
@@ -157,7 +157,7 @@ impl<'a> LayerLanding<'a> {
         }
     }
 
-    fn note(&mut self, path: PathBuf, phase: LandingPhase, put: HostWriteOutcome, rescue: Option<&str>) {
+    fn record_outcome(&mut self, path: PathBuf, phase: LandingPhase, put: HostWriteOutcome, rescue: Option<&str>) {
         match put {
             HostWriteOutcome::Landed(mark) => {
                 self.report.landed += 1;
@@ -168,32 +168,32 @@ impl<'a> LayerLanding<'a> {
                 }
                 // An object is never replaced, so its origin is never checked.
                 if phase > LandingPhase::PackIndexes {
-                    self.layer.done.insert(path.clone(), mark);
+                    self.layer.landed_files.insert(path.clone(), mark);
                 }
             }
             HostWriteOutcome::Removed => {
                 self.report.landed += 1;
                 self.layer.forget(&path);
             }
-            HostWriteOutcome::Same => {}
+            HostWriteOutcome::Unchanged => {}
             HostWriteOutcome::Conflict => {
                 // A conflict of a reflog is reported with its reference. The last text in an editor is no loss.
                 let log =
-                    matches!(allowlist::judge(&parts(&path)), LandingVerdict::Land(ContentForm::Log, _));
+                    matches!(allowlist::judge(&parts(&path)), LandingVerdict::Land(ContentForm::Reflog, _));
                 if !log && !display_path(&path).ends_with("_EDITMSG") {
                     self.report.conflict(describe_conflict(&path, rescue));
                 }
             }
             HostWriteOutcome::Kept => {
-                self.incomplete |= phase.brings_objects();
+                self.objects_incomplete |= phase.brings_objects();
                 self.report.keep(path);
                 return;
             }
         }
-        self.report.settled.push(path);
+        self.report.removable.push(path);
     }
 
-    fn write(
+    fn land_file(
         &mut self,
         path: &Path,
         form: ContentForm,
@@ -201,16 +201,16 @@ impl<'a> LayerLanding<'a> {
         (removal, changed): (RemovalScope, i128),
     ) -> Result<LandOutcome, HostWriteFault> {
         match form {
-            ContentForm::Config => return self.config(path, body),
-            ContentForm::Index => return self.stage(path, &body, changed),
-            ContentForm::Loose | ContentForm::Pack | ContentForm::PackIndex => {
+            ContentForm::Config => return self.land_config(path, body),
+            ContentForm::Index => return self.land_index(path, &body, changed),
+            ContentForm::LooseObject | ContentForm::Pack | ContentForm::PackIndex => {
                 return self.land_object(path, form, &body);
             }
             _ => {}
         }
-        let format = if form == ContentForm::Log { self.object_format(path) } else { None };
-        let Some(bytes) = body.read_all().filter(|bytes| self.fits((path, form), bytes, format)) else {
-            return Ok(LandOutcome::Put(HostWriteOutcome::Kept));
+        let format = if form == ContentForm::Reflog { self.object_format(path) } else { None };
+        let Some(bytes) = body.read_all().filter(|bytes| self.is_valid_content((path, form), bytes, format)) else {
+            return Ok(LandOutcome::Written(HostWriteOutcome::Kept));
         };
         let body = LandingContent::Bytes(bytes);
         let put = if form.is_content_addressed() {
@@ -222,43 +222,43 @@ impl<'a> LayerLanding<'a> {
             HostWriteOutcome::Conflict
         } else {
             let by_others = self.foreign_change_check(form, &body, changed);
-            let asked = ReplaceGuard { removal, by_others: &*by_others };
+            let asked = ReplaceGuard { removal, is_foreign_change: &*by_others };
             let put = self.host.replace(path, &body, &asked)?;
             drop(by_others);
-            if put == HostWriteOutcome::Conflict && form == ContentForm::Log {
+            if put == HostWriteOutcome::Conflict && form == ContentForm::Reflog {
                 self.append_reflog(path, &body)?
             } else {
                 put
             }
         };
-        Ok(LandOutcome::Put(put))
+        Ok(LandOutcome::Written(put))
     }
 
     /// Lands an index, without data that git can compute itself.
-    fn stage(
+    fn land_index(
         &mut self,
         path: &Path,
         body: &LandingContent,
         changed: i128,
     ) -> Result<LandOutcome, HostWriteFault> {
         let checked = self.object_format(path).and_then(|format| self.landable_index(path, body, format));
-        let Some(checked) = checked else { return Ok(LandOutcome::Put(HostWriteOutcome::Kept)) };
+        let Some(checked) = checked else { return Ok(LandOutcome::Written(HostWriteOutcome::Kept)) };
         let by_others = self.foreign_change_check(ContentForm::Index, body, changed);
-        let asked = ReplaceGuard { removal: RemovalScope::Never, by_others: &*by_others };
-        Ok(LandOutcome::Put(self.host.replace(path, &checked, &asked)?))
+        let asked = ReplaceGuard { removal: RemovalScope::Never, is_foreign_change: &*by_others };
+        Ok(LandOutcome::Written(self.host.replace(path, &checked, &asked)?))
     }
 
-    fn fits(&self, (path, form): (&Path, ContentForm), bytes: &[u8], format: Option<ObjectFormat>) -> bool {
+    fn is_valid_content(&self, (path, form): (&Path, ContentForm), bytes: &[u8], format: Option<ObjectFormat>) -> bool {
         let at = || self.layer.repository.at.join(path.parent().unwrap_or(path));
         let inside = |text: &[u8]| is_worktree_inside(text, &at(), &self.layer.repository.root);
         match form {
             ContentForm::Ref => is_reference(bytes),
             ContentForm::Head => is_head(bytes),
-            ContentForm::Log => self.is_history(path, bytes, format),
+            ContentForm::Reflog => self.is_valid_reflog(path, bytes, format),
             ContentForm::Text => !bytes.contains(&0),
             ContentForm::Rerere => is_rerere(bytes),
-            ContentForm::Ids => is_id_list(bytes),
-            ContentForm::Name => is_name_or_id(bytes),
+            ContentForm::ObjectIds => is_id_list(bytes),
+            ContentForm::BranchOrId => is_name_or_id(bytes),
             ContentForm::PackedRefs => is_packed_refs(bytes),
             ContentForm::Commondir => bytes == b"../..\n",
             // The sandbox must not touch a worktree that lies elsewhere.
@@ -266,21 +266,21 @@ impl<'a> LayerLanding<'a> {
                 inside(bytes) && self.host.read_small(path, form.size_limit()).is_none_or(|old| inside(&old))
             }
             ContentForm::Promisor => self.is_promisor_valid(path, bytes),
-            ContentForm::Config | ContentForm::Loose | ContentForm::Pack | ContentForm::PackIndex => false,
-            ContentForm::Index | ContentForm::State => false,
+            ContentForm::Config | ContentForm::LooseObject | ContentForm::Pack | ContentForm::PackIndex => false,
+            ContentForm::Index | ContentForm::OperationFile => false,
         }
     }
 
     /// Returns true if this may be a reflog. Entries that the host already has are accepted.
-    fn is_history(&self, path: &Path, bytes: &[u8], format: Option<ObjectFormat>) -> bool {
-        let old = self.host.read_small(path, ContentForm::Log.size_limit()).unwrap_or_default();
+    fn is_valid_reflog(&self, path: &Path, bytes: &[u8], format: Option<ObjectFormat>) -> bool {
+        let old = self.host.read_small(path, ContentForm::Reflog.size_limit()).unwrap_or_default();
         let new = bytes.strip_prefix(old.as_slice()).filter(|_| old.ends_with(b"\n")).unwrap_or(bytes);
         format.is_some_and(|format| is_reflog(new, format))
     }
 
     /// Lands the harmless part of a configuration, only where the host has none.
-    fn config(&self, path: &Path, body: LandingContent) -> Result<LandOutcome, HostWriteFault> {
-        let LandingContent::Bytes(text) = body else { return Ok(LandOutcome::Put(HostWriteOutcome::Kept)) };
+    fn land_config(&self, path: &Path, body: LandingContent) -> Result<LandOutcome, HostWriteFault> {
+        let LandingContent::Bytes(text) = body else { return Ok(LandOutcome::Written(HostWriteOutcome::Kept)) };
         let git = path.parent().filter(|git| !git.as_os_str().is_empty());
         let root = &self.layer.repository.root;
         let inside = |tree: &str| {
@@ -293,33 +293,33 @@ impl<'a> LayerLanding<'a> {
         let near = |path: &str| normalize(root, Path::new(path)).is_none_or(|path| path.starts_with(root));
         let rewritten = config_rewrite::rewrite(&text, inside, near);
         let known = self.host.stat(path);
-        let ours = known.is_none_or(|stat| self.layer.done.get(path) == Some(&LandedMark::from_stat(&stat)));
+        let ours = known.is_none_or(|stat| self.layer.landed_files.get(path) == Some(&LandedMark::from_stat(&stat)));
         if known.is_some() && !ours {
             let same = rewritten.complete
                 && self
                     .host
                     .read_small(path, ContentForm::Config.size_limit())
                     .is_some_and(|old| old == text || old == rewritten.text.as_bytes());
-            return Ok(LandOutcome::Put(if same { HostWriteOutcome::Same } else { HostWriteOutcome::Kept }));
+            return Ok(LandOutcome::Written(if same { HostWriteOutcome::Unchanged } else { HostWriteOutcome::Kept }));
         }
         // Existing objects were read in the format of the previous configuration.
         let old = known.and_then(|_| self.host.read_small(path, ContentForm::Config.size_limit()));
         let format = ObjectFormat::from_config(rewritten.text.as_bytes());
         if format.is_none() || old.is_some_and(|old| ObjectFormat::from_config(&old) != format) {
-            return Ok(LandOutcome::Put(HostWriteOutcome::Kept));
+            return Ok(LandOutcome::Written(HostWriteOutcome::Kept));
         }
         let change = ReplaceGuard {
             removal: RemovalScope::Never,
-            by_others: &|_, stat| self.layer.done.get(path) != Some(&LandedMark::from_stat(stat)),
+            is_foreign_change: &|_, stat| self.layer.landed_files.get(path) != Some(&LandedMark::from_stat(stat)),
         };
         match self.host.replace(path, &LandingContent::Bytes(rewritten.text.into_bytes()), &change)? {
             HostWriteOutcome::Landed(mark) if !rewritten.complete => Ok(LandOutcome::Partly(mark)),
-            HostWriteOutcome::Same if !rewritten.complete => Ok(LandOutcome::Put(HostWriteOutcome::Kept)),
-            put => Ok(LandOutcome::Put(put)),
+            HostWriteOutcome::Unchanged if !rewritten.complete => Ok(LandOutcome::Written(HostWriteOutcome::Kept)),
+            put => Ok(LandOutcome::Written(put)),
         }
     }
 
-    fn remove(
+    fn land_removal(
         &self,
         path: &Path,
         removal: RemovalScope,
@@ -327,24 +327,24 @@ impl<'a> LayerLanding<'a> {
     ) -> Result<LandOutcome, HostWriteFault> {
         let names = parts(path);
         // The value may be in the packed references that did not land.
-        if self.unpacked && names.contains(&b"refs".as_slice()) && !names.contains(&b"logs".as_slice()) {
-            return Ok(LandOutcome::Put(HostWriteOutcome::Conflict));
+        if self.packed_refs_failed && names.contains(&b"refs".as_slice()) && !names.contains(&b"logs".as_slice()) {
+            return Ok(LandOutcome::Written(HostWriteOutcome::Conflict));
         }
         if let [b"worktrees", _] = &names[allowlist::repository_depth(&names)..] {
             let tree = self.host.read_small(&path.join("gitdir"), ContentForm::Gitdir.size_limit());
             let at = self.layer.repository.at.join(path);
             let inside = tree.is_some_and(|tree| is_worktree_inside(&tree, &at, &self.layer.repository.root));
             if self.host.exists(path) && !inside {
-                return Ok(LandOutcome::Put(HostWriteOutcome::Kept));
+                return Ok(LandOutcome::Written(HostWriteOutcome::Kept));
             }
         }
         let by_others = self.is_changed_by_others(changed);
-        Ok(LandOutcome::Put(self.host.remove(path, &ReplaceGuard { removal, by_others: &by_others })?))
+        Ok(LandOutcome::Written(self.host.remove(path, &ReplaceGuard { removal, is_foreign_change: &by_others })?))
     }
 }
 
 /// Returns the sandbox's id of a reference, with which its commit is found again after a conflict.
-fn rescue(item: &LandingItem) -> Option<String> {
+fn sandbox_ref_id(item: &LandingItem) -> Option<String> {
     let LandingJob::Write(ContentForm::Ref | ContentForm::Head, Some(Ok(LandingContent::Bytes(bytes)))) =
         &item.job
     else {

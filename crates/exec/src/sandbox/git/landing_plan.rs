@@ -16,17 +16,17 @@ use super::upper_dir::{
 };
 
 /// The maximum number of entries, and the maximum total length of their paths: some 50 MB of memory.
-const MOST: ListingBudget = ListingBudget { entries: 150_000, letters: 12 << 20 };
+const LISTING_BUDGET: ListingBudget = ListingBudget { entries: 150_000, path_bytes: 12 << 20 };
 /// The maximum number of operations in progress.
-const OPERATIONS: usize = 32;
+const MAX_OPERATIONS: usize = 32;
 /// The maximum depth of the upper directory: nested submodules, with long branch names.
-const DEPTH: usize = 40;
+const MAX_UPPER_DEPTH: usize = 40;
 /// The maximum content held in memory before it lands.
-const MEMORY: usize = 32 << 20;
+const MAX_HELD_BYTES: usize = 32 << 20;
 /// The maximum size of a file that is compared with the host's although it does not land.
-const SMALL: u64 = 64 << 10;
+const MAX_COMPARED_BYTES: u64 = 64 << 10;
 /// The maximum number of files held open before they land.
-const HELD: usize = 128;
+const MAX_HELD_FILES: usize = 128;
 
 /// One change to make on the host.
 #[derive(Debug)]
@@ -67,24 +67,24 @@ pub(super) struct LandingPlan {
     /// The files that are meaningless for the host, and need not stay.
     pub(super) dropped: Vec<PathBuf>,
     /// Directories that git requires even if they are empty.
-    pub(super) wanted: Vec<PathBuf>,
+    pub(super) required_directories: Vec<PathBuf>,
     /// The directories of the upper directory that were read, outer ones first.
     pub(super) directories: Vec<(PathBuf, OpaqueMark)>,
     /// True if the limits cut the reading short.
-    pub(super) cut: bool,
+    pub(super) truncated: bool,
     /// The paths that could not be read.
     pub(super) unread: Vec<PathBuf>,
     /// Operations in progress that were started or continued.
     pub(super) operations: Vec<InProgressOperation>,
-    begun: Vec<PendingUpperDir>,
-    stores: VecDeque<PendingUpperDir>,
-    room: ListingBudget,
+    pending_operations: Vec<PendingUpperDir>,
+    object_stores: VecDeque<PendingUpperDir>,
+    listing_budget: ListingBudget,
 }
 
 #[derive(Debug)]
 struct PendingUpperDir {
     path: PathBuf,
-    below: HostDirFate,
+    host_fate: HostDirFate,
 }
 
 /// The effect of the ancestors on the host's directory.
@@ -104,20 +104,20 @@ impl LandingPlan {
     pub(super) fn read(upper: &UpperDir, host: &HostGitDir) -> Self {
         let mut plan = Self::empty();
         plan.walk(
-            VecDeque::from([PendingUpperDir { path: PathBuf::new(), below: HostDirFate::Shown }]),
+            VecDeque::from([PendingUpperDir { path: PathBuf::new(), host_fate: HostDirFate::Shown }]),
             upper,
             host,
         );
-        plan.expect_packed(upper);
-        plan.hold(upper);
-        let begun = std::mem::take(&mut plan.begun);
-        plan.cut |= begun.len() > OPERATIONS;
-        let mut room = in_progress::MEMORY;
+        plan.add_missed_packed_refs(upper);
+        plan.preload_contents(upper);
+        let begun = std::mem::take(&mut plan.pending_operations);
+        plan.truncated |= begun.len() > MAX_OPERATIONS;
+        let mut room = in_progress::MAX_OPERATION_BYTES;
         let read = |task: PendingUpperDir| {
-            InProgressOperation::read((upper, host), task.path, task.below != HostDirFate::Shown, &mut room)
+            InProgressOperation::read((upper, host), task.path, task.host_fate != HostDirFate::Shown, &mut room)
         };
-        plan.operations = begun.into_iter().take(OPERATIONS).filter_map(read).collect();
-        let stores = std::mem::take(&mut plan.stores);
+        plan.operations = begun.into_iter().take(MAX_OPERATIONS).filter_map(read).collect();
+        let stores = std::mem::take(&mut plan.object_stores);
         plan.walk(stores, upper, host);
         plan.items.sort_by_key(LandingItem::phase);
         plan
@@ -127,13 +127,13 @@ impl LandingPlan {
         let (items, kept, dropped, wanted, directories, unread) = Default::default();
         let (operations, begun, stores) = Default::default();
         let cut = false;
-        Self { items, kept, dropped, wanted, directories, cut, unread, operations, begun, stores, room: MOST }
+        Self { items, kept, dropped, required_directories: wanted, directories, truncated: cut, unread, operations, pending_operations: begun, object_stores: stores, listing_budget: LISTING_BUDGET }
     }
 
     fn walk(&mut self, mut waiting: VecDeque<PendingUpperDir>, upper: &UpperDir, host: &HostGitDir) {
         // ends: at most as many directories are put in as there are entries
         while let Some(task) = waiting.pop_front() {
-            let listing = match upper.list(&task.path, self.room) {
+            let listing = match upper.list(&task.path, self.listing_budget) {
                 Ok(listing) => listing,
                 // It is no longer a directory.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
@@ -142,21 +142,21 @@ impl LandingPlan {
                     continue;
                 }
             };
-            self.room.entries = self.room.entries.saturating_sub(listing.entries.len());
-            self.room.letters = self.room.letters.saturating_sub(listing.letters);
-            self.cut |= listing.cut;
-            if self.cut {
+            self.listing_budget.entries = self.listing_budget.entries.saturating_sub(listing.entries.len());
+            self.listing_budget.path_bytes = self.listing_budget.path_bytes.saturating_sub(listing.path_bytes);
+            self.truncated |= listing.truncated;
+            if self.truncated {
                 return;
             }
             self.note_directory(&task.path);
-            let below = self.hidden(&task, &listing, host);
+            let below = self.apply_opaque_mark(&task, &listing, host);
             for (name, kind) in listing.entries {
                 let path = task.path.join(name);
                 match kind {
-                    UpperEntryKind::Directory => self.enter(PendingUpperDir { path, below }, &mut waiting),
-                    UpperEntryKind::File(changed) => self.file(path, changed, (upper, host)),
-                    UpperEntryKind::Whiteout(changed) => self.gone(path, changed, host),
-                    UpperEntryKind::Other => self.odd(path),
+                    UpperEntryKind::Directory => self.queue_directory(PendingUpperDir { path, host_fate: below }, &mut waiting),
+                    UpperEntryKind::File(changed) => self.record_file(path, changed, (upper, host)),
+                    UpperEntryKind::Whiteout(changed) => self.record_deletion(path, changed, host),
+                    UpperEntryKind::Other => self.record_special_file(path),
                 }
             }
         }
@@ -170,23 +170,23 @@ impl LandingPlan {
         let verdict = allowlist::judge(&parts);
         let opaque = if verdict == LandingVerdict::Keep { OpaqueMark::Stays } else { OpaqueMark::Clear };
         if allowlist::is_required_directory(&parts) {
-            self.wanted.push(path.to_owned());
+            self.required_directories.push(path.to_owned());
         }
         self.directories.push((path.to_owned(), opaque));
     }
 
-    fn enter(&mut self, task: PendingUpperDir, waiting: &mut VecDeque<PendingUpperDir>) {
+    fn queue_directory(&mut self, task: PendingUpperDir, waiting: &mut VecDeque<PendingUpperDir>) {
         let parts = parts(&task.path);
         match allowlist::judge(&parts) {
-            LandingVerdict::InProgress if allowlist::is_operation_directory(&parts) => self.begun.push(task),
+            LandingVerdict::InProgress if allowlist::is_operation_directory(&parts) => self.pending_operations.push(task),
             LandingVerdict::InProgress | LandingVerdict::Junk => {}
-            _ if parts.len() > DEPTH => self.kept.keep(task.path),
-            _ if allowlist::is_object_store(&parts) => self.stores.push_back(task),
+            _ if parts.len() > MAX_UPPER_DEPTH => self.kept.keep(task.path),
+            _ if allowlist::is_object_store(&parts) => self.object_stores.push_back(task),
             _ => waiting.push_back(task),
         }
     }
 
-    fn file(&mut self, path: PathBuf, changed: i128, (upper, host): (&UpperDir, &HostGitDir)) {
+    fn record_file(&mut self, path: PathBuf, changed: i128, (upper, host): (&UpperDir, &HostGitDir)) {
         match allowlist::judge(&parts(&path)) {
             LandingVerdict::Land(form, removal) => {
                 self.items.push(LandingItem { path, removal, changed, job: LandingJob::Write(form, None) });
@@ -197,8 +197,8 @@ impl LandingPlan {
             // As after a second `git init`.
             LandingVerdict::Template | LandingVerdict::Keep
                 if host
-                    .read_small(&path, SMALL)
-                    .is_some_and(|text| upper.read_small(&path, SMALL) == Some(text)) => {}
+                    .read_small(&path, MAX_COMPARED_BYTES)
+                    .is_some_and(|text| upper.read_small(&path, MAX_COMPARED_BYTES) == Some(text)) => {}
             LandingVerdict::Template
             | LandingVerdict::Keep
             | LandingVerdict::Unknown
@@ -207,7 +207,7 @@ impl LandingPlan {
     }
 
     /// Handles a link, a pipe or a device.
-    fn odd(&mut self, path: PathBuf) {
+    fn record_special_file(&mut self, path: PathBuf) {
         match allowlist::judge(&parts(&path)) {
             LandingVerdict::Junk => self.dropped.push(path),
             LandingVerdict::InProgress | LandingVerdict::Private => {}
@@ -216,7 +216,7 @@ impl LandingPlan {
     }
 
     /// Handles a file of the host that the sandbox has deleted.
-    fn gone(&mut self, path: PathBuf, changed: i128, host: &HostGitDir) {
+    fn record_deletion(&mut self, path: PathBuf, changed: i128, host: &HostGitDir) {
         let parts = parts(&path);
         let remove = |path, removal| LandingItem { path, removal, changed, job: LandingJob::Remove };
         match allowlist::judge(&parts) {
@@ -242,9 +242,9 @@ impl LandingPlan {
     }
 
     /// Counts the host's contents of an opaque directory as deleted. Returns the effect on its subdirectories.
-    fn hidden(&mut self, task: &PendingUpperDir, listing: &UpperListing, host: &HostGitDir) -> HostDirFate {
+    fn apply_opaque_mark(&mut self, task: &PendingUpperDir, listing: &UpperListing, host: &HostGitDir) -> HostDirFate {
         let names = parts(&task.path);
-        let below = match task.below {
+        let below = match task.host_fate {
             _ if allowlist::is_in_object_store(&names) => HostDirFate::Shown,
             HostDirFate::Shown if !listing.opaque => HostDirFate::Shown,
             HostDirFate::Shown | HostDirFate::Replaced if allowlist::is_replaceable(&names) => {
@@ -259,7 +259,7 @@ impl LandingPlan {
         let mut missing = host.list_names(&task.path);
         missing.retain(|name| !here.contains(name));
         if below == HostDirFate::Replaced {
-            missing.into_iter().for_each(|name| self.gone(task.path.join(name), listing.changed, host));
+            missing.into_iter().for_each(|name| self.record_deletion(task.path.join(name), listing.changed, host));
         } else if !missing.is_empty() {
             self.kept.keep(task.path.clone());
         }
@@ -268,7 +268,7 @@ impl LandingPlan {
 
     /// Adds a missed `packed-refs`. Packing references writes that file, then deletes the packed ones. The walk may
     /// have seen only the deletions.
-    fn expect_packed(&mut self, upper: &UpperDir) {
+    fn add_missed_packed_refs(&mut self, upper: &UpperDir) {
         let known: HashSet<&Path> = self.items.iter().map(|item| item.path.as_path()).collect();
         let mut missing = HashSet::new();
         for item in self.items.iter().filter(|item| matches!(item.job, LandingJob::Remove)) {
@@ -290,13 +290,13 @@ impl LandingPlan {
     }
 
     /// Reads small files, and opens files that are replaced as a whole or only grow.
-    fn hold(&mut self, upper: &UpperDir) {
+    fn preload_contents(&mut self, upper: &UpperDir) {
         let (mut memory, mut held) = (0, 0);
         for item in &mut self.items {
             let LandingJob::Write(form, body) = &mut item.job else { continue };
             let hold = match form.check() {
-                ContentCheck::Whole => memory < MEMORY,
-                ContentCheck::Start => matches!(form, ContentForm::Index | ContentForm::Log) && held < HELD,
+                ContentCheck::Whole => memory < MAX_HELD_BYTES,
+                ContentCheck::Start => matches!(form, ContentForm::Index | ContentForm::Reflog) && held < MAX_HELD_FILES,
             };
             if hold {
                 let read = upper.read_content(&item.path, *form);

@@ -10,7 +10,7 @@ use super::inflate::{Inflater, invalid_data};
 use super::object_format::{ObjectFormat, ObjectHasher};
 
 /// The maximum length of an object header: the kind, a length, a zero.
-const HEADER: usize = 32;
+const MAX_HEADER_BYTES: usize = 32;
 
 /// Copies the object `id` from `from` to `to`. `room` is the remaining budget of inflated bytes. An `InvalidData`
 /// error means that the content does not match.
@@ -23,8 +23,8 @@ pub(super) fn copy_object(
     let mut from = BufReader::new(TeeReader { from, to });
     let (mut hash, mut start, mut length) = (ObjectHasher::new(format), Vec::new(), 0_u64);
     Inflater::new().inflate_stream(&mut from, |piece| {
-        if start.len() < HEADER {
-            start.extend(piece.iter().take(HEADER - start.len()));
+        if start.len() < MAX_HEADER_BYTES {
+            start.extend(piece.iter().take(MAX_HEADER_BYTES - start.len()));
         }
         hash.update(piece);
         let taken = piece.len() as u64;
@@ -32,7 +32,7 @@ pub(super) fn copy_object(
         let (left, spent) = room.overflowing_sub(taken);
         *room = if spent { 0 } else { left };
         // The stated length must not be exceeded, and content without a length is not an object.
-        let unfit = start.len() == HEADER && object_length(&start).is_none_or(|whole| length > whole);
+        let unfit = start.len() == MAX_HEADER_BYTES && object_length(&start).is_none_or(|whole| length > whole);
         if spent || unfit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     // Nothing may follow, and everything must have been copied.

@@ -18,9 +18,9 @@ use super::{delta, sys};
 /// The maximum number of packs that are searched.
 const MAX_PACKS: usize = 200;
 /// The maximum size of an object.
-const MAX_OBJECT: usize = 16 << 20;
+const MAX_OBJECT_BYTES: usize = 16 << 20;
 /// The maximum length of a delta chain; git makes chains of 50, and at most of 4095.
-const MAX_CHAIN: usize = 4_096;
+const MAX_DELTA_CHAIN: usize = 4_096;
 /// The end of the fan-out table in an index.
 const FAN_END: u64 = 8 + 256 * 4;
 
@@ -48,16 +48,16 @@ pub(super) enum StoredObjectKind {
 
 /// The start of a pack entry.
 enum PackedEntry {
-    Whole(Option<StoredObjectKind>),
-    Before(u64),
-    Named(Vec<u8>),
+    FullObject(Option<StoredObjectKind>),
+    OffsetDelta(u64),
+    RefDelta(Vec<u8>),
 }
 
 impl ObjectStore {
     /// Opens the objects of the git directory `git`.
     pub(super) fn open(git: OwnedFd, format: ObjectFormat) -> Self {
         let mut names = Vec::new();
-        if let Ok(directory) = sys::beneath(git.as_fd(), Path::new("objects/pack"), sys::LIST) {
+        if let Ok(directory) = sys::beneath(git.as_fd(), Path::new("objects/pack"), sys::LIST_FLAGS) {
             let _seen = sys::list(directory.as_fd(), |name, _| {
                 if name.as_bytes().ends_with(b".idx") {
                     names.push(Path::new("objects/pack").join(name));
@@ -65,7 +65,7 @@ impl ObjectStore {
                 if names.len() < MAX_PACKS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
         }
-        let open = |path: &Path| sys::beneath(git.as_fd(), path, sys::READ).ok().map(File::from);
+        let open = |path: &Path| sys::beneath(git.as_fd(), path, sys::READ_FLAGS).ok().map(File::from);
         let packs = names.iter().filter_map(|name| {
             Some(StoredPack { index: open(name)?, pack: open(&name.with_extension("pack"))? })
         });
@@ -75,14 +75,14 @@ impl ObjectStore {
 
     /// Returns the object with this id, unless it is a blob.
     pub(super) fn read(&self, id: &[u8]) -> Option<(StoredObjectKind, Vec<u8>)> {
-        self.loose(id).or_else(|| self.packed(id))
+        self.read_loose(id).or_else(|| self.read_packed(id))
     }
 
-    fn loose(&self, id: &[u8]) -> Option<(StoredObjectKind, Vec<u8>)> {
+    fn read_loose(&self, id: &[u8]) -> Option<(StoredObjectKind, Vec<u8>)> {
         let digits: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
         let path = format!("objects/{}/{}", digits.get(..2)?, digits.get(2..)?);
-        let file = File::from(sys::beneath(self.git.as_fd(), Path::new(&path), sys::READ).ok()?);
-        let whole = self.inflated(&mut BufReader::new(file))?;
+        let file = File::from(sys::beneath(self.git.as_fd(), Path::new(&path), sys::READ_FLAGS).ok()?);
+        let whole = self.inflate_object(&mut BufReader::new(file))?;
         let end = whole.iter().position(|&byte| byte == 0)?;
         let kind = match whole[..end].split(|&byte| byte == b' ').next()? {
             b"commit" => StoredObjectKind::Commit,
@@ -93,53 +93,53 @@ impl ObjectStore {
         Some((kind, whole[end + 1..].to_vec()))
     }
 
-    fn packed(&self, id: &[u8]) -> Option<(StoredObjectKind, Vec<u8>)> {
+    fn read_packed(&self, id: &[u8]) -> Option<(StoredObjectKind, Vec<u8>)> {
         let (mut pack, mut at) = self.find(id)?;
         let mut changes: Vec<Vec<u8>> = Vec::new();
         // ends: only so many deltas are followed
-        while changes.len() < MAX_CHAIN {
+        while changes.len() < MAX_DELTA_CHAIN {
             let mut from = BufReader::new(PackReader { file: &pack.pack, at });
-            let entry = entry(&mut from, at, self.format)?;
-            if let PackedEntry::Whole(kind) = entry {
+            let entry = read_entry_header(&mut from, at, self.format)?;
+            if let PackedEntry::FullObject(kind) = entry {
                 let kind = kind?;
-                let mut content = self.inflated(&mut from)?;
+                let mut content = self.inflate_object(&mut from)?;
                 for change in changes.iter().rev() {
-                    content = delta::apply(&content, change, MAX_OBJECT)?;
+                    content = delta::apply(&content, change, MAX_OBJECT_BYTES)?;
                 }
                 return Some((kind, content));
             }
-            changes.push(self.inflated(&mut from)?);
+            changes.push(self.inflate_object(&mut from)?);
             match entry {
-                PackedEntry::Before(base) => at = base,
-                PackedEntry::Named(base) => (pack, at) = self.find(&base)?,
-                PackedEntry::Whole(_) => return None,
+                PackedEntry::OffsetDelta(base) => at = base,
+                PackedEntry::RefDelta(base) => (pack, at) = self.find(&base)?,
+                PackedEntry::FullObject(_) => return None,
             }
         }
         None
     }
 
     /// Inflates the stream at `from`, unless it is too long.
-    fn inflated(&self, from: &mut impl BufRead) -> Option<Vec<u8>> {
+    fn inflate_object(&self, from: &mut impl BufRead) -> Option<Vec<u8>> {
         let mut content = Vec::new();
         let done = self.inflater.borrow_mut().inflate_stream(from, |piece| {
             content.extend_from_slice(piece);
-            if content.len() <= MAX_OBJECT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if content.len() <= MAX_OBJECT_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         done.ok().map(|()| content)
     }
 
     fn find(&self, id: &[u8]) -> Option<(&StoredPack, u64)> {
-        self.packs.iter().find_map(|pack| Some((pack, pack.place(id)?)))
+        self.packs.iter().find_map(|pack| Some((pack, pack.offset_of(id)?)))
     }
 }
 
 impl StoredPack {
     /// Returns the offset of the object `id` in the pack.
-    fn place(&self, id: &[u8]) -> Option<u64> {
+    fn offset_of(&self, id: &[u8]) -> Option<u64> {
         let first = u64::from(*id.first()?);
-        let count = self.number(FAN_END - 4)?;
-        let mut low = if first == 0 { 0 } else { self.number(8 + (first - 1) * 4)? };
-        let mut high = self.number(8 + first * 4)?.min(count);
+        let count = self.read_u32(FAN_END - 4)?;
+        let mut low = if first == 0 { 0 } else { self.read_u32(8 + (first - 1) * 4)? };
+        let mut high = self.read_u32(8 + first * 4)?.min(count);
         let length = id.len() as u64;
         let mut found = vec![0; id.len()];
         // ends: the interval halves
@@ -151,7 +151,7 @@ impl StoredPack {
                 std::cmp::Ordering::Greater => high = middle,
                 std::cmp::Ordering::Equal => {
                     let small = FAN_END + count * (length + 4);
-                    let place = self.number(small + middle * 4)?;
+                    let place = self.read_u32(small + middle * 4)?;
                     if place < 1 << 31 {
                         return Some(place);
                     }
@@ -165,7 +165,7 @@ impl StoredPack {
         None
     }
 
-    fn number(&self, at: u64) -> Option<u64> {
+    fn read_u32(&self, at: u64) -> Option<u64> {
         let mut four = [0; 4];
         self.index.read_exact_at(&mut four, at).ok()?;
         Some(u64::from(u32::from_be_bytes(four)))
@@ -173,7 +173,7 @@ impl StoredPack {
 }
 
 /// Reads the header of the entry at `at`.
-fn entry(from: &mut impl Read, at: u64, format: ObjectFormat) -> Option<PackedEntry> {
+fn read_entry_header(from: &mut impl Read, at: u64, format: ObjectFormat) -> Option<PackedEntry> {
     let mut next = || {
         let mut byte = [0];
         from.read_exact(&mut byte).ok().map(|()| byte[0])
@@ -188,9 +188,9 @@ fn entry(from: &mut impl Read, at: u64, format: ObjectFormat) -> Option<PackedEn
         byte = next()?;
     }
     Some(match first >> 4 & 7 {
-        1 => PackedEntry::Whole(Some(StoredObjectKind::Commit)),
-        2 => PackedEntry::Whole(Some(StoredObjectKind::Tree)),
-        4 => PackedEntry::Whole(Some(StoredObjectKind::Tag)),
+        1 => PackedEntry::FullObject(Some(StoredObjectKind::Commit)),
+        2 => PackedEntry::FullObject(Some(StoredObjectKind::Tree)),
+        4 => PackedEntry::FullObject(Some(StoredObjectKind::Tag)),
         6 => {
             let mut byte = next()?;
             let mut distance = u64::from(byte & 0x7f);
@@ -200,10 +200,10 @@ fn entry(from: &mut impl Read, at: u64, format: ObjectFormat) -> Option<PackedEn
                 distance = distance.checked_add(1).filter(|distance| *distance < 1 << 48)?;
                 distance = distance << 7 | u64::from(byte & 0x7f);
             }
-            PackedEntry::Before(at.checked_sub(distance).filter(|base| *base < at)?)
+            PackedEntry::OffsetDelta(at.checked_sub(distance).filter(|base| *base < at)?)
         }
-        7 => PackedEntry::Named((0..format.id_length()).map(|_| next()).collect::<Option<Vec<u8>>>()?),
-        _ => PackedEntry::Whole(None),
+        7 => PackedEntry::RefDelta((0..format.id_length()).map(|_| next()).collect::<Option<Vec<u8>>>()?),
+        _ => PackedEntry::FullObject(None),
     })
 }
 

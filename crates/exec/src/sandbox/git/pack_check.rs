@@ -14,9 +14,9 @@ use super::object_format::{ObjectFormat, ObjectHasher};
 use super::pack_index::PackIndex;
 
 /// The maximum memory for bases, and the maximum size of one.
-const MEMORY: usize = 128 << 20;
+const MAX_BASE_BYTES: usize = 128 << 20;
 /// Marks "no child" in the delta tree.
-const NONE: u32 = u32::MAX;
+const NO_CHILD: u32 = u32::MAX;
 
 /// Verifies the pack in `file`, of `size` bytes, with its index `index`. `room` is the remaining budget of inflated
 /// bytes. An `InvalidData` error means that it must not land.
@@ -33,16 +33,16 @@ pub(super) fn check_pack(
     let links = DeltaTree::new(order.len());
     let from = BufReader::new(HashingReader { file, at: 0, end, hash: Some(ObjectHasher::new(format)) });
     let mut reading =
-        PackVerifier { file, index, order, links, format, room, from, inflater: Inflater::new() };
-    reading.first()?;
-    reading.second()
+        PackVerifier { file, index, order, delta_tree: links, format, inflate_budget: room, reader: from, inflater: Inflater::new() };
+    reading.read_all_entries()?;
+    reading.verify_deltas()
 }
 
 /// The kinds of the objects, and the tree of deltas, by number in the pack.
 struct DeltaTree {
     kinds: Vec<PackObjectKind>,
-    first: Vec<u32>,
-    next: Vec<u32>,
+    first_child: Vec<u32>,
+    next_sibling: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ enum PackObjectKind {
 
 impl DeltaTree {
     fn new(count: usize) -> Self {
-        Self { kinds: Vec::with_capacity(count), first: vec![NONE; count], next: vec![NONE; count] }
+        Self { kinds: Vec::with_capacity(count), first_child: vec![NO_CHILD; count], next_sibling: vec![NO_CHILD; count] }
     }
 }
 
@@ -64,10 +64,10 @@ struct PackVerifier<'a> {
     file: &'a File,
     index: PackIndex<'a>,
     order: Vec<(u64, usize)>,
-    links: DeltaTree,
+    delta_tree: DeltaTree,
     format: ObjectFormat,
-    room: &'a mut u64,
-    from: BufReader<HashingReader<'a>>,
+    inflate_budget: &'a mut u64,
+    reader: BufReader<HashingReader<'a>>,
     inflater: Inflater,
 }
 
@@ -81,45 +81,45 @@ struct PackEntryHeader {
 
 impl PackVerifier<'_> {
     /// First pass: reads everything once, and hashes complete objects.
-    fn first(&mut self) -> Result<()> {
+    fn read_all_entries(&mut self) -> Result<()> {
         let mut start = [0; 12];
-        self.from.read_exact(&mut start)?;
+        self.reader.read_exact(&mut start)?;
         let count = u32::try_from(self.order.len()).map_err(|_| invalid_data())?;
         if !start.starts_with(b"PACK\0\0\0\x02") || start[8..] != count.to_be_bytes() {
             return Err(invalid_data());
         }
         for number in 0..self.order.len() {
-            if position(&self.from) != self.order[number].0 {
+            if position(&self.reader) != self.order[number].0 {
                 return Err(invalid_data());
             }
-            let head = self.head(number)?;
-            self.links.kinds.push(head.kind);
+            let head = self.read_header(number)?;
+            self.delta_tree.kinds.push(head.kind);
             match head.base {
                 Some(base) => {
                     let number_of = u32::try_from(number).map_err(|_| invalid_data())?;
-                    self.links.next[number] = std::mem::replace(&mut self.links.first[base], number_of);
-                    self.skip(head.size)?;
+                    self.delta_tree.next_sibling[number] = std::mem::replace(&mut self.delta_tree.first_child[base], number_of);
+                    self.skip_delta(head.size)?;
                 }
                 None => self.hash_whole_object(number, &head)?,
             }
         }
-        let end = self.from.get_ref().end;
-        if position(&self.from) != end || !self.from.fill_buf()?.is_empty() {
+        let end = self.reader.get_ref().end;
+        if position(&self.reader) != end || !self.reader.fill_buf()?.is_empty() {
             return Err(invalid_data());
         }
-        let sum = self.from.get_mut().hash.take().map(ObjectHasher::finish);
+        let sum = self.reader.get_mut().hash.take().map(ObjectHasher::finish);
         let mut told = vec![0; self.format.id_length()];
         self.file.read_exact_at(&mut told, end)?;
-        if sum.as_ref() == Some(&told) && self.index.pack == told { Ok(()) } else { Err(invalid_data()) }
+        if sum.as_ref() == Some(&told) && self.index.pack_checksum == told { Ok(()) } else { Err(invalid_data()) }
     }
 
-    fn head(&mut self, number: usize) -> Result<PackEntryHeader> {
-        let mut byte = one(&mut self.from)?;
+    fn read_header(&mut self, number: usize) -> Result<PackEntryHeader> {
+        let mut byte = read_byte(&mut self.reader)?;
         let code = byte >> 4 & 7;
         let (mut size, mut shift) = (u64::from(byte & 0x0f), 4);
         // ends: `shift` grows
         while byte & 0x80 != 0 && shift < 57 {
-            byte = one(&mut self.from)?;
+            byte = read_byte(&mut self.reader)?;
             size |= u64::from(byte & 0x7f) << shift;
             shift += 7;
         }
@@ -133,13 +133,13 @@ impl PackVerifier<'_> {
         };
         let base = match code {
             6 => {
-                let place = self.order[number].0.checked_sub(self.distance()?).ok_or_else(invalid_data)?;
+                let place = self.order[number].0.checked_sub(self.read_base_distance()?).ok_or_else(invalid_data)?;
                 let found = self.order.binary_search_by_key(&place, |(place, _)| *place);
                 Some(found.ok().filter(|base| *base < number).ok_or_else(invalid_data)?)
             }
             7 => {
                 let mut id = vec![0; self.format.id_length()];
-                self.from.read_exact(&mut id)?;
+                self.reader.read_exact(&mut id)?;
                 let which = self.index.find(&id).ok_or_else(invalid_data)?;
                 let place = self.index.offset(which);
                 let found = self.order.binary_search_by_key(&place, |(place, _)| *place);
@@ -155,12 +155,12 @@ impl PackVerifier<'_> {
     }
 
     /// Reads the distance from this object back to its base.
-    fn distance(&mut self) -> Result<u64> {
-        let mut byte = one(&mut self.from)?;
+    fn read_base_distance(&mut self) -> Result<u64> {
+        let mut byte = read_byte(&mut self.reader)?;
         let mut value = u64::from(byte & 0x7f);
         // ends: `value` grows by seven bits, and may not be long
         while byte & 0x80 != 0 {
-            byte = one(&mut self.from)?;
+            byte = read_byte(&mut self.reader)?;
             value = value.checked_add(1).filter(|value| *value < 1 << 48).ok_or_else(invalid_data)?;
             value = value << 7 | u64::from(byte & 0x7f);
         }
@@ -169,61 +169,61 @@ impl PackVerifier<'_> {
 
     /// Hashes a complete object.
     fn hash_whole_object(&mut self, number: usize, head: &PackEntryHeader) -> Result<()> {
-        let mut hash = begun(self.format, head.kind, head.size);
-        let (mut length, room) = (0_u64, &mut *self.room);
-        self.inflater.inflate_stream(&mut self.from, |piece| {
+        let mut hash = start_hash(self.format, head.kind, head.size);
+        let (mut length, room) = (0_u64, &mut *self.inflate_budget);
+        self.inflater.inflate_stream(&mut self.reader, |piece| {
             hash.update(piece);
             length += piece.len() as u64;
-            if length <= head.size { spend(room, piece.len()) } else { ControlFlow::Break(()) }
+            if length <= head.size { charge_budget(room, piece.len()) } else { ControlFlow::Break(()) }
         })?;
         let is_named = hash.finish() == self.index.id(self.order[number].1);
         if length == head.size && is_named { Ok(()) } else { Err(invalid_data()) }
     }
 
     /// Skips a delta, and charges the size of its result.
-    fn skip(&mut self, size: u64) -> Result<()> {
-        const START: usize = 20;
-        let (mut length, mut start, room) = (0_u64, Vec::new(), &mut *self.room);
-        self.inflater.inflate_stream(&mut self.from, |piece| {
+    fn skip_delta(&mut self, size: u64) -> Result<()> {
+        const DELTA_HEADER_BYTES: usize = 20;
+        let (mut length, mut start, room) = (0_u64, Vec::new(), &mut *self.inflate_budget);
+        self.inflater.inflate_stream(&mut self.reader, |piece| {
             length += piece.len() as u64;
-            start.extend(piece.iter().take(START.saturating_sub(start.len())));
-            if length <= size { spend(room, piece.len()) } else { ControlFlow::Break(()) }
+            start.extend(piece.iter().take(DELTA_HEADER_BYTES.saturating_sub(start.len())));
+            if length <= size { charge_budget(room, piece.len()) } else { ControlFlow::Break(()) }
         })?;
         let result = delta::result_length(&start).and_then(|result| usize::try_from(result).ok());
-        let fits = result.is_some_and(|result| result <= MEMORY && spend(self.room, result).is_continue());
+        let fits = result.is_some_and(|result| result <= MAX_BASE_BYTES && charge_budget(self.inflate_budget, result).is_continue());
         if fits && length == size { Ok(()) } else { Err(invalid_data()) }
     }
 
     /// Second pass: builds the deltas and hashes the results.
-    fn second(&mut self) -> Result<()> {
-        let mut left = self.links.kinds.iter().filter(|kind| **kind == PackObjectKind::Delta).count();
+    fn verify_deltas(&mut self) -> Result<()> {
+        let mut left = self.delta_tree.kinds.iter().filter(|kind| **kind == PackObjectKind::Delta).count();
         for root in 0..self.order.len() {
-            let kind = self.links.kinds[root];
-            if kind == PackObjectKind::Delta || self.links.first[root] == NONE {
+            let kind = self.delta_tree.kinds[root];
+            if kind == PackObjectKind::Delta || self.delta_tree.first_child[root] == NO_CHILD {
                 continue;
             }
-            let base = self.inflated(root)?;
+            let base = self.read_content(root)?;
             let mut held = base.len();
-            let mut stack = vec![(base, self.links.first[root])];
+            let mut stack = vec![(base, self.delta_tree.first_child[root])];
             // ends: each object is the delta of one other, so it is visited at most once
             while let Some((base, next)) = stack.last_mut() {
-                let Some(number) = usize::try_from(*next).ok().filter(|_| *next != NONE) else {
+                let Some(number) = usize::try_from(*next).ok().filter(|_| *next != NO_CHILD) else {
                     held -= base.len();
                     stack.pop();
                     continue;
                 };
-                *next = self.links.next[number];
-                let change = self.inflated(number)?;
+                *next = self.delta_tree.next_sibling[number];
+                let change = self.read_content(number)?;
                 let made =
-                    delta::apply(base, &change, MEMORY.saturating_sub(held)).ok_or_else(invalid_data)?;
-                let mut hash = begun(self.format, kind, made.len() as u64);
+                    delta::apply(base, &change, MAX_BASE_BYTES.saturating_sub(held)).ok_or_else(invalid_data)?;
+                let mut hash = start_hash(self.format, kind, made.len() as u64);
                 hash.update(&made);
                 if hash.finish() != self.index.id(self.order[number].1) {
                     return Err(invalid_data());
                 }
                 left -= 1;
                 held += made.len();
-                stack.push((made, self.links.first[number]));
+                stack.push((made, self.delta_tree.first_child[number]));
             }
         }
         // Cyclic deltas have no base.
@@ -231,21 +231,21 @@ impl PackVerifier<'_> {
     }
 
     /// Returns the content of an object, or of a delta.
-    fn inflated(&mut self, number: usize) -> Result<Vec<u8>> {
-        let source = HashingReader { at: self.order[number].0, hash: None, ..*self.from.get_ref() };
-        self.from = BufReader::with_capacity(4096, source);
-        let head = self.head(number)?;
-        let size = usize::try_from(head.size).ok().filter(|size| *size <= MEMORY).ok_or_else(invalid_data)?;
-        let (mut content, room) = (Vec::new(), &mut *self.room);
-        self.inflater.inflate_stream(&mut self.from, |piece| {
+    fn read_content(&mut self, number: usize) -> Result<Vec<u8>> {
+        let source = HashingReader { at: self.order[number].0, hash: None, ..*self.reader.get_ref() };
+        self.reader = BufReader::with_capacity(4096, source);
+        let head = self.read_header(number)?;
+        let size = usize::try_from(head.size).ok().filter(|size| *size <= MAX_BASE_BYTES).ok_or_else(invalid_data)?;
+        let (mut content, room) = (Vec::new(), &mut *self.inflate_budget);
+        self.inflater.inflate_stream(&mut self.reader, |piece| {
             content.extend_from_slice(piece);
-            if content.len() <= size { spend(room, piece.len()) } else { ControlFlow::Break(()) }
+            if content.len() <= size { charge_budget(room, piece.len()) } else { ControlFlow::Break(()) }
         })?;
         Ok(content)
     }
 }
 
-fn spend(room: &mut u64, length: usize) -> ControlFlow<()> {
+fn charge_budget(room: &mut u64, length: usize) -> ControlFlow<()> {
     match room.checked_sub(length as u64) {
         Some(left) => {
             *room = left;
@@ -256,7 +256,7 @@ fn spend(room: &mut u64, length: usize) -> ControlFlow<()> {
 }
 
 /// Starts the hash of an object with its header.
-fn begun(format: ObjectFormat, kind: PackObjectKind, size: u64) -> ObjectHasher {
+fn start_hash(format: ObjectFormat, kind: PackObjectKind, size: u64) -> ObjectHasher {
     let name = match kind {
         PackObjectKind::Commit => "commit",
         PackObjectKind::Tree => "tree",
@@ -269,7 +269,7 @@ fn begun(format: ObjectFormat, kind: PackObjectKind, size: u64) -> ObjectHasher 
     hash
 }
 
-fn one(from: &mut impl Read) -> Result<u8> {
+fn read_byte(from: &mut impl Read) -> Result<u8> {
     let mut byte = [0];
     from.read_exact(&mut byte)?;
     Ok(byte[0])

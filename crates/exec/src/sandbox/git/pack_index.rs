@@ -3,22 +3,22 @@
 use super::object_format::ObjectFormat;
 
 /// The maximum number of objects in a pack.
-pub(super) const OBJECTS: usize = 400_000;
+pub(super) const MAX_OBJECTS: usize = 400_000;
 /// The maximum size of an index: an id, a checksum and two offsets for each object.
-pub(super) const LONGEST: u64 = (OBJECTS as u64) * (32 + 4 + 4 + 8) + 2048;
+pub(super) const MAX_PACK_INDEX_BYTES: u64 = (MAX_OBJECTS as u64) * (32 + 4 + 4 + 8) + 2048;
 
-const HEAD: usize = 8 + FAN;
-const FAN: usize = 256 * 4;
+const HEADER_BYTES: usize = 8 + FANOUT_BYTES;
+const FANOUT_BYTES: usize = 256 * 4;
 
 /// A valid index.
 #[derive(Debug)]
 pub(super) struct PackIndex<'a> {
     ids: &'a [u8],
-    id: usize,
+    id_length: usize,
     /// The offset of each object, in the order of the ids.
-    places: Vec<u64>,
+    offsets: Vec<u64>,
     /// The checksum that the pack must end with.
-    pub(super) pack: &'a [u8],
+    pub(super) pack_checksum: &'a [u8],
 }
 
 impl<'a> PackIndex<'a> {
@@ -29,14 +29,14 @@ impl<'a> PackIndex<'a> {
         if !bytes.starts_with(b"\xfftOc\0\0\0\x02") || bytes[body.len()..] != format.hash_bytes(body) {
             return None;
         }
-        let count = number(bytes, 8 + FAN - 4).filter(|count| *count <= OBJECTS)?;
-        let ids = bytes.get(HEAD..HEAD + count * id)?;
-        let small = HEAD + count * (id + 4);
+        let count = read_u32(bytes, 8 + FANOUT_BYTES - 4).filter(|count| *count <= MAX_OBJECTS)?;
+        let ids = bytes.get(HEADER_BYTES..HEADER_BYTES + count * id)?;
+        let small = HEADER_BYTES + count * (id + 4);
         let large = small + count * 4;
         let tail = body.len().checked_sub(id)?;
         let far = tail.checked_sub(large).filter(|length| length % 8 == 0)? / 8;
         let place = |number_of: usize| {
-            let place = number(bytes, small + number_of * 4)?;
+            let place = read_u32(bytes, small + number_of * 4)?;
             if place < 1 << 31 {
                 return Some(place as u64);
             }
@@ -45,23 +45,23 @@ impl<'a> PackIndex<'a> {
             Some(u64::from_be_bytes(eight.try_into().ok()?))
         };
         let places = (0..count).map(place).collect::<Option<Vec<u64>>>()?;
-        let found = Self { ids, id, places, pack: &body[tail..] };
-        (found.is_sorted() && found.fans(bytes)).then_some(found)
+        let found = Self { ids, id_length: id, offsets: places, pack_checksum: &body[tail..] };
+        (found.is_sorted() && found.has_valid_fanout(bytes)).then_some(found)
     }
 
     /// Returns the id of the object `number`.
     pub(super) fn id(&self, number: usize) -> &'a [u8] {
-        &self.ids[number * self.id..(number + 1) * self.id]
+        &self.ids[number * self.id_length..(number + 1) * self.id_length]
     }
 
     /// Returns the offset of the object `number`.
     pub(super) fn offset(&self, number: usize) -> u64 {
-        self.places[number]
+        self.offsets[number]
     }
 
     /// Returns the number of the object with this id.
     pub(super) fn find(&self, id: &[u8]) -> Option<usize> {
-        let (mut low, mut high) = (0, self.places.len());
+        let (mut low, mut high) = (0, self.offsets.len());
         // ends: the interval halves
         while low < high {
             let middle = low.midpoint(high);
@@ -77,29 +77,29 @@ impl<'a> PackIndex<'a> {
     /// Returns the objects in pack order: offset and number.
     pub(super) fn in_order(&self) -> Vec<(u64, usize)> {
         let mut order: Vec<(u64, usize)> =
-            self.places.iter().enumerate().map(|(number, place)| (*place, number)).collect();
+            self.offsets.iter().enumerate().map(|(number, place)| (*place, number)).collect();
         order.sort_unstable();
         order
     }
 
     fn is_sorted(&self) -> bool {
-        (1..self.places.len()).all(|number| self.id(number - 1) < self.id(number))
+        (1..self.offsets.len()).all(|number| self.id(number - 1) < self.id(number))
     }
 
     /// Returns true if the fan-out table matches the ids.
-    fn fans(&self, bytes: &[u8]) -> bool {
+    fn has_valid_fanout(&self, bytes: &[u8]) -> bool {
         let mut end = 0;
         (0..=255_u8).all(|first| {
             // ends: `end` grows
-            while end < self.places.len() && self.id(end)[0] <= first {
+            while end < self.offsets.len() && self.id(end)[0] <= first {
                 end += 1;
             }
-            number(bytes, 8 + usize::from(first) * 4) == Some(end)
+            read_u32(bytes, 8 + usize::from(first) * 4) == Some(end)
         })
     }
 }
 
-fn number(bytes: &[u8], at: usize) -> Option<usize> {
+fn read_u32(bytes: &[u8], at: usize) -> Option<usize> {
     let four = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
     usize::try_from(u32::from_be_bytes(four)).ok()
 }

@@ -29,14 +29,14 @@ pub(super) fn parts(path: &Path) -> Vec<&[u8]> {
 
 /// Formats `path` for people: on one line, with a maximum length.
 pub(super) fn display_path(path: &Path) -> String {
-    const LONGEST: usize = 200;
+    const MAX_DISPLAY_CHARS: usize = 200;
     let text = path.to_string_lossy();
     let mut plain: String = text
         .chars()
         .map(|letter| if letter.is_control() { '\u{fffd}' } else { letter })
-        .take(LONGEST)
+        .take(MAX_DISPLAY_CHARS)
         .collect();
-    if text.chars().nth(LONGEST).is_some() {
+    if text.chars().nth(MAX_DISPLAY_CHARS).is_some() {
         plain.push('…');
     }
     plain

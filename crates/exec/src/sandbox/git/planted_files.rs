@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statat, statx};
 use rustix::io::Errno;
 
-use super::git_settings::MAX_CONFIG;
+use super::git_settings::MAX_CONFIG_FILE_BYTES;
 use super::index::{self, HostIndexPaths};
 use super::object_format::ObjectFormat;
 use super::tip_links::TipGitlinks;
@@ -30,26 +30,26 @@ const MAX_MODULES: usize = 1_000;
 /// The maximum number of linked working trees.
 const MAX_TREES: usize = 100;
 /// The maximum size of a pointer to a working tree.
-const POINTER: u64 = 8 * 1024;
+const MAX_POINTER_BYTES: u64 = 8 * 1024;
 /// The maximum number of branch trees read at the start of a session, and after a run that changed a git directory.
-const TREES_AT_START: usize = 5_000;
-const TREES_AFTER_RUN: usize = 50_000;
+const MAX_TREES_AT_START: usize = 5_000;
+const MAX_TREES_AFTER_RUN: usize = 50_000;
 
 /// The locations where commands of a session could plant files that a program of the user's obeys.
 #[derive(Debug, Default)]
 pub(crate) struct PlantedFileWatch {
     repositories: Vec<Repository>,
-    places: Mutex<Vec<PlantLocation>>,
+    locations: Mutex<Vec<PlantLocation>>,
     /// The gitlinks of each of `repositories`.
-    links: Mutex<Vec<TipGitlinks>>,
+    gitlinks: Mutex<Vec<TipGitlinks>>,
     /// The start of the session, in nanoseconds.
-    began: i128,
+    session_start_nanos: i128,
     /// The working trees that had a repository at the start of the session.
-    known: BTreeSet<PathBuf>,
+    known_trees: BTreeSet<PathBuf>,
     /// Notes about the leftovers of a killed session, not reported yet.
-    left: Mutex<Vec<String>>,
+    recovery_notes: Mutex<Vec<String>>,
     /// The notes of this run: a note that is still true half a second later is not repeated.
-    said: Mutex<BTreeSet<String>>,
+    reported_notes: Mutex<BTreeSet<String>>,
 }
 
 impl PlantedFileWatch {
@@ -61,73 +61,73 @@ impl PlantedFileWatch {
         configuration: Vec<(PathBuf, String)>,
         left: Vec<String>,
     ) -> Self {
-        let roots = roots.cloned().filter_map(PlantLocation::of_root);
-        let modules = repositories.iter().flat_map(empty_modules);
+        let roots = roots.cloned().filter_map(PlantLocation::from_root);
+        let modules = repositories.iter().flat_map(missing_submodules);
         let missing = configuration.into_iter().map(|(at, when)| PlantLocation::Configuration { at, when });
         let places = roots.chain(modules).chain(missing).collect();
         let strays = Self {
             repositories: repositories.to_vec(),
-            places: Mutex::new(places),
-            left: Mutex::new(left),
-            links: Mutex::new(repositories.iter().map(|_| TipGitlinks::default()).collect()),
-            began: UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(0)),
+            locations: Mutex::new(places),
+            recovery_notes: Mutex::new(left),
+            gitlinks: Mutex::new(repositories.iter().map(|_| TipGitlinks::default()).collect()),
+            session_start_nanos: UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(0)),
             ..Self::default()
         };
         // Existing repositories are the user's.
-        let _known = strays.watch_modules(TREES_AT_START);
+        let _known = strays.watch_submodules(MAX_TREES_AT_START);
         strays
     }
 
     /// Treats the repositories of the working trees in `known` as the user's.
     pub(crate) fn trusting(mut self, known: impl Iterator<Item = PathBuf>) -> Self {
-        self.known.extend(known);
+        self.known_trees.extend(known);
         self
     }
 
     /// Begins a run: notes of earlier runs may be repeated.
     pub(crate) fn begin_run(&self) {
-        self.said.lock().clear();
+        self.reported_notes.lock().clear();
     }
 
     /// Renames planted files, except those `accepted`, and returns notes about it. If git directories were `changed`,
     /// it also collects new locations for the next run.
     pub(crate) fn defuse(&self, accepted: &BTreeSet<PathBuf>, changed: bool) -> Vec<String> {
-        let mut told = std::mem::take(&mut *self.left.lock());
+        let mut told = std::mem::take(&mut *self.recovery_notes.lock());
         if changed {
-            told.extend(self.watch_modules(TREES_AFTER_RUN));
+            told.extend(self.watch_submodules(MAX_TREES_AFTER_RUN));
         }
-        let places = self.places.lock();
-        let open = places.iter().filter(|place| !place.is_in(accepted));
+        let places = self.locations.lock();
+        let open = places.iter().filter(|place| !place.is_accepted(accepted));
         told.extend(open.filter_map(PlantLocation::defuse));
-        let mut said = self.said.lock();
+        let mut said = self.reported_notes.lock();
         told.retain(|sentence| said.insert(sentence.clone()));
         told
     }
 
     /// Adds the paths of submodules that the index or a branch names, reading at most `budget` trees. Returns
     /// warnings that the user has to check.
-    fn watch_modules(&self, mut budget: usize) -> Vec<String> {
-        let mut links = self.links.lock();
+    fn watch_submodules(&self, mut budget: usize) -> Vec<String> {
+        let mut links = self.gitlinks.lock();
         let (mut new, mut told) = (Vec::new(), BTreeSet::new());
         for (repository, links) in self.repositories.iter().zip(links.iter_mut()) {
-            let known = links.found.len();
+            let known = links.gitlinks.len();
             if !links.scan(repository, &mut budget) {
-                told.insert(NOT_ALL_TREES.to_owned());
+                told.insert(COMMITS_NOT_SCANNED_WARNING.to_owned());
             }
-            new.extend(empty_modules(repository));
+            new.extend(missing_submodules(repository));
             for root in repository.working_trees() {
-                let is_open = |at: &PathBuf| self.is_open(at);
-                let places = links.found.iter().map(|link| root.join(link));
+                let is_open = |at: &PathBuf| self.is_plantable(at);
+                let places = links.gitlinks.iter().map(|link| root.join(link));
                 let of = &repository.at;
                 new.extend(
-                    places.clone().filter(is_open).map(|at| PlantLocation::Module { at, of: of.clone() }),
+                    places.clone().filter(is_open).map(|at| PlantLocation::Submodule { at, of: of.clone() }),
                 );
-                let older = places.skip(known).filter(|at| !self.is_open(at) && !leads_to_modules(at, of));
+                let older = places.skip(known).filter(|at| !self.is_plantable(at) && !leads_to_modules(at, of));
                 told.extend(older.map(|at| older_repository(&at)));
             }
         }
-        let mut places = self.places.lock();
-        let modules = places.iter().filter(|place| matches!(place, PlantLocation::Module { .. })).count();
+        let mut places = self.locations.lock();
+        let modules = places.iter().filter(|place| matches!(place, PlantLocation::Submodule { .. })).count();
         let room = MAX_MODULES.saturating_sub(modules);
         let new: Vec<PlantLocation> =
             new.into_iter().filter(|place| !places.contains(place)).take(room).collect();
@@ -137,25 +137,25 @@ impl PlantedFileWatch {
 
     /// Returns true if there is no repository at `place`, or one that was created in this session. No command can set
     /// the birth time or the change time of a file; a rename updates the latter.
-    fn is_open(&self, place: &Path) -> bool {
+    fn is_plantable(&self, place: &Path) -> bool {
         let git = place.join(".git");
         let wanted = StatxFlags::BTIME | StatxFlags::CTIME;
         let Ok(stat) = statx(CWD, &git, AtFlags::SYMLINK_NOFOLLOW, wanted) else { return true };
         let since = |seconds: i64, nanoseconds: u32| {
-            i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds) >= self.began
+            i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds) >= self.session_start_nanos
         };
         let is_known = |time: StatxFlags| stat.stx_mask & time.bits() != 0;
         let (made, changed) = (stat.stx_btime, stat.stx_ctime);
         is_known(StatxFlags::BTIME) && since(made.tv_sec, made.tv_nsec)
-            || !self.known.contains(place)
+            || !self.known_trees.contains(place)
                 && is_known(StatxFlags::CTIME)
                 && since(changed.tv_sec, changed.tv_nsec)
     }
 
     /// Encodes the locations, for [`recover`].
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let places = self.places.lock();
-        places.iter().flat_map(PlantLocation::written).collect()
+        let places = self.locations.lock();
+        places.iter().flat_map(PlantLocation::to_bytes).collect()
     }
 }
 
@@ -170,8 +170,8 @@ pub(crate) fn recover(written: &[u8], made_then: impl Fn(&Path) -> bool) -> Vec<
         let when = String::from_utf8_lossy(rest).into_owned();
         let place = match kind {
             b"root" => PlantLocation::Root(at),
-            b"bare" => PlantLocation::Bare(at),
-            b"module" => PlantLocation::Module { at, of },
+            b"bare" => PlantLocation::BareRepository(at),
+            b"module" => PlantLocation::Submodule { at, of },
             b"configuration" if made_then(&at) => PlantLocation::Configuration { at, when },
             _ => continue,
         };
@@ -186,15 +186,15 @@ enum PlantLocation {
     /// A root outside any repository: it could become one itself.
     Root(PathBuf),
     /// A root that is a git directory itself: it could be redirected to another one.
-    Bare(PathBuf),
+    BareRepository(PathBuf),
     /// The path of a missing submodule of the repository at `of`.
-    Module { at: PathBuf, of: PathBuf },
+    Submodule { at: PathBuf, of: PathBuf },
     /// Missing configuration, which would take effect when the user does `when`.
     Configuration { at: PathBuf, when: String },
 }
 
 /// The warning when a run has made more commits than are read.
-const NOT_ALL_TREES: &str = "WARNING: commands have made more commits than are looked through for nested repositories: \
+const COMMITS_NOT_SCANNED_WARNING: &str = "WARNING: commands have made more commits than are looked through for nested repositories: \
     look at directories with a `.git` in them before you switch branches or use `git reset`";
 
 /// Returns the warning about a commit that names a repository which existed before the session.
@@ -212,7 +212,7 @@ impl Repository {
         let mut trees = vec![self.root.clone()];
         let Ok(directory) = sys::root(&self.at.join("worktrees")) else { return trees };
         let _seen = sys::list(directory.as_fd(), |name, _| {
-            let pointer = sys::read_small_file(directory.as_fd(), &Path::new(name).join("gitdir"), POINTER);
+            let pointer = sys::read_small_file(directory.as_fd(), &Path::new(name).join("gitdir"), MAX_POINTER_BYTES);
             let path = pointer.map(|text| path_from_bytes(text.trim_ascii_end().to_vec()));
             let tree = path.and_then(|path| path.parent().map(Path::to_owned));
             trees.extend(tree.filter(|tree| tree.starts_with(&self.root) && *tree != self.root));
@@ -223,37 +223,37 @@ impl Repository {
 }
 
 /// Returns the paths of submodules of `repository` without a git directory.
-fn empty_modules(Repository { at, root }: &Repository) -> Vec<PlantLocation> {
+fn missing_submodules(Repository { at, root }: &Repository) -> Vec<PlantLocation> {
     let Ok(git) = sys::root(at) else { return Vec::new() };
     let read = |name: &str, most| sys::read_small_file(git.as_fd(), Path::new(name), most);
-    let Some(format) = read("config", MAX_CONFIG).and_then(|config| ObjectFormat::from_config(&config))
+    let Some(format) = read("config", MAX_CONFIG_FILE_BYTES).and_then(|config| ObjectFormat::from_config(&config))
     else {
         return Vec::new();
     };
-    let index = read("index", index::LARGEST).unwrap_or_default();
-    let links = HostIndexPaths::from_index(&index, format).links.into_iter().take(MAX_MODULES);
+    let index = read("index", index::MAX_INDEX_BYTES).unwrap_or_default();
+    let links = HostIndexPaths::from_index(&index, format).gitlinks.into_iter().take(MAX_MODULES);
     let places = links.map(|path| root.join(path_from_bytes(path)));
     let has_none = |place: &PathBuf| !sys::is_there(&place.join(".git"));
-    places.filter(has_none).map(|place| PlantLocation::Module { at: place, of: at.clone() }).collect()
+    places.filter(has_none).map(|place| PlantLocation::Submodule { at: place, of: at.clone() }).collect()
 }
 
 impl PlantLocation {
-    fn of_root(root: PathBuf) -> Option<Self> {
+    fn from_root(root: PathBuf) -> Option<Self> {
         if !discover::is_git(&root) {
             return Some(Self::Root(root));
         }
-        (!sys::is_there(&root.join("commondir"))).then_some(Self::Bare(root))
+        (!sys::is_there(&root.join("commondir"))).then_some(Self::BareRepository(root))
     }
 
-    fn is_in(&self, accepted: &BTreeSet<PathBuf>) -> bool {
+    fn is_accepted(&self, accepted: &BTreeSet<PathBuf>) -> bool {
         matches!(self, Self::Configuration { at, .. } if accepted.contains(at))
     }
 
-    fn written(&self) -> Vec<u8> {
+    fn to_bytes(&self) -> Vec<u8> {
         let (kind, at, rest) = match self {
             Self::Root(root) => ("root", root, Vec::new()),
-            Self::Bare(root) => ("bare", root, Vec::new()),
-            Self::Module { at, of } => ("module", at, of.as_os_str().as_encoded_bytes().to_vec()),
+            Self::BareRepository(root) => ("bare", root, Vec::new()),
+            Self::Submodule { at, of } => ("module", at, of.as_os_str().as_encoded_bytes().to_vec()),
             Self::Configuration { at, when } => ("configuration", at, when.clone().into_bytes()),
         };
         [kind.as_bytes(), b"\0", at.as_os_str().as_encoded_bytes(), b"\0", &rest, b"\0"].concat()
@@ -263,7 +263,7 @@ impl PlantLocation {
     /// inaccessible.
     fn defuse(&self) -> Option<String> {
         let directory = match self {
-            Self::Root(at) | Self::Bare(at) | Self::Module { at, .. } => at,
+            Self::Root(at) | Self::BareRepository(at) | Self::Submodule { at, .. } => at,
             // Most are missing, and ENOENT proves that the directory is searchable: one check is enough.
             Self::Configuration { at, .. } if is_absent(at) => return None,
             Self::Configuration { at, .. } => at.parent()?,
@@ -278,12 +278,12 @@ impl PlantLocation {
                 let why = "git would take the directory for a repository and obey its configuration when you use git there";
                 discover::is_git(root).then(|| describe_set_aside(&head, set_aside(&head), why))
             }
-            Self::Bare(root) => {
+            Self::BareRepository(root) => {
                 let common = root.join("commondir");
                 let why = "git would follow it to another git directory when you use git there";
                 sys::is_there(&common).then(|| describe_set_aside(&common, set_aside(&common), why))
             }
-            Self::Module { at, of } => {
+            Self::Submodule { at, of } => {
                 let git = at.join(".git");
                 let kept = match sys::kind_of(&git) {
                     None => true,

@@ -18,7 +18,7 @@ use super::upper_dir::LandingContent;
 use super::{index, sys};
 
 /// The maximum size of a reflog that is read.
-const LONGEST: u64 = 16 << 20;
+const MAX_REFLOG_BYTES: u64 = 16 << 20;
 
 /// Decides whether another process has changed this file of the host in a relevant way.
 pub(super) type ForeignChangeCheck<'a> = Box<dyn Fn(&Path, &Stat) -> bool + 'a>;
@@ -46,7 +46,7 @@ pub(super) struct ReflogTail<'a> {
 pub(super) fn reflog_tail<'a>(host: &'a [u8], sandbox: &'a [u8]) -> Option<ReflogTail<'a>> {
     let last =
         host.split_inclusive(|byte| *byte == b'\n').next_back().filter(|line| line.ends_with(b"\n"))?;
-    let (_, from) = step(last)?;
+    let (_, from) = parse_entry_ids(last)?;
     // Line by line from the end, so that each is compared once.
     let mut start = sandbox.len();
     let known = sandbox.split_inclusive(|byte| *byte == b'\n').rev().find(|line| {
@@ -57,7 +57,7 @@ pub(super) fn reflog_tail<'a>(host: &'a [u8], sandbox: &'a [u8]) -> Option<Reflo
     let text = &sandbox[start + last.len()..];
     let mut to = from;
     for line in text.split_inclusive(|byte| *byte == b'\n') {
-        let (old, new) = step(line).filter(|_| line.ends_with(b"\n"))?;
+        let (old, new) = parse_entry_ids(line).filter(|_| line.ends_with(b"\n"))?;
         if old != to {
             return None;
         }
@@ -67,7 +67,7 @@ pub(super) fn reflog_tail<'a>(host: &'a [u8], sandbox: &'a [u8]) -> Option<Reflo
 }
 
 /// Returns the two ids at the start of a reflog entry.
-fn step(line: &[u8]) -> Option<(&[u8], &[u8])> {
+fn parse_entry_ids(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut words = line.split(|byte| *byte == b' ');
     let (old, new) = (words.next()?, words.next()?);
     (is_object_id(old) && is_object_id(new)).then_some((old, new))
@@ -81,8 +81,8 @@ impl LayerLanding<'_> {
                 continue;
             };
             let Some(from) = self.moved_ref_value(&item.path, item.changed) else { continue };
-            if self.goes_on(&item.path, &from, text) {
-                self.forwards.insert(item.path.clone(), from);
+            if self.continues_host_reflog(&item.path, &from, text) {
+                self.fast_forwards.insert(item.path.clone(), from);
             }
         }
     }
@@ -92,7 +92,7 @@ impl LayerLanding<'_> {
         let by_others = self.is_changed_by_others(changed);
         let file = match self.host.stat(path) {
             Some(_) => path.to_owned(),
-            None => split(path)?.0.join("packed-refs"),
+            None => split_ref_path(path)?.0.join("packed-refs"),
         };
         let stat = self.host.stat(&file)?;
         by_others(&file, &stat).then(|| self.host_ref_value(path)).flatten()
@@ -104,21 +104,21 @@ impl LayerLanding<'_> {
             let text = self.host.read_small(path, ContentForm::Ref.size_limit())?;
             return lines(&text).next().filter(|line| is_object_id(line)).map(<[u8]>::to_vec);
         }
-        let (git, name) = split(path)?;
+        let (git, name) = split_ref_path(path)?;
         let file = git.join("packed-refs");
         let mark = LandedMark::from_stat(&self.host.stat(&file)?);
-        let mut packed = self.packed.borrow_mut();
+        let mut packed = self.packed_refs_cache.borrow_mut();
         if packed.as_ref().is_none_or(|packed| packed.file != file || packed.mark != mark) {
-            let text = self.host.read_small(&file, LONGEST)?;
-            *packed = Some(PackedRefs { file, mark, ids: by_name(&text) });
+            let text = self.host.read_small(&file, MAX_REFLOG_BYTES)?;
+            *packed = Some(PackedRefs { file, mark, ids: parse_packed_refs(&text) });
         }
         packed.as_ref()?.ids.get(name.to_str()?.as_bytes()).cloned()
     }
 
-    fn goes_on(&self, path: &Path, from: &[u8], text: &[u8]) -> bool {
-        let Some((git, name)) = split(path) else { return false };
+    fn continues_host_reflog(&self, path: &Path, from: &[u8], text: &[u8]) -> bool {
+        let Some((git, name)) = split_ref_path(path) else { return false };
         let log = git.join("logs").join(name);
-        let logs = self.host.read_small(&log, LONGEST).zip(self.upper.read_small(&log, LONGEST));
+        let logs = self.host.read_small(&log, MAX_REFLOG_BYTES).zip(self.upper.read_small(&log, MAX_REFLOG_BYTES));
         logs.is_some_and(|(host, sandbox)| {
             reflog_tail(&host, &sandbox).is_some_and(|tail| {
                 tail.from == from && lines(text).next().is_some_and(|line| line == tail.to)
@@ -131,7 +131,7 @@ impl LayerLanding<'_> {
         let Some(value) = self.moved_ref_value(path, changed) else { return false };
         let same =
             matches!(body, LandingContent::Bytes(text) if text.strip_suffix(b"\n").unwrap_or(text) == value);
-        !same && self.forwards.get(path) != Some(&value)
+        !same && self.fast_forwards.get(path) != Some(&value)
     }
 
     /// Merges a reflog that both sides have changed: appends the sandbox's entries.
@@ -140,12 +140,12 @@ impl LayerLanding<'_> {
         path: &Path,
         body: &LandingContent,
     ) -> Result<HostWriteOutcome, HostWriteFault> {
-        let (Some(host), LandingContent::Bytes(sandbox)) = (self.host.read_small(path, LONGEST), body) else {
+        let (Some(host), LandingContent::Bytes(sandbox)) = (self.host.read_small(path, MAX_REFLOG_BYTES), body) else {
             return Ok(HostWriteOutcome::Conflict);
         };
         match reflog_tail(&host, sandbox) {
             None => Ok(HostWriteOutcome::Conflict),
-            Some(tail) if tail.text.is_empty() => Ok(HostWriteOutcome::Same),
+            Some(tail) if tail.text.is_empty() => Ok(HostWriteOutcome::Unchanged),
             Some(tail) => self.host.append(path, tail.text),
         }
     }
@@ -153,9 +153,9 @@ impl LayerLanding<'_> {
     /// Returns a check whether another process changed a file of the host since the run began, or since `changed`,
     /// the time of an earlier run's change.
     pub(super) fn is_changed_by_others(&self, changed: i128) -> impl Fn(&Path, &Stat) -> bool {
-        let since = self.layer.began.min(changed);
+        let since = self.layer.start_nanos.min(changed);
         move |path, stat| {
-            sys::change_time(stat) > since && self.layer.done.get(path) != Some(&LandedMark::from_stat(stat))
+            sys::change_time(stat) > since && self.layer.landed_files.get(path) != Some(&LandedMark::from_stat(stat))
         }
     }
 
@@ -169,7 +169,7 @@ impl LayerLanding<'_> {
         let by_others = self.is_changed_by_others(changed);
         match (form, body) {
             (ContentForm::Ref, _) => Box::new(move |path, stat| {
-                let from = self.forwards.get(path);
+                let from = self.fast_forwards.get(path);
                 by_others(path, stat)
                     && from.is_none_or(|from| self.host_ref_value(path).as_ref() != Some(from))
             }),
@@ -183,7 +183,7 @@ impl LayerLanding<'_> {
     }
 }
 
-fn by_name(packed: &[u8]) -> HashMap<Vec<u8>, Vec<u8>> {
+fn parse_packed_refs(packed: &[u8]) -> HashMap<Vec<u8>, Vec<u8>> {
     let entry = |line: &[u8]| {
         let (id, name) = line.split_at_checked(line.iter().position(|byte| *byte == b' ')?)?;
         is_object_id(id).then(|| (name[1..].to_vec(), id.to_vec()))
@@ -192,7 +192,7 @@ fn by_name(packed: &[u8]) -> HashMap<Vec<u8>, Vec<u8>> {
 }
 
 /// Returns the git directory of a reference, and its name.
-fn split(path: &Path) -> Option<(PathBuf, PathBuf)> {
+fn split_ref_path(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let at = parts(path).iter().position(|part| *part == b"refs")?;
     Some((path.iter().take(at).collect(), path.iter().skip(at).collect()))
 }

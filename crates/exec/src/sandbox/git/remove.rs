@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
 use super::allowlist::{self, LandingVerdict, RemovalScope};
-use super::host_git_dir::{HostGitDir, HostWriteFault, HostWriteOutcome, NAMES, ReplaceGuard};
+use super::host_git_dir::{HostGitDir, HostWriteFault, HostWriteOutcome, MAX_NAMES, ReplaceGuard};
 use super::path_text::parts;
 use super::sys;
 
@@ -23,7 +23,7 @@ impl HostGitDir {
         let Some(path) = parent.ancestors().find(blocks) else { return Ok(HostWriteOutcome::Kept) };
         match allowlist::judge(&parts(path)) {
             LandingVerdict::Land(_, RemovalScope::File | RemovalScope::Tree) => {
-                self.remove(path, &ReplaceGuard { removal: RemovalScope::File, by_others: change.by_others })
+                self.remove(path, &ReplaceGuard { removal: RemovalScope::File, is_foreign_change: change.is_foreign_change })
             }
             _ => Ok(HostWriteOutcome::Kept),
         }
@@ -36,21 +36,21 @@ impl HostGitDir {
         change: &ReplaceGuard<'_>,
     ) -> Result<HostWriteOutcome, HostWriteFault> {
         let (dir, name) = match self.open_parent(path) {
-            Err(Errno::NOENT) => return Ok(HostWriteOutcome::Same),
+            Err(Errno::NOENT) => return Ok(HostWriteOutcome::Unchanged),
             Err(Errno::LOOP | Errno::NOTDIR) => return Ok(HostWriteOutcome::Kept),
             other => other?,
         };
-        let Some(stat) = sys::stat_name(dir.as_fd(), &name)? else { return Ok(HostWriteOutcome::Same) };
+        let Some(stat) = sys::stat_name(dir.as_fd(), &name)? else { return Ok(HostWriteOutcome::Unchanged) };
         match (sys::file_type(&stat), change.removal) {
             (FileType::RegularFile, RemovalScope::File | RemovalScope::Tree) => {}
             (FileType::Directory, RemovalScope::Tree) => return self.remove_tree(path, change),
             _ => return Ok(HostWriteOutcome::Kept),
         }
-        if (change.by_others)(path, &stat) {
+        if (change.is_foreign_change)(path, &stat) {
             return Ok(HostWriteOutcome::Conflict);
         }
         let _lock = self.lock(dir.as_fd(), &name)?;
-        if sys::stat_name(dir.as_fd(), &name)?.is_some_and(|stat| (change.by_others)(path, &stat)) {
+        if sys::stat_name(dir.as_fd(), &name)?.is_some_and(|stat| (change.is_foreign_change)(path, &stat)) {
             return Ok(HostWriteOutcome::Conflict);
         }
         rustix::fs::unlinkat(&dir, &name, AtFlags::empty())?;
@@ -69,12 +69,12 @@ impl HostGitDir {
             next += 1;
             match self.stat(&path).filter(|stat| sys::file_type(stat) == FileType::Directory) {
                 Some(_) => all.extend(self.list_names(&path).into_iter().map(|name| path.join(name))),
-                None if self.stat(&path).is_some_and(|stat| (change.by_others)(&path, &stat)) => {
+                None if self.stat(&path).is_some_and(|stat| (change.is_foreign_change)(&path, &stat)) => {
                     return Ok(HostWriteOutcome::Conflict);
                 }
                 None => {}
             }
-            if all.len() > NAMES {
+            if all.len() > MAX_NAMES {
                 return Ok(HostWriteOutcome::Kept);
             }
         }

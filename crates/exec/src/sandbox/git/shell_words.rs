@@ -5,23 +5,23 @@ const MAX_VALUES: usize = 200;
 /// The maximum number of expansions of one word.
 const MAX_SPELLINGS: usize = 64;
 /// The maximum number of nested variables.
-const MAX_CHAIN: usize = 4;
+const MAX_VARIABLE_NESTING: usize = 4;
 
 /// One word; an expansion stays as it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct UnexpandedWord {
     pub(super) text: Vec<u8>,
     /// True if the word begins a simple command.
-    pub(super) is_first: bool,
+    pub(super) starts_command: bool,
     /// True if the word follows a substitution without a blank: `$(pwd)/x`.
-    pub(super) is_behind: bool,
+    pub(super) follows_substitution: bool,
 }
 
 /// Splits a text into words. Comments and the `#!` of a first line are left out.
 pub(super) fn split_words(text: &[u8]) -> Vec<UnexpandedWord> {
     let text = text.strip_prefix(b"#!").unwrap_or(text);
     let (mut words, mut quote, mut escaped, mut is_comment) = (Vec::new(), None, false, false);
-    let mut word = UnexpandedWord { is_first: true, ..UnexpandedWord::default() };
+    let mut word = UnexpandedWord { starts_command: true, ..UnexpandedWord::default() };
     for &byte in text {
         match (byte, quote) {
             (b'\n', _) if is_comment => is_comment = false,
@@ -32,12 +32,12 @@ pub(super) fn split_words(text: &[u8]) -> Vec<UnexpandedWord> {
                 escaped = false;
             }
             (b'\\', None | Some(b'"')) => escaped = true,
-            (b'#', None) if word.text.is_empty() && !word.is_behind => is_comment = true,
+            (b'#', None) if word.text.is_empty() && !word.follows_substitution => is_comment = true,
             (b'"' | b'\'', None) => quote = Some(byte),
             (byte, Some(open)) if byte == open => quote = None,
             (byte, None) if byte.is_ascii_whitespace() || b";|&<>()`".contains(&byte) => {
-                let is_first = word.is_first && word.text.is_empty() || b";|&()`\n".contains(&byte);
-                let next = UnexpandedWord { text: Vec::new(), is_first, is_behind: b")`".contains(&byte) };
+                let is_first = word.starts_command && word.text.is_empty() || b";|&()`\n".contains(&byte);
+                let next = UnexpandedWord { text: Vec::new(), starts_command: is_first, follows_substitution: b")`".contains(&byte) };
                 words.push(std::mem::replace(&mut word, next));
             }
             (byte, _) => word.text.push(byte),
@@ -77,7 +77,7 @@ impl ShellVariables {
             }
             let loops = text == b"for" && words.get(at + 2).is_some_and(|word| word.text == b"in");
             if let Some(name) = words.get(at + 1).filter(|_| loops) {
-                let values = words[at + 3..].iter().take_while(|word| !word.is_first);
+                let values = words[at + 3..].iter().take_while(|word| !word.starts_command);
                 self.0.extend(values.map(|value| (name.text.clone(), value.text.clone())));
             }
         }
@@ -88,8 +88,8 @@ impl ShellVariables {
     pub(super) fn expansions(&self, word: &[u8]) -> Vec<Vec<u8>> {
         let mut all = vec![word.to_vec()];
         let mut from = 0;
-        for _ in 0..MAX_CHAIN {
-            let new: Vec<Vec<u8>> = all[from..].iter().flat_map(|text| self.replaced(text)).collect();
+        for _ in 0..MAX_VARIABLE_NESTING {
+            let new: Vec<Vec<u8>> = all[from..].iter().flat_map(|text| self.expand_first_variable(text)).collect();
             from = all.len();
             all.extend(new.into_iter().take(MAX_SPELLINGS.saturating_sub(from)));
         }
@@ -97,7 +97,7 @@ impl ShellVariables {
     }
 
     /// Returns `text` with its first known variable replaced by each of its values.
-    fn replaced(&self, text: &[u8]) -> Vec<Vec<u8>> {
+    fn expand_first_variable(&self, text: &[u8]) -> Vec<Vec<u8>> {
         for (at, _) in text.iter().enumerate().filter(|&(_, &byte)| byte == b'$') {
             let rest = &text[at + 1..];
             let inner = rest.strip_prefix(b"{").unwrap_or(rest);
@@ -121,7 +121,7 @@ impl ShellVariables {
 pub(super) struct WordPiece<'a> {
     pub(super) text: &'a [u8],
     /// True if it follows a substitution: `{top}/x`.
-    pub(super) is_behind: bool,
+    pub(super) follows_substitution: bool,
     /// True if it follows a `=`.
     pub(super) is_value: bool,
 }
@@ -133,7 +133,7 @@ pub(super) fn split_pieces(word: &[u8]) -> Vec<WordPiece<'_>> {
     let piece = |text| {
         let mark = word.get(at.wrapping_sub(1)).copied().unwrap_or_default();
         at += <[u8]>::len(text) + 1;
-        WordPiece { text, is_behind: b")}`".contains(&mark), is_value: mark == b'=' }
+        WordPiece { text, follows_substitution: b")}`".contains(&mark), is_value: mark == b'=' }
     };
     word.split(is_mark).map(piece).filter(|piece| !piece.text.is_empty()).collect()
 }
@@ -144,8 +144,8 @@ mod tests {
 
     fn split(text: &str) -> Vec<String> {
         let show = |word: UnexpandedWord| {
-            let marks = if word.is_first { "^" } else { "" }.to_owned();
-            marks + if word.is_behind { ")" } else { "" } + &String::from_utf8_lossy(&word.text)
+            let marks = if word.starts_command { "^" } else { "" }.to_owned();
+            marks + if word.follows_substitution { ")" } else { "" } + &String::from_utf8_lossy(&word.text)
         };
         split_words(text.as_bytes()).into_iter().map(show).collect()
     }

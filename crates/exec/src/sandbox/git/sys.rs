@@ -12,26 +12,26 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Sta
 use rustix::io::{Errno, Result};
 
 /// `O_PATH` refers to a file without opening it: a FIFO does not block, a device does not react.
-pub(super) const PEEK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+pub(super) const PATH_FLAGS: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 /// Reads without blocking on a FIFO, adopting a terminal, or following a link.
-pub(super) const READ: OFlags = OFlags::RDONLY
+pub(super) const READ_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
 /// Reads the entries of a directory.
-pub(crate) const LIST: OFlags = READ.union(OFlags::DIRECTORY);
+pub(crate) const LIST_FLAGS: OFlags = READ_FLAGS.union(OFlags::DIRECTORY);
 
 /// Opens the directory `path`, which must be free of links.
 pub(crate) fn root(path: &Path) -> Result<OwnedFd> {
-    open(CWD, path, LIST, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+    open(CWD, path, LIST_FLAGS, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
 }
 
 /// Opens the directory `path` with `O_PATH`. It must be free of links and need not be readable.
 pub(crate) fn open_path(path: &Path) -> Result<OwnedFd> {
-    let flags = PEEK | OFlags::DIRECTORY;
+    let flags = PATH_FLAGS | OFlags::DIRECTORY;
     open(CWD, path, flags, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Resul
 
 /// Returns the real path of `path`. Only a name is resolved: the target is not opened.
 pub(super) fn canonical_path(path: &Path) -> Result<PathBuf> {
-    let fd = open(CWD, path, PEEK, ResolveFlags::NO_MAGICLINKS)?;
+    let fd = open(CWD, path, PATH_FLAGS, ResolveFlags::NO_MAGICLINKS)?;
     let name = rustix::fs::readlinkat(CWD, format!("/proc/self/fd/{}", fd.as_raw_fd()), Vec::new())?;
     Ok(PathBuf::from(OsString::from_vec(name.into_bytes())))
 }
@@ -53,7 +53,7 @@ pub(super) fn canonical_path(path: &Path) -> Result<PathBuf> {
 pub(crate) fn is_same_mount(above: &Path, path: &Path) -> bool {
     let Ok(below) = path.strip_prefix(above) else { return false };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-    root(above).is_ok_and(|above| open(above.as_fd(), below, PEEK, resolve).is_ok())
+    root(above).is_ok_and(|above| open(above.as_fd(), below, PATH_FLAGS, resolve).is_ok())
 }
 
 fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd> {
@@ -138,7 +138,7 @@ pub(crate) fn list(
 
 /// Reads a small regular file beneath `dir`. Returns `None` if there is none, or if it is larger than `limit`.
 pub(super) fn read_small_file(dir: BorrowedFd<'_>, below: &Path, limit: u64) -> Option<Vec<u8>> {
-    let file = File::from(beneath(dir, below, READ).ok()?);
+    let file = File::from(beneath(dir, below, READ_FLAGS).ok()?);
     let stat = rustix::fs::fstat(file.as_fd()).ok()?;
     if file_type(&stat) != FileType::RegularFile || size(&stat) > limit {
         return None;

@@ -16,7 +16,7 @@ use super::sys;
 use super::upper_dir::LandingContent;
 
 /// The maximum time to wait for another git's lock.
-const PATIENCE: Duration = Duration::from_millis(200);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A file under a temporary name until it is renamed. Dropping it removes the file.
 pub(super) struct GitTempFile<'a> {
@@ -61,13 +61,13 @@ impl Drop for GitTempFile<'_> {
 
 /// Takes git's lock of the file `name`.
 pub(super) fn take_lock<'a>(dir: BorrowedFd<'a>, name: &OsStr) -> Result<GitTempFile<'a>, HostWriteFault> {
-    const PAUSE: Duration = Duration::from_millis(10);
+    const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
     let mut lock = name.to_owned();
     lock.push(".lock");
     let begun = Instant::now();
     loop {
         match GitTempFile::new(dir, lock.clone(), Mode::from_bits_truncate(0o644)) {
-            Err(Errno::EXIST) if begun.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(Errno::EXIST) if begun.elapsed() < LOCK_TIMEOUT => std::thread::sleep(LOCK_RETRY_INTERVAL),
             Err(Errno::EXIST) => return Err(HostWriteFault::Locked),
             other => return Ok(other?),
         }
@@ -92,7 +92,7 @@ pub(super) fn write(to: &mut File, body: &LandingContent) -> std::io::Result<()>
 
 /// Returns true if the host's file has this content.
 pub(super) fn has_same_content(host: &File, body: &LandingContent) -> bool {
-    const PIECE: usize = 64 * 1024;
+    const CHUNK_BYTES: usize = 64 * 1024;
     let length = match body {
         LandingContent::Bytes(bytes) => bytes.len() as u64,
         LandingContent::File(_, size) => *size,
@@ -100,11 +100,11 @@ pub(super) fn has_same_content(host: &File, body: &LandingContent) -> bool {
     if rustix::fs::fstat(host).map_or(true, |stat| sys::size(&stat) != length) {
         return false;
     }
-    let (mut ours, mut theirs) = (vec![0; PIECE], vec![0; PIECE]);
+    let (mut ours, mut theirs) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
     let mut at = 0;
     // ends: `at` grows
     while at < length {
-        let piece = usize::try_from(length - at).unwrap_or(PIECE).min(PIECE);
+        let piece = usize::try_from(length - at).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
         let read = match body {
             LandingContent::Bytes(bytes) => {
                 let from = usize::try_from(at).unwrap_or(usize::MAX);

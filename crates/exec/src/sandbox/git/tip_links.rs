@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::git_settings::MAX_CONFIG;
+use super::git_settings::MAX_CONFIG_FILE_BYTES;
 use super::object_format::{self, ObjectFormat};
 use super::object_store::{ObjectStore, StoredObjectKind};
 use super::{Repository, sys};
@@ -22,23 +22,23 @@ const MAX_TIPS: usize = 10_000;
 /// The maximum number of gitlinks.
 const MAX_LINKS: usize = 1_000;
 /// The maximum number of older trees read after a run.
-const MAX_OLDER: usize = 2_000;
+const MAX_OLDER_TREES: usize = 2_000;
 /// The maximum number of nested tags.
-const MAX_TAGS: usize = 5;
-const PACKED_REFS: u64 = 16 << 20;
+const MAX_TAG_NESTING: usize = 5;
+const MAX_PACKED_REFS_BYTES: u64 = 16 << 20;
 /// The maximum size of a reference, which is one line.
-const REFERENCE: u64 = 1024;
+const MAX_REFERENCE_BYTES: u64 = 1024;
 
 /// The gitlinks of one repository, found tree by tree.
 #[derive(Debug, Default)]
 pub(super) struct TipGitlinks {
     /// Ids of references, and trees with their paths, that were read.
-    tips: HashSet<Vec<u8>>,
-    trees: HashSet<TreeAtPath>,
+    seen_tips: HashSet<Vec<u8>>,
+    seen_trees: HashSet<TreeAtPath>,
     /// Trees that are still to be read.
-    waiting: VecDeque<TreeAtPath>,
+    queued_trees: VecDeque<TreeAtPath>,
     /// The paths of gitlinks below the working tree.
-    pub(super) found: Vec<PathBuf>,
+    pub(super) gitlinks: Vec<PathBuf>,
 }
 
 /// A tree: its path below the top, and its id.
@@ -49,11 +49,11 @@ impl TipGitlinks {
     /// new ones.
     pub(super) fn scan(&mut self, repository: &Repository, budget: &mut usize) -> bool {
         let Ok(git) = sys::root(&repository.at) else { return true };
-        let config = sys::read_small_file(git.as_fd(), Path::new("config"), MAX_CONFIG);
+        let config = sys::read_small_file(git.as_fd(), Path::new("config"), MAX_CONFIG_FILE_BYTES);
         let Some(format) = config.and_then(|config| ObjectFormat::from_config(&config)) else { return true };
-        let mut new = tips(git.as_fd(), format);
-        new.retain(|id| self.tips.insert(id.clone()));
-        if new.is_empty() && self.waiting.is_empty() {
+        let mut new = reference_ids(git.as_fd(), format);
+        new.retain(|id| self.seen_tips.insert(id.clone()));
+        if new.is_empty() && self.queued_trees.is_empty() {
             return true;
         }
         let store = ObjectStore::open(git, format);
@@ -61,9 +61,9 @@ impl TipGitlinks {
         let mut rest = self.walk(&store, format, fresh, budget);
         let all = rest.is_empty();
         // A repository that is too large to read at once is read on, a part at a time.
-        let older = std::mem::take(&mut self.waiting);
-        rest.append(&mut self.walk(&store, format, older, &mut (*budget).min(MAX_OLDER)));
-        self.waiting = rest;
+        let older = std::mem::take(&mut self.queued_trees);
+        rest.append(&mut self.walk(&store, format, older, &mut (*budget).min(MAX_OLDER_TREES)));
+        self.queued_trees = rest;
         all
     }
 
@@ -79,16 +79,16 @@ impl TipGitlinks {
         while *budget > 0
             && let Some(next) = trees.pop_front()
         {
-            if self.trees.insert(next.clone()) {
+            if self.seen_trees.insert(next.clone()) {
                 *budget -= 1;
-                self.tree(store, &next, format, &mut trees);
+                self.record_tree(store, &next, format, &mut trees);
             }
         }
         trees
     }
 
     /// Records the gitlinks of one tree, and queues its subtrees.
-    fn tree(
+    fn record_tree(
         &mut self,
         store: &ObjectStore,
         (path, id): &TreeAtPath,
@@ -98,7 +98,7 @@ impl TipGitlinks {
         let Some((StoredObjectKind::Tree, content)) = store.read(id) else { return };
         let mut rest = content.as_slice();
         // ends: each turn takes an entry
-        while let Some((entry, after)) = GitTreeEntry::first(rest, format) {
+        while let Some((entry, after)) = GitTreeEntry::parse_first(rest, format) {
             rest = after;
             // A name with a `/` would lead elsewhere; git rejects it.
             if entry.name.is_empty() || entry.name.contains(&b'/') || entry.name == b".." {
@@ -109,7 +109,7 @@ impl TipGitlinks {
                 0o040_000 => next.push_back((below, entry.id.to_vec())),
                 0o100_000 | 0o120_000 => {}
                 // Git takes every other mode for that of a gitlink.
-                _ if self.found.len() < MAX_LINKS && !self.found.contains(&below) => self.found.push(below),
+                _ if self.gitlinks.len() < MAX_LINKS && !self.gitlinks.contains(&below) => self.gitlinks.push(below),
                 _ => {}
             }
         }
@@ -125,7 +125,7 @@ struct GitTreeEntry<'a> {
 
 impl<'a> GitTreeEntry<'a> {
     /// Parses the first entry of `tree`, and returns the rest of the tree.
-    fn first(tree: &'a [u8], format: ObjectFormat) -> Option<(Self, &'a [u8])> {
+    fn parse_first(tree: &'a [u8], format: ObjectFormat) -> Option<(Self, &'a [u8])> {
         let space = tree.iter().position(|&byte| byte == b' ')?;
         let end = tree.iter().position(|&byte| byte == 0).filter(|end| *end > space)?;
         let (id, rest) = tree[end + 1..].split_at_checked(format.id_length())?;
@@ -140,7 +140,7 @@ impl<'a> GitTreeEntry<'a> {
 /// Returns the tree of the commit `id`, or of the commit that a tag leads to.
 fn tree_of(store: &ObjectStore, id: &[u8]) -> Option<Vec<u8>> {
     let mut id = id.to_vec();
-    for _ in 0..MAX_TAGS {
+    for _ in 0..MAX_TAG_NESTING {
         let (kind, content) = store.read(&id)?;
         let line = content.split(|&byte| byte == b'\n').next()?;
         match kind {
@@ -153,7 +153,7 @@ fn tree_of(store: &ObjectStore, id: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns the ids of all references.
-fn tips(git: BorrowedFd<'_>, format: ObjectFormat) -> Vec<Vec<u8>> {
+fn reference_ids(git: BorrowedFd<'_>, format: ObjectFormat) -> Vec<Vec<u8>> {
     let mut tips = Vec::new();
     let mut add = |text: &[u8]| {
         let word = text.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
@@ -163,21 +163,21 @@ fn tips(git: BorrowedFd<'_>, format: ObjectFormat) -> Vec<Vec<u8>> {
     };
     let mut waiting = VecDeque::from([PathBuf::from("refs")]);
     let mut left = MAX_TIPS * 2;
-    sys::read_small_file(git, Path::new("HEAD"), REFERENCE).iter().for_each(|head| add(head));
+    sys::read_small_file(git, Path::new("HEAD"), MAX_REFERENCE_BYTES).iter().for_each(|head| add(head));
     // ends: only so many names are read
     while let Some(path) = waiting.pop_front() {
-        let Ok(directory) = sys::beneath(git, &path, sys::LIST) else { continue };
+        let Ok(directory) = sys::beneath(git, &path, sys::LIST_FLAGS) else { continue };
         let _seen = sys::list(directory.as_fd(), |name, kind| {
             if kind == FileType::Directory {
                 waiting.push_back(path.join(name));
-            } else if let Some(text) = sys::read_small_file(directory.as_fd(), Path::new(name), REFERENCE) {
+            } else if let Some(text) = sys::read_small_file(directory.as_fd(), Path::new(name), MAX_REFERENCE_BYTES) {
                 add(&text);
             }
             left = left.saturating_sub(1);
             if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     }
-    let packed = sys::read_small_file(git, Path::new("packed-refs"), PACKED_REFS).unwrap_or_default();
+    let packed = sys::read_small_file(git, Path::new("packed-refs"), MAX_PACKED_REFS_BYTES).unwrap_or_default();
     packed.split(|&byte| byte == b'\n').for_each(add);
     tips
 }

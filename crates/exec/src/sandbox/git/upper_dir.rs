@@ -15,10 +15,10 @@ use super::allowlist::ContentForm;
 use super::content_checks::ContentCheck;
 use super::sys;
 
-const OPAQUE: &str = "user.overlay.opaque";
-const WHITEOUT: &str = "user.overlay.whiteout";
+const OPAQUE_XATTR: &str = "user.overlay.opaque";
+const WHITEOUT_XATTR: &str = "user.overlay.whiteout";
 /// From this size on, a file with almost no blocks is refused: its holes would be written out.
-const SPARSE: u64 = 64 << 10;
+const SPARSE_CHECK_BYTES: u64 = 64 << 10;
 
 /// The upper directory.
 #[derive(Debug)]
@@ -49,16 +49,16 @@ pub(super) struct UpperListing {
     /// The change time of the directory.
     pub(super) changed: i128,
     /// The total length of the entries' paths.
-    pub(super) letters: usize,
+    pub(super) path_bytes: usize,
     /// True if there are more entries.
-    pub(super) cut: bool,
+    pub(super) truncated: bool,
 }
 
 /// The maximum number of entries, and the maximum total length of their paths.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ListingBudget {
     pub(super) entries: usize,
-    pub(super) letters: usize,
+    pub(super) path_bytes: usize,
 }
 
 /// The content of a file.
@@ -90,7 +90,7 @@ pub(super) enum UnreadReason {
     /// The file no longer exists.
     Gone,
     /// The file may not land.
-    Unfit,
+    MayNotLand,
     /// A system call failed.
     Fault(Errno),
 }
@@ -103,7 +103,7 @@ impl UpperDir {
 
     /// Returns true if it contains nothing but the `info/exclude` that every run is given.
     pub(super) fn is_empty(&self) -> Result<bool> {
-        Ok(self.has_only("", "info")? && self.has_only("info", "exclude").or_else(not_there)?)
+        Ok(self.has_only("", "info")? && self.has_only("info", "exclude").or_else(missing_counts_as_empty)?)
     }
 
     /// Returns the change times of the directory and of its `info`, which no program can set.
@@ -118,8 +118,8 @@ impl UpperDir {
     }
 
     fn has_only(&self, dir: &str, only: &str) -> Result<bool> {
-        let dir = sys::beneath(self.dir.as_fd(), Path::new(dir), sys::LIST)?;
-        let mut empty = marked(dir.as_fd(), OPAQUE).is_none();
+        let dir = sys::beneath(self.dir.as_fd(), Path::new(dir), sys::LIST_FLAGS)?;
+        let mut empty = read_xattr_byte(dir.as_fd(), OPAQUE_XATTR).is_none();
         sys::list(dir.as_fd(), |name, _| {
             empty &= name == only;
             if empty { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -129,12 +129,12 @@ impl UpperDir {
 
     /// Lists the entries of `path`, up to the limits of `room`.
     pub(super) fn list(&self, path: &Path, room: ListingBudget) -> Result<UpperListing> {
-        let dir = sys::beneath(self.dir.as_fd(), path, sys::LIST)?;
+        let dir = sys::beneath(self.dir.as_fd(), path, sys::LIST_FLAGS)?;
         let changed = sys::change_time(&rustix::fs::fstat(&dir)?);
         let (mut names, mut letters, mut cut) = (Vec::new(), 0, false);
         sys::list(dir.as_fd(), |name, _| {
             letters += path.as_os_str().len() + 1 + name.len();
-            cut = names.len() == room.entries || letters > room.letters;
+            cut = names.len() == room.entries || letters > room.path_bytes;
             if cut {
                 return ControlFlow::Break(());
             }
@@ -143,28 +143,28 @@ impl UpperDir {
         })?;
         names.sort_unstable();
         let entries =
-            names.into_iter().filter_map(|name| kind(dir.as_fd(), &name).map(|kind| (name, kind))).collect();
+            names.into_iter().filter_map(|name| entry_kind(dir.as_fd(), &name).map(|kind| (name, kind))).collect();
         // "x" only means that it contains whiteouts of the other kind.
-        let opaque = marked(dir.as_fd(), OPAQUE).is_some_and(|value| value == b'y');
-        Ok(UpperListing { entries, opaque, changed, letters, cut })
+        let opaque = read_xattr_byte(dir.as_fd(), OPAQUE_XATTR).is_some_and(|value| value == b'y');
+        Ok(UpperListing { entries, opaque, changed, path_bytes: letters, truncated: cut })
     }
 
     /// Returns true if the name does not exist.
     pub(super) fn lacks(&self, path: &Path) -> bool {
-        matches!(sys::beneath(self.dir.as_fd(), path, sys::PEEK), Err(Errno::NOENT))
+        matches!(sys::beneath(self.dir.as_fd(), path, sys::PATH_FLAGS), Err(Errno::NOENT))
     }
 
     /// Returns the change time of this name.
     pub(super) fn change_time(&self, path: &Path) -> Option<i128> {
-        let found = sys::beneath(self.dir.as_fd(), path, sys::PEEK).ok()?;
+        let found = sys::beneath(self.dir.as_fd(), path, sys::PATH_FLAGS).ok()?;
         Some(sys::change_time(&rustix::fs::fstat(&found).ok()?))
     }
 
     /// Returns true if there is a regular file of this name that is not a whiteout.
     pub(super) fn has_regular_file(&self, path: &Path) -> bool {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
-        sys::beneath(self.dir.as_fd(), parent, sys::LIST)
-            .is_ok_and(|dir| matches!(kind(dir.as_fd(), name), Some(UpperEntryKind::File(_))))
+        sys::beneath(self.dir.as_fd(), parent, sys::LIST_FLAGS)
+            .is_ok_and(|dir| matches!(entry_kind(dir.as_fd(), name), Some(UpperEntryKind::File(_))))
     }
 
     /// Reads a small file.
@@ -178,20 +178,20 @@ impl UpperDir {
         path: &Path,
         form: ContentForm,
     ) -> std::result::Result<LandingContent, UnreadReason> {
-        let file = match sys::beneath(self.dir.as_fd(), path, sys::READ) {
+        let file = match sys::beneath(self.dir.as_fd(), path, sys::READ_FLAGS) {
             Ok(file) => File::from(file),
             Err(Errno::NOENT) => return Err(UnreadReason::Gone),
-            Err(Errno::LOOP | Errno::NOTDIR | Errno::NXIO | Errno::XDEV) => return Err(UnreadReason::Unfit),
+            Err(Errno::LOOP | Errno::NOTDIR | Errno::NXIO | Errno::XDEV) => return Err(UnreadReason::MayNotLand),
             Err(errno) => return Err(UnreadReason::Fault(errno)),
         };
         let stat = rustix::fs::fstat(&file).map_err(UnreadReason::Fault)?;
         let size = sys::size(&stat);
         // It may have been deleted since it was listed.
-        if size == 0 && marked(file.as_fd(), WHITEOUT).is_some() {
+        if size == 0 && read_xattr_byte(file.as_fd(), WHITEOUT_XATTR).is_some() {
             return Err(UnreadReason::Gone);
         }
-        if !fits(&stat, form) {
-            return Err(UnreadReason::Unfit);
+        if !may_land(&stat, form) {
+            return Err(UnreadReason::MayNotLand);
         }
         let fault =
             |error: std::io::Error| UnreadReason::Fault(Errno::from_io_error(&error).unwrap_or(Errno::IO));
@@ -207,7 +207,7 @@ impl UpperDir {
                 if form.is_valid_start(&start[..got]) {
                     Ok(LandingContent::File(file, size))
                 } else {
-                    Err(UnreadReason::Unfit)
+                    Err(UnreadReason::MayNotLand)
                 }
             }
         }
@@ -222,22 +222,22 @@ impl UpperDir {
     pub(super) fn remove_or_unhide(&self, path: &Path, opaque: OpaqueMark) {
         self.unlink(path, AtFlags::REMOVEDIR);
         if opaque == OpaqueMark::Clear
-            && let Ok(dir) = sys::beneath(self.dir.as_fd(), path, sys::LIST)
+            && let Ok(dir) = sys::beneath(self.dir.as_fd(), path, sys::LIST_FLAGS)
         {
-            let _ = rustix::fs::fremovexattr(&dir, OPAQUE);
+            let _ = rustix::fs::fremovexattr(&dir, OPAQUE_XATTR);
         }
     }
 
     fn unlink(&self, path: &Path, flags: AtFlags) {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
-        if let Ok(dir) = sys::beneath(self.dir.as_fd(), parent, sys::PEEK | rustix::fs::OFlags::DIRECTORY) {
+        if let Ok(dir) = sys::beneath(self.dir.as_fd(), parent, sys::PATH_FLAGS | rustix::fs::OFlags::DIRECTORY) {
             let _ = rustix::fs::unlinkat(&dir, name, flags);
         }
     }
 }
 
 /// A missing directory counts as empty; another kind of file does not.
-fn not_there(errno: Errno) -> Result<bool> {
+fn missing_counts_as_empty(errno: Errno) -> Result<bool> {
     match errno {
         Errno::NOENT => Ok(true),
         Errno::NOTDIR | Errno::LOOP => Ok(false),
@@ -254,7 +254,7 @@ pub(super) enum OpaqueMark {
     Stays,
 }
 
-fn kind(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Option<UpperEntryKind> {
+fn entry_kind(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Option<UpperEntryKind> {
     // `None`: the file was removed meanwhile.
     let stat = sys::stat_name(dir, name).ok().flatten()?;
     Some(match sys::file_type(&stat) {
@@ -269,22 +269,22 @@ fn kind(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Option<UpperEntryKind> {
 }
 
 fn is_whiteout(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> bool {
-    sys::beneath(dir, Path::new(name), sys::READ).is_ok_and(|file| marked(file.as_fd(), WHITEOUT).is_some())
+    sys::beneath(dir, Path::new(name), sys::READ_FLAGS).is_ok_and(|file| read_xattr_byte(file.as_fd(), WHITEOUT_XATTR).is_some())
 }
 
 /// Returns the first byte of an extended attribute, 0 if it is empty.
-fn marked(file: BorrowedFd<'_>, mark: &str) -> Option<u8> {
+fn read_xattr_byte(file: BorrowedFd<'_>, mark: &str) -> Option<u8> {
     let mut value = [0; 8];
     rustix::fs::fgetxattr(file, mark, &mut value).ok()?;
     Some(value[0])
 }
 
-fn fits(stat: &Stat, form: ContentForm) -> bool {
+fn may_land(stat: &Stat, form: ContentForm) -> bool {
     let size = sys::size(stat);
     let written = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
     sys::file_type(stat) == FileType::RegularFile
         && size <= form.size_limit()
-        && (size < SPARSE || written >= size / 8)
+        && (size < SPARSE_CHECK_BYTES || written >= size / 8)
         // Only objects are ever hard-linked, by a clone on the same disk. Any other linked file may belong to another
         // program.
         && (stat.st_nlink <= 1 || form.is_content_addressed())

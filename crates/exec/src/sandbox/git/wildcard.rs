@@ -52,7 +52,7 @@ pub(super) fn split_pattern(pattern: &[u8]) -> (&[u8], &[u8], &[u8]) {
 }
 
 /// Returns true if `name` matches the pattern.
-fn fits(pattern: &[u8], name: &[u8]) -> bool {
+fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut name_at, mut star) = (0, 0, None);
     // ends: each turn advances in the name, or advances the position after the last star
     while name_at < name.len() {
@@ -81,7 +81,7 @@ pub(super) fn matching_entries(directory: &Path, pattern: &[u8]) -> Vec<PathBuf>
     let Ok(real) = crate::fs::canonicalize(directory) else { return found };
     let Ok(open) = sys::root(&real) else { return found };
     let _seen = sys::list(open.as_fd(), |name, _| {
-        if fits(pattern, name.as_bytes()) {
+        if matches_pattern(pattern, name.as_bytes()) {
             found.push(directory.join(name));
         }
         left -= 1;
@@ -117,7 +117,7 @@ mod tests {
         for (pattern, name, expected) in
             [("*.sh", "a.sh", true), ("*.sh", "a.shx", false), ("a*b*c", "aXbbYc", true), ("?", "", false)]
         {
-            assert_eq!(fits(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
+            assert_eq!(matches_pattern(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
         }
     }
 }

@@ -8,9 +8,9 @@ const INTERPRETERS: &[&str] = &[
     "php", "lua", "tclsh", "awk", "Rscript", "pwsh", "java", "tsx", "ts-node",
 ];
 /// Shell commands whose first argument is a script; elsewhere these words have another meaning.
-const SOURCING: &[&str] = &[".", "source"];
+const SOURCE_COMMANDS: &[&str] = &[".", "source"];
 /// Interpreters that find `x.js` for `x`.
-const OF_MODULES: &[&str] = &["node", "deno", "bun", "tsx", "ts-node"];
+const MODULE_INTERPRETERS: &[&str] = &["node", "deno", "bun", "tsx", "ts-node"];
 /// Words that precede a program.
 const BEFORE_PROGRAM: &[&str] = &[
     "then", "do", "else", "elif", "if", "while", "until", "!", "{", "time", "exec", "env", "nohup", "sudo",
@@ -41,61 +41,61 @@ pub(super) enum ScriptPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DirectoryUse {
     /// Nothing in it is run.
-    Plain,
+    NotRun,
     /// An interpreter runs its entry file.
-    Entry,
+    EntryFile,
     /// An interpreter may run its entry file.
-    MaybeEntry,
+    MaybeEntryFile,
     /// Every file in it is run.
-    Parts,
+    AllFiles,
 }
 
 /// The role of one word.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WordRole {
-    pub(super) place: ScriptPlace,
+    pub(super) script_place: ScriptPlace,
     pub(super) directory: DirectoryUse,
     /// The word is the name of a program.
     pub(super) is_program: bool,
     /// The interpreter finds `x.js` for `x`.
     pub(super) finds_modules: bool,
     /// The offset in the word at which the script begins that an option names.
-    pub(super) attached: Option<usize>,
+    pub(super) script_offset: Option<usize>,
 }
 
 /// Tracks the roles of consecutive words.
 #[derive(Debug)]
 pub(super) struct RoleReader {
-    place: ScriptPlace,
+    script_place: ScriptPlace,
     directory: DirectoryUse,
     /// The program of the command is still to come.
-    is_starting: bool,
+    awaits_program: bool,
     /// Arguments of `env` and similar may precede it.
-    is_wrapped: bool,
+    has_wrapper: bool,
     finds_modules: bool,
-    options: &'static [&'static str],
+    script_options: &'static [&'static str],
 }
 
 impl RoleReader {
     pub(super) fn new() -> Self {
         Self {
-            place: ScriptPlace::Argument,
-            directory: DirectoryUse::Plain,
-            is_starting: true,
-            is_wrapped: false,
+            script_place: ScriptPlace::Argument,
+            directory: DirectoryUse::NotRun,
+            awaits_program: true,
+            has_wrapper: false,
             finds_modules: false,
-            options: &[],
+            script_options: &[],
         }
     }
 
     /// Returns the role of `word`, the next one after `before`.
     pub(super) fn next_role(&mut self, word: &UnexpandedWord, before: &[u8]) -> WordRole {
-        if word.is_first {
-            let place = match self.place {
+        if word.starts_command {
+            let place = match self.script_place {
                 ScriptPlace::Script => ScriptPlace::Later,
                 place @ (ScriptPlace::Argument | ScriptPlace::Later) => place,
             };
-            *self = Self { place, ..Self::new() };
+            *self = Self { script_place: place, ..Self::new() };
         }
         let text = word.text.as_slice();
         let name = base_name(text);
@@ -103,55 +103,55 @@ impl RoleReader {
         let is_inline = is_inline(before);
         let wraps = BEFORE_PROGRAM.contains(&name);
         let is_number = text.first().is_some_and(u8::is_ascii_digit);
-        let passes = assignment(text).is_some() || wraps || self.is_wrapped && is_number;
-        let is_program = self.is_starting && !passes && !is_option;
-        let named = self.options.iter().any(|option| option.as_bytes() == before);
+        let passes = assignment(text).is_some() || wraps || self.has_wrapper && is_number;
+        let is_program = self.awaits_program && !passes && !is_option;
+        let named = self.script_options.iter().any(|option| option.as_bytes() == before);
         let is_argument = !is_option && !is_program;
         let role = WordRole {
-            place: if is_inline {
+            script_place: if is_inline {
                 ScriptPlace::Argument
             } else if named {
                 ScriptPlace::Script
             } else {
-                self.place
+                self.script_place
             },
-            directory: if is_argument && !is_inline { self.directory } else { DirectoryUse::Plain },
+            directory: if is_argument && !is_inline { self.directory } else { DirectoryUse::NotRun },
             is_program,
             finds_modules: self.finds_modules,
-            attached: self.options.iter().find_map(|option| attached(option, text)),
+            script_offset: self.script_options.iter().find_map(|option| attached_value_offset(option, text)),
         };
-        self.is_wrapped |= self.is_starting && wraps;
+        self.has_wrapper |= self.awaits_program && wraps;
         // An option may already name the script: `-fx.awk`, `-mmodule`.
-        let is_named = role.attached.is_some() || text.starts_with(b"-m") && text.len() > 2;
-        if (is_argument || is_named) && !self.is_starting && self.directory == DirectoryUse::Entry {
-            self.directory = DirectoryUse::MaybeEntry;
+        let is_named = role.script_offset.is_some() || text.starts_with(b"-m") && text.len() > 2;
+        if (is_argument || is_named) && !self.awaits_program && self.directory == DirectoryUse::EntryFile {
+            self.directory = DirectoryUse::MaybeEntryFile;
         }
         if !is_option {
-            self.pass(name, is_program);
+            self.advance(name, is_program);
         }
         role
     }
 
     /// Updates the state after the word `name`.
-    fn pass(&mut self, name: &str, is_program: bool) {
-        let is_interpreter = is_one_of(INTERPRETERS, name) || is_program && SOURCING.contains(&name);
-        self.place = match self.place {
+    fn advance(&mut self, name: &str, is_program: bool) {
+        let is_interpreter = is_listed_program(INTERPRETERS, name) || is_program && SOURCE_COMMANDS.contains(&name);
+        self.script_place = match self.script_place {
             _ if is_interpreter => ScriptPlace::Script,
             ScriptPlace::Argument => ScriptPlace::Argument,
             ScriptPlace::Script | ScriptPlace::Later => ScriptPlace::Later,
         };
         if is_interpreter {
-            self.finds_modules = is_one_of(OF_MODULES, name);
+            self.finds_modules = is_listed_program(MODULE_INTERPRETERS, name);
         }
-        if let Some((_, options)) = SCRIPT_OPTIONS.iter().find(|(programs, _)| is_one_of(programs, name)) {
-            self.options = options;
+        if let Some((_, options)) = SCRIPT_OPTIONS.iter().find(|(programs, _)| is_listed_program(programs, name)) {
+            self.script_options = options;
         }
         if is_program {
-            self.is_starting = false;
+            self.awaits_program = false;
             self.directory = match name {
-                "run-parts" => DirectoryUse::Parts,
-                _ if is_interpreter => DirectoryUse::Entry,
-                _ => DirectoryUse::Plain,
+                "run-parts" => DirectoryUse::AllFiles,
+                _ if is_interpreter => DirectoryUse::EntryFile,
+                _ => DirectoryUse::NotRun,
             };
         }
     }
@@ -163,7 +163,7 @@ pub(super) fn is_inline(word: &[u8]) -> bool {
 }
 
 /// Returns the offset of the value attached to `option` in `word`: `-Fvalue`, `--file=value`.
-fn attached(option: &str, word: &[u8]) -> Option<usize> {
+fn attached_value_offset(option: &str, word: &[u8]) -> Option<usize> {
     let rest = word.strip_prefix(option.as_bytes()).filter(|rest| !rest.is_empty())?;
     match option.starts_with("--") {
         true => rest.starts_with(b"=").then_some(option.len() + 1),
@@ -178,7 +178,7 @@ fn base_name(word: &[u8]) -> &str {
 }
 
 /// Returns true if `programs` contains `name` in any version: `python3.12` is `python`.
-fn is_one_of(programs: &[&str], name: &str) -> bool {
+fn is_listed_program(programs: &[&str], name: &str) -> bool {
     let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     programs.contains(&name) || programs.contains(&plain)
 }

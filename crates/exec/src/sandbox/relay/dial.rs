@@ -8,8 +8,8 @@ use policy::HostRules;
 use crate::sandbox::KernelRefusal;
 
 /// The maximum number of addresses to try, and the timeout of each.
-const MAX_TRIED: usize = 8;
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_ADDRESSES_TRIED: usize = 8;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The reason why there is no connection.
 pub(super) enum DialFault {
@@ -22,9 +22,9 @@ pub(super) enum DialFault {
 /// Resolves `host` now, and connects to the first address that answers.
 pub(super) fn dial(hosts: &HostRules, host: &str, port: u16) -> Result<TcpStream, DialFault> {
     let found = (host, port).to_socket_addrs().map_err(|_| DialFault::Unreachable)?;
-    let found = found.take(MAX_TRIED).map(|at| SocketAddr::new(at.ip().to_canonical(), port));
+    let found = found.take(MAX_ADDRESSES_TRIED).map(|at| SocketAddr::new(at.ip().to_canonical(), port));
     let (may, may_not): (Vec<_>, Vec<_>) = found.partition(|at| may_dial(hosts, host, *at));
-    let connect = |at: &SocketAddr| TcpStream::connect_timeout(at, PATIENCE).ok();
+    let connect = |at: &SocketAddr| TcpStream::connect_timeout(at, CONNECT_TIMEOUT).ok();
     match (may.iter().find_map(connect), may_not.first()) {
         (Some(stream), _) => Ok(stream),
         (None, Some(at)) if may.is_empty() => Err(DialFault::Refused(KernelRefusal::Connect(*at))),

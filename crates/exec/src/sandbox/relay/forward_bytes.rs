@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{set_socket_keepalive, set_socket_linger};
 
 /// The size of the buffer for each direction.
-const BUFFER: usize = 32 << 10;
+const BUFFER_BYTES: usize = 32 << 10;
 
 /// Forwards until both ends are closed, or one of them fails. When the run of `channel` is over, data that it has
 /// sent is still delivered within a short time.
@@ -41,10 +41,10 @@ fn both_ways(inner: &TcpStream, outer: &TcpStream, channel: &OwnedFd) -> io::Res
     let (mut out, mut back) = (ForwardDirection::new(), ForwardDirection::new());
     let mut by: Option<Instant> = None;
     // ends: when both have ended; each round waits until one of them can go on
-    while !(out.over && (back.over || by.is_some())) {
+    while !(out.is_finished && (back.is_finished || by.is_some())) {
         // A socket with nothing to wait for is left out: if it is closed, it would end every wait at once.
         let wanted =
-            [(inner.as_fd(), out.reads() | back.writes()), (outer.as_fd(), back.reads() | out.writes())];
+            [(inner.as_fd(), out.read_interest() | back.write_interest()), (outer.as_fd(), back.read_interest() | out.write_interest())];
         let wanted = wanted.into_iter().filter(|(_, what)| !what.is_empty());
         let mut ready: Vec<_> = wanted.map(|(of, what)| PollFd::from_borrowed_fd(of, what)).collect();
         // Only the hang-up matters, which needs no flag.
@@ -54,10 +54,10 @@ fn both_ways(inner: &TcpStream, outer: &TcpStream, channel: &OwnedFd) -> io::Res
             return Err(io::ErrorKind::TimedOut.into());
         }
         if by.is_none() && ready.last().is_some_and(|channel| !channel.revents().is_empty()) {
-            by = Some(Instant::now() + super::LEAVING);
+            by = Some(Instant::now() + super::DELIVERY_GRACE);
         }
-        out.go_on(inner, outer)?;
-        back.go_on(outer, inner)?;
+        out.forward_ready_bytes(inner, outer)?;
+        back.forward_ready_bytes(outer, inner)?;
     }
     Ok(())
 }
@@ -66,45 +66,45 @@ fn both_ways(inner: &TcpStream, outer: &TcpStream, channel: &OwnedFd) -> io::Res
 struct ForwardDirection {
     buffer: Vec<u8>,
     /// The range that was read and not written yet.
-    held: Range<usize>,
-    over: bool,
+    unwritten: Range<usize>,
+    is_finished: bool,
 }
 
 impl ForwardDirection {
     fn new() -> Self {
-        Self { buffer: vec![0; BUFFER], held: 0..0, over: false }
+        Self { buffer: vec![0; BUFFER_BYTES], unwritten: 0..0, is_finished: false }
     }
 
-    fn reads(&self) -> PollFlags {
-        if self.held.is_empty() && !self.over { PollFlags::IN } else { PollFlags::empty() }
+    fn read_interest(&self) -> PollFlags {
+        if self.unwritten.is_empty() && !self.is_finished { PollFlags::IN } else { PollFlags::empty() }
     }
 
-    fn writes(&self) -> PollFlags {
-        if self.held.is_empty() { PollFlags::empty() } else { PollFlags::OUT }
+    fn write_interest(&self) -> PollFlags {
+        if self.unwritten.is_empty() { PollFlags::empty() } else { PollFlags::OUT }
     }
 
-    fn go_on(&mut self, mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
-        if self.held.is_empty() && !self.over {
-            match later(from.read(&mut self.buffer))? {
+    fn forward_ready_bytes(&mut self, mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
+        if self.unwritten.is_empty() && !self.is_finished {
+            match none_if_would_block(from.read(&mut self.buffer))? {
                 None => {}
                 Some(0) => {
-                    self.over = true;
+                    self.is_finished = true;
                     to.shutdown(Shutdown::Write)?;
                 }
-                Some(read) => self.held = 0..read,
+                Some(read) => self.unwritten = 0..read,
             }
         }
-        if !self.held.is_empty()
-            && let Some(written) = later(to.write(&self.buffer[self.held.clone()]))?
+        if !self.unwritten.is_empty()
+            && let Some(written) = none_if_would_block(to.write(&self.buffer[self.unwritten.clone()]))?
         {
-            self.held.start += written;
+            self.unwritten.start += written;
         }
         Ok(())
     }
 }
 
 /// Maps "would block" to `None`.
-fn later(done: io::Result<usize>) -> io::Result<Option<usize>> {
+fn none_if_would_block(done: io::Result<usize>) -> io::Result<Option<usize>> {
     match done {
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
             Ok(None)

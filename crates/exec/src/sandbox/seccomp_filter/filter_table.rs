@@ -26,8 +26,8 @@ pub(super) enum SyscallAction {
 /// An action that applies if all conditions in `when` hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SyscallRule {
-    pub(super) when: Vec<ArgCondition>,
-    pub(super) then: SyscallAction,
+    pub(super) conditions: Vec<ArgCondition>,
+    pub(super) action: SyscallAction,
 }
 
 /// A condition on an argument.
@@ -64,15 +64,15 @@ const UNSHARE_HARMLESS: i32 = libc::CLONE_FS
     | libc::CLONE_SIGHAND
     | libc::CLONE_THREAD;
 /// Requests of `ioctl` that inject input into a terminal or change its discipline: TIOCSTI, TIOCLINUX and TIOCSETD.
-const TERMINAL: [u32; 3] = [0x5412, 0x541c, 0x5423];
+const TERMINAL_INJECTION_REQUESTS: [u32; 3] = [0x5412, 0x541c, 0x5423];
 /// The bits of a socket type that are not flags.
-const TYPE: u32 = 0xf;
+const SOCKET_TYPE_MASK: u32 = 0xf;
 /// Obsolete: the kernel turns it into a packet socket, which sees all network traffic.
 const SOCK_PACKET: i32 = 10;
-const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
+const SET_ID_BITS: u32 = libc::S_ISUID | libc::S_ISGID;
 /// Without the bit for directories, which `O_DIRECTORY` has too.
 const O_TMPFILE: i32 = libc::O_TMPFILE & !libc::O_DIRECTORY;
-const WRITING: i32 = libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | O_TMPFILE;
+const WRITE_FLAGS: i32 = libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | O_TMPFILE;
 /// The number differs from that of `setpriority`.
 const IOPRIO_WHO_USER: i32 = 3;
 
@@ -88,17 +88,17 @@ pub(super) fn filter_table(rules: FilterRules) -> FilterTable {
     add(syscalls::DENIED, &[always(DENY)]);
     add(arch::DENIED, &[always(DENY)]);
     add(syscalls::CLONE, &[deny([low(0).has(NEW_NAMESPACES)])]);
-    add(syscalls::UNSHARE, &[deny([low(0).has(!UNSHARE_HARMLESS)]), deny([high(0).has(ANY)])]);
-    add(syscalls::IOCTL, &TERMINAL.map(|request| deny([low(1).is(request)])));
-    add(syscalls::SOCKET, &socket(rules));
+    add(syscalls::UNSHARE, &[deny([low(0).has(!UNSHARE_HARMLESS)]), deny([high(0).has(ANY_BIT)])]);
+    add(syscalls::IOCTL, &TERMINAL_INJECTION_REQUESTS.map(|request| deny([low(1).is(request)])));
+    add(syscalls::SOCKET, &socket_rules(rules));
     add(syscalls::SOCKETPAIR, &socketpair());
-    add(arch::MKNOD_1, &no_devices(1));
-    add(syscalls::MKNOD_2, &no_devices(2));
+    add(arch::MKNOD_1, &device_rules(1));
+    add(syscalls::MKNOD_2, &device_rules(2));
     if rules.root {
-        root(&mut add);
+        add_root_rules(&mut add);
     }
     if !rules.namespaces {
-        no_namespaces(&mut add);
+        add_rules_without_namespaces(&mut add);
     }
     if !rules.namespaces && !rules.landlock {
         add(syscalls::TRACING, &[always(DENY)]);
@@ -113,18 +113,18 @@ pub(super) fn filter_table(rules: FilterRules) -> FilterTable {
         add(syscalls::SEND_FLAGS_3, &fast_open(low(3)));
         add(syscalls::SEND_FLAGS_2, &fast_open(low(2)));
     }
-    if rules.recorded {
-        recorded(&mut add);
+    if rules.notifies_writes {
+        add_write_notifications(&mut add);
     }
     policy
 }
 
-fn socket(rules: FilterRules) -> Vec<SyscallRule> {
+fn socket_rules(rules: FilterRules) -> Vec<SyscallRule> {
     let is = |family: i32| low(0).is(family.cast_unsigned());
-    let of_type = |kind: i32| low(1).under(TYPE, kind.cast_unsigned());
+    let of_type = |kind: i32| low(1).equals_under_mask(SOCKET_TYPE_MASK, kind.cast_unsigned());
     let mut list = Vec::new();
     if rules.brokered {
-        list.extend(connected().map(|kind| allow([is(libc::AF_UNIX), kind])));
+        list.extend(connected_unix_types().map(|kind| allow([is(libc::AF_UNIX), kind])));
         list.push(fail(EPROTONOSUPPORT, [is(libc::AF_UNIX)]));
     }
     if rules.inet {
@@ -142,7 +142,7 @@ fn socket(rules: FilterRules) -> Vec<SyscallRule> {
 
 fn socketpair() -> Vec<SyscallRule> {
     let unix = low(0).is(libc::AF_UNIX.cast_unsigned());
-    let mut list: Vec<SyscallRule> = connected().map(|kind| allow([unix, kind])).into();
+    let mut list: Vec<SyscallRule> = connected_unix_types().map(|kind| allow([unix, kind])).into();
     list.push(fail(EPROTONOSUPPORT, [unix]));
     list.push(always(SyscallAction::Fail(EOPNOTSUPP)));
     list
@@ -150,19 +150,19 @@ fn socketpair() -> Vec<SyscallRule> {
 
 /// Returns the types of unix sockets that send only to their connected peer. All others can send to any path: the
 /// kernel turns SOCK_RAW into a datagram socket too.
-fn connected() -> [ArgCondition; 2] {
-    [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| low(1).under(TYPE, kind.cast_unsigned()))
+fn connected_unix_types() -> [ArgCondition; 2] {
+    [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| low(1).equals_under_mask(SOCKET_TYPE_MASK, kind.cast_unsigned()))
 }
 
-fn no_devices(mode: u8) -> [SyscallRule; 2] {
-    [libc::S_IFCHR, libc::S_IFBLK].map(|kind| deny([low(mode).under(libc::S_IFMT, kind)]))
+fn device_rules(mode: u8) -> [SyscallRule; 2] {
+    [libc::S_IFCHR, libc::S_IFBLK].map(|kind| deny([low(mode).equals_under_mask(libc::S_IFMT, kind)]))
 }
 
 /// Prevents root from leaving a set-id program behind.
-fn root(add: &mut impl FnMut(&[Syscall], &[SyscallRule])) {
-    let no_set_id = |mode: u8| [deny([low(mode).has_bits(SET_ID)])];
+fn add_root_rules(add: &mut impl FnMut(&[Syscall], &[SyscallRule])) {
+    let no_set_id = |mode: u8| [deny([low(mode).has_bits(SET_ID_BITS)])];
     let made =
-        |flags: u8| [deny([low(flags).has(libc::O_CREAT | O_TMPFILE), low(flags + 1).has_bits(SET_ID)])];
+        |flags: u8| [deny([low(flags).has(libc::O_CREAT | O_TMPFILE), low(flags + 1).has_bits(SET_ID_BITS)])];
     add(syscalls::MODE_1, &no_set_id(1));
     add(arch::MODE_1, &no_set_id(1));
     add(syscalls::MODE_2, &no_set_id(2));
@@ -173,20 +173,20 @@ fn root(add: &mut impl FnMut(&[Syscall], &[SyscallRule])) {
 }
 
 /// Protects other processes of the user, which are visible, from being slowed down, limited or contacted.
-fn no_namespaces(add: &mut impl FnMut(&[Syscall], &[SyscallRule])) {
-    let other = low(0).has(ANY);
-    add(syscalls::PRLIMIT, &[deny([other, low(2).has(ANY)]), deny([other, high(2).has(ANY)])]);
+fn add_rules_without_namespaces(add: &mut impl FnMut(&[Syscall], &[SyscallRule])) {
+    let other = low(0).has(ANY_BIT);
+    add(syscalls::PRLIMIT, &[deny([other, low(2).has(ANY_BIT)]), deny([other, high(2).has(ANY_BIT)])]);
     add(syscalls::SCHEDULING, &[deny([other])]);
     // An id of 0 means the caller itself, but with "all processes of a user" it means all of the user's own.
-    let of_user = |user: i32| [deny([low(0).is(user.cast_unsigned())]), deny([low(1).has(ANY)])];
+    let of_user = |user: i32| [deny([low(0).is(user.cast_unsigned())]), deny([low(1).has(ANY_BIT)])];
     add(syscalls::SETPRIORITY, &of_user(2));
     add(syscalls::IOPRIO_SET, &of_user(IOPRIO_WHO_USER));
-    add(syscalls::SHARED, &[always(DENY)]);
+    add(syscalls::SHARED_IPC, &[always(DENY)]);
 }
 
-fn recorded(add: &mut impl FnMut(&[Syscall], &[SyscallRule])) {
+fn add_write_notifications(add: &mut impl FnMut(&[Syscall], &[SyscallRule])) {
     let writing =
-        |flags: u8| [SyscallRule { when: vec![low(flags).has(WRITING)], then: SyscallAction::Notify }];
+        |flags: u8| [SyscallRule { conditions: vec![low(flags).has(WRITE_FLAGS)], action: SyscallAction::Notify }];
     add(arch::OPEN_1, &writing(1));
     add(syscalls::OPEN_2, &writing(2));
     add(syscalls::OPEN_HOW, &[always(SyscallAction::Notify)]);
@@ -197,14 +197,14 @@ fn recorded(add: &mut impl FnMut(&[Syscall], &[SyscallRule])) {
 
 const DENY: SyscallAction = SyscallAction::Fail(EPERM);
 /// Any bit: not zero.
-const ANY: i32 = -1;
+const ANY_BIT: i32 = -1;
 
 fn always(then: SyscallAction) -> SyscallRule {
-    SyscallRule { when: Vec::new(), then }
+    SyscallRule { conditions: Vec::new(), action: then }
 }
 
 fn allow<const N: usize>(when: [ArgCondition; N]) -> SyscallRule {
-    SyscallRule { when: when.into(), then: SyscallAction::Allow }
+    SyscallRule { conditions: when.into(), action: SyscallAction::Allow }
 }
 
 fn deny<const N: usize>(when: [ArgCondition; N]) -> SyscallRule {
@@ -212,7 +212,7 @@ fn deny<const N: usize>(when: [ArgCondition; N]) -> SyscallRule {
 }
 
 fn fail<const N: usize>(errno: i32, when: [ArgCondition; N]) -> SyscallRule {
-    SyscallRule { when: when.into(), then: SyscallAction::Fail(errno) }
+    SyscallRule { conditions: when.into(), action: SyscallAction::Fail(errno) }
 }
 
 fn low(argument: u8) -> ArgWord {
@@ -225,10 +225,10 @@ fn high(argument: u8) -> ArgWord {
 
 impl ArgWord {
     fn is(self, value: u32) -> ArgCondition {
-        self.under(u32::MAX, value)
+        self.equals_under_mask(u32::MAX, value)
     }
 
-    fn under(self, mask: u32, value: u32) -> ArgCondition {
+    fn equals_under_mask(self, mask: u32, value: u32) -> ArgCondition {
         ArgCondition::Is { word: self, mask, value }
     }
 

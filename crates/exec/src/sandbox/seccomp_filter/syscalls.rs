@@ -6,7 +6,7 @@
 pub(super) type Syscall = (u32, &'static str);
 
 /// The last call of Linux 6.18. The effects of later calls are unknown; programs test whether they exist.
-pub(super) const LAST: u32 = 469;
+pub(super) const LAST_SYSCALL: u32 = 469;
 
 macro_rules! calls {
     (@number $name:ident) => { number(libc::$name) };
@@ -40,7 +40,7 @@ pub(super) const SCHEDULING: &[Syscall] =
 
 /// Calls for objects that processes share by key, number or name. Creation alone is not enough: `shmat` takes a
 /// number that any process can guess.
-pub(super) const SHARED: &[Syscall] = calls![
+pub(super) const SHARED_IPC: &[Syscall] = calls![
     SYS_shmget SYS_shmat SYS_shmctl SYS_msgget SYS_msgsnd SYS_msgrcv SYS_msgctl
     SYS_semget SYS_semop SYS_semtimedop SYS_semctl SYS_mq_open SYS_mq_unlink
 ];
@@ -124,6 +124,6 @@ pub(super) mod arch {
     reason = "checked, and when it is compiled"
 )]
 const fn number(call: libc::c_long) -> u32 {
-    assert!(0 <= call && call <= LAST as libc::c_long);
+    assert!(0 <= call && call <= LAST_SYSCALL as libc::c_long);
     call as u32
 }

@@ -22,7 +22,7 @@ const FULL: FilterRules = FilterRules {
     landlock: true,
     root: false,
     brokered: true,
-    recorded: false,
+    notifies_writes: false,
 };
 /// The filter alone.
 const ALONE: FilterRules = FilterRules {
@@ -32,13 +32,13 @@ const ALONE: FilterRules = FilterRules {
     landlock: false,
     root: false,
     brokered: false,
-    recorded: false,
+    notifies_writes: false,
 };
 const ROOT: FilterRules = FilterRules { root: true, ..FULL };
-const RECORDED: FilterRules = FilterRules { recorded: true, ..FULL };
+const RECORDED: FilterRules = FilterRules { notifies_writes: true, ..FULL };
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
-const TELL: u32 = libc::SECCOMP_RET_USER_NOTIF;
+const NOTIFY: u32 = libc::SECCOMP_RET_USER_NOTIF;
 const DENY: u32 = fails(EPERM);
 /// A bit of the half of an argument that the kernel ignores.
 const HIGH: u64 = 1 << 32;
@@ -47,7 +47,7 @@ const fn fails(errno: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | errno.cast_unsigned()
 }
 
-fn ran(rules: FilterRules, number: u32, args: &[u64]) -> BpfOutcome {
+fn run_filter(rules: FilterRules, number: u32, args: &[u64]) -> BpfOutcome {
     let mut all = [0; 6];
     all[..args.len()].copy_from_slice(args);
     run(&compile_filter(rules), &SeccompCall { number, arch: arch::NAME, args: all })
@@ -56,13 +56,13 @@ fn ran(rules: FilterRules, number: u32, args: &[u64]) -> BpfOutcome {
 fn check(rules: FilterRules, cases: &[(c_long, &[u64], u32)]) {
     for &(call, args, answer) in cases {
         let number = u32::try_from(call).unwrap();
-        assert_eq!(ran(rules, number, args).answer, answer, "call {call} with {args:x?} under {rules:?}");
+        assert_eq!(run_filter(rules, number, args).answer, answer, "call {call} with {args:x?} under {rules:?}");
     }
 }
 
 fn check_all(rules: FilterRules, calls: &[Syscall], answer: u32) {
     for &(number, name) in calls {
-        assert_eq!(ran(rules, number, &[]).answer, answer, "{name} under {rules:?}");
+        assert_eq!(run_filter(rules, number, &[]).answer, answer, "{name} under {rules:?}");
     }
 }
 
@@ -75,9 +75,9 @@ fn other_architectures_do_not_exist() {
         assert_eq!(run(&program, &SeccompCall { number: 1, arch, args: [0; 6] }).answer, fails(ENOSYS));
     }
     for number in [X32, X32 | 1, X32 | 512, 470, 511, 0x7fff_ffff, 0x8000_0000, u32::MAX - 1] {
-        assert_eq!(ran(FULL, number, &[]).answer, fails(ENOSYS), "{number:#x}");
+        assert_eq!(run_filter(FULL, number, &[]).answer, fails(ENOSYS), "{number:#x}");
     }
-    assert_eq!(ran(FULL, u32::MAX, &[]).answer, ALLOW, "what a tracer leaves out");
+    assert_eq!(run_filter(FULL, u32::MAX, &[]).answer, ALLOW, "what a tracer leaves out");
 }
 
 #[test]
@@ -85,10 +85,10 @@ fn new_calls_pass_but_those_that_hide_others() {
     // landlock_*, memfd_secret, process_mrelease, futex_waitv, set_mempolicy_home_node, cachestat, fchmodat2,
     // map_shadow_stack, futex_*, statmount, listmount, lsm_*, mseal, *xattrat; then file_getattr and file_setattr.
     for number in (444..=466).chain([468, 469]) {
-        assert_eq!(ran(FULL, number, &[]).answer, ALLOW, "{number}");
+        assert_eq!(run_filter(FULL, number, &[]).answer, ALLOW, "{number}");
     }
     for number in [425, 426, 427, 435, 467] {
-        assert_eq!(ran(FULL, number, &[]).answer, fails(ENOSYS), "{number}");
+        assert_eq!(run_filter(FULL, number, &[]).answer, fails(ENOSYS), "{number}");
     }
 }
 
@@ -99,9 +99,9 @@ fn lists_of_calls_are_refused_whole() {
     check_all(FULL, arch::DENIED, DENY);
     #[cfg(target_arch = "x86_64")]
     check(FULL, &[(174, &[], DENY), (178, &[], DENY)]);
-    check_all(FULL, syscalls::SHARED, ALLOW);
-    check_all(ALONE, syscalls::SHARED, DENY);
-    check_all(FilterRules { namespaces: false, ..FULL }, syscalls::SHARED, DENY);
+    check_all(FULL, syscalls::SHARED_IPC, ALLOW);
+    check_all(ALONE, syscalls::SHARED_IPC, DENY);
+    check_all(FilterRules { namespaces: false, ..FULL }, syscalls::SHARED_IPC, DENY);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn without_namespaces_others_are_left_alone() {
 
 #[test]
 fn common_calls_cost_little() {
-    let steps = |rules, call: c_long, args: &[u64]| ran(rules, u32::try_from(call).unwrap(), args).steps;
+    let steps = |rules, call: c_long, args: &[u64]| run_filter(rules, u32::try_from(call).unwrap(), args).steps;
     for call in [SYS_read, libc::SYS_write, libc::SYS_mmap, libc::SYS_futex, libc::SYS_close, SYS_openat] {
         assert!(steps(FULL, call, &[]) <= 13, "{call} takes {}", steps(FULL, call, &[]));
     }

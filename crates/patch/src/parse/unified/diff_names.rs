@@ -6,10 +6,10 @@ use crate::parse::{PatchSyntaxError, clip};
 /// Prefix letters that git puts before a name: `a/` and `b/`, or letters for the two sides.
 const PREFIXES: &[u8] = b"abciow12";
 /// Suffixes of a backup copy that was kept for comparing.
-const KEPT: &[&str] = &[".orig", ".old", ".bak", "~"];
+const BACKUP_SUFFIXES: &[&str] = &[".orig", ".old", ".bak", "~"];
 
 /// Suffixes of a copy that was made to be changed.
-const MADE: &[&str] = &[".new"];
+const NEW_COPY_SUFFIXES: &[&str] = &[".new"];
 
 /// The names of the file before and after; `None` if it does not exist.
 pub(super) struct DiffNames {
@@ -19,25 +19,25 @@ pub(super) struct DiffNames {
 
 /// Determines the file that a part is about.
 pub(super) fn resolve_names(head: &DiffFileHead) -> Result<DiffNames, PatchSyntaxError> {
-    if let (Some(old), Some(new)) = &head.moved {
+    if let (Some(old), Some(new)) = &head.moved_names {
         return Ok(DiffNames { old: Some(old.clone()), new: Some(new.clone()) });
     }
     let hint = "write the same path after `--- a/` and `+++ b/`, or add `rename from` and `rename to` lines";
-    if matches!(head.kind, DiffFileKind::Moved | DiffFileKind::Copied) || head.moved != (None, None) {
+    if matches!(head.kind, DiffFileKind::Moved | DiffFileKind::Copied) || head.moved_names != (None, None) {
         return Err(PatchSyntaxError::new(
             head.line,
             "half of the names of a rename or copy is missing",
             hint,
         ));
     }
-    let known = head.git.as_ref().and_then(|(old, new)| common_file(old, new));
+    let known = head.git_names.as_ref().and_then(|(old, new)| common_file(old, new));
     let two = |old: &str, new: &str| {
         PatchSyntaxError::new(head.line, format!("`{}` and `{}` are two files", clip(old), clip(new)), hint)
     };
     // `diff --git` must name the same file.
     let agreed = |name: &str, bare: &str| match &known {
         None => Ok(bare.to_owned()),
-        Some(known) if [name, bare, rest(name)].contains(&known.as_str()) => Ok(known.clone()),
+        Some(known) if [name, bare, strip_name_prefix(name)].contains(&known.as_str()) => Ok(known.clone()),
         Some(known) => Err(two(known, name)),
     };
     let both = |name: String| DiffNames { old: Some(name.clone()), new: Some(name) };
@@ -54,8 +54,8 @@ pub(super) fn resolve_names(head: &DiffFileHead) -> Result<DiffNames, PatchSynta
             Ok(DiffNames { old: Some(agreed(old, old.strip_prefix("a/").unwrap_or(old))?), new: None })
         }
         (Some(old_name), Some(new_name)) => {
-            let dated = old.dated && new.dated && known.is_none();
-            let compared = || if dated { compared(old_name, new_name) } else { None };
+            let dated = old.has_date && new.has_date && known.is_none();
+            let compared = || if dated { compared_file(old_name, new_name) } else { None };
             match common_file(old_name, new_name).or_else(compared) {
                 Some(name) => agreed(&name, &name).map(both),
                 None => Err(two(old_name, new_name)),
@@ -69,20 +69,20 @@ pub(super) fn common_file(old: &str, new: &str) -> Option<String> {
     if old == new {
         return Some(old.to_owned());
     }
-    let (old, new) = match (without(old), without(new)) {
+    let (old, new) = match (split_prefix(old), split_prefix(new)) {
         (Some((one, old)), Some((other, new))) if one != other => (old, new),
-        (_, _) if rest(old) == new => (new, new),
-        (_, _) if rest(new) == old => (old, old),
+        (_, _) if strip_name_prefix(old) == new => (new, new),
+        (_, _) if strip_name_prefix(new) == old => (old, old),
         (_, _) => (old, new),
     };
-    let kept = KEPT.iter().any(|end| old.strip_suffix(end) == Some(new));
+    let kept = BACKUP_SUFFIXES.iter().any(|end| old.strip_suffix(end) == Some(new));
     (old == new || kept).then(|| new.to_owned())
 }
 
 /// Returns the file that diff compares under two names: one is an edited copy of the other, or both are in separate
 /// trees.
-fn compared(old: &str, new: &str) -> Option<String> {
-    if MADE.iter().chain(KEPT).any(|end| new.strip_suffix(end) == Some(old)) {
+fn compared_file(old: &str, new: &str) -> Option<String> {
+    if NEW_COPY_SUFFIXES.iter().chain(BACKUP_SUFFIXES).any(|end| new.strip_suffix(end) == Some(old)) {
         return Some(old.to_owned());
     }
     let ends = old.rsplit('/').zip(new.rsplit('/')).take_while(|(old, new)| old == new);
@@ -93,7 +93,7 @@ fn compared(old: &str, new: &str) -> Option<String> {
 }
 
 /// Splits a name into its prefix letter and the rest.
-fn without(name: &str) -> Option<(u8, &str)> {
+fn split_prefix(name: &str) -> Option<(u8, &str)> {
     let (prefix, rest) = name.split_once('/')?;
     match prefix.as_bytes() {
         [letter] if PREFIXES.contains(letter) && !rest.is_empty() => Some((*letter, rest)),
@@ -102,8 +102,8 @@ fn without(name: &str) -> Option<(u8, &str)> {
 }
 
 /// Strips the prefix of a name, if it has one.
-fn rest(name: &str) -> &str {
-    without(name).map_or(name, |(_, rest)| rest)
+fn strip_name_prefix(name: &str) -> &str {
+    split_prefix(name).map_or(name, |(_, rest)| rest)
 }
 
 /// Splits the two names of `diff --git`. Names with spaces can be separated only if they refer to one file.
@@ -113,11 +113,11 @@ pub(super) fn split_git_names(
 ) -> Result<Option<(String, String)>, PatchSyntaxError> {
     let text = text.trim_end();
     if text.starts_with('"') {
-        let (old, rest) = quoted(text, number)?;
+        let (old, rest) = parse_quoted_name(text, number)?;
         return Ok(Some((old, unquote_name(rest.trim_start(), number)?)));
     }
     if let Some((old, _)) = text.split_once(" \"") {
-        return Ok(Some((old.to_owned(), quoted(&text[old.len() + 1..], number)?.0)));
+        return Ok(Some((old.to_owned(), parse_quoted_name(&text[old.len() + 1..], number)?.0)));
     }
     let middle = text.len() / 2;
     let halves = text.get(..middle).zip(text.get(middle..).and_then(|rest| rest.strip_prefix(' ')));
@@ -132,11 +132,11 @@ pub(super) fn split_git_names(
 
 /// Returns a name without its quotes, if it has any.
 pub(super) fn unquote_name(text: &str, number: usize) -> Result<String, PatchSyntaxError> {
-    if text.starts_with('"') { quoted(text, number).map(|(name, _)| name) } else { Ok(text.to_owned()) }
+    if text.starts_with('"') { parse_quoted_name(text, number).map(|(name, _)| name) } else { Ok(text.to_owned()) }
 }
 
 /// Parses a name in C quotes, and returns the rest of the text.
-fn quoted(text: &str, number: usize) -> Result<(String, &str), PatchSyntaxError> {
+fn parse_quoted_name(text: &str, number: usize) -> Result<(String, &str), PatchSyntaxError> {
     let wrong = || {
         PatchSyntaxError::new(
             number,
@@ -153,7 +153,7 @@ fn quoted(text: &str, number: usize) -> Result<(String, &str), PatchSyntaxError>
             None => return Err(wrong()),
             Some(b'"') => break,
             Some(b'\\') => {
-                let (byte, length) = escape(&bytes[at + 1..]).ok_or_else(wrong)?;
+                let (byte, length) = parse_escape(&bytes[at + 1..]).ok_or_else(wrong)?;
                 name.push(byte);
                 at += 1 + length;
             }
@@ -174,7 +174,7 @@ fn quoted(text: &str, number: usize) -> Result<(String, &str), PatchSyntaxError>
 }
 
 /// Parses an escape after its backslash. Returns the byte and the length.
-fn escape(bytes: &[u8]) -> Option<(u8, usize)> {
+fn parse_escape(bytes: &[u8]) -> Option<(u8, usize)> {
     let byte = match bytes.first()? {
         b'a' => 7,
         b'b' => 8,

@@ -6,7 +6,7 @@ use crate::parse::source_lines::SourceLines;
 use crate::parse::{PatchSyntaxError, clip};
 
 /// Texts after the name of a file that does not exist.
-const NO_FILE: [&str; 4] = ["1970-01-01", "1969-12-31", "(nonexistent)", "(revision 0)"];
+const MISSING_FILE_MARKS: [&str; 4] = ["1970-01-01", "1969-12-31", "(nonexistent)", "(revision 0)"];
 
 /// The lines before the hunks of a file.
 #[derive(Debug)]
@@ -14,15 +14,15 @@ pub(super) struct DiffFileHead {
     /// The line where the head begins.
     pub(super) line: usize,
     /// The two names of `diff --git`, if they can be separated.
-    pub(super) git: Option<(String, String)>,
+    pub(super) git_names: Option<(String, String)>,
     /// The names after `---` and `+++`.
     pub(super) sides: Option<(DiffSide, DiffSide)>,
     /// The two names of `rename` or `copy`, which have no prefix.
-    pub(super) moved: (Option<String>, Option<String>),
+    pub(super) moved_names: (Option<String>, Option<String>),
     pub(super) kind: DiffFileKind,
     pub(super) executable: Option<bool>,
     /// Git's blob ids of the content before and after.
-    pub(super) blobs: Option<(String, String)>,
+    pub(super) blob_ids: Option<(String, String)>,
 }
 
 /// The kind of change to the file.
@@ -30,7 +30,7 @@ pub(super) struct DiffFileHead {
 pub(super) enum DiffFileKind {
     Change,
     New,
-    Gone,
+    Deleted,
     Moved,
     Copied,
 }
@@ -41,23 +41,23 @@ pub(super) struct DiffSide {
     /// The name; `None` for `/dev/null`.
     pub(super) name: Option<String>,
     /// True if the text marks a missing file: diff gives it the epoch as its time, and svn has words for it.
-    epoch: bool,
+    is_missing: bool,
     /// True if a date follows the name, as diff writes it when it compares two files.
-    pub(super) dated: bool,
+    pub(super) has_date: bool,
 }
 
 impl DiffFileHead {
     /// Returns true if the diff creates the file. diff names a new file on both sides; the old one has no time and no
     /// lines.
     pub(super) fn creates_file(&self, found: &[ParsedHunk]) -> bool {
-        let epoch = self.sides.as_ref().is_some_and(|(old, _)| old.epoch);
+        let epoch = self.sides.as_ref().is_some_and(|(old, _)| old.is_missing);
         epoch && !found.is_empty() && found.iter().all(|found| found.hunk.old_lines().next().is_none())
     }
 
     /// Returns true if the diff deletes the file. diff names a deleted file on both sides; the new one has no time and
     /// no lines.
     pub(super) fn deletes_file(&self, found: &[ParsedHunk]) -> bool {
-        let epoch = self.sides.as_ref().is_some_and(|(_, new)| new.epoch);
+        let epoch = self.sides.as_ref().is_some_and(|(_, new)| new.is_missing);
         epoch && !found.is_empty() && found.iter().all(|found| found.hunk.new_lines().next().is_none())
     }
 }
@@ -77,7 +77,7 @@ pub(super) fn is_name_pair(lines: &SourceLines<'_>, at: usize) -> bool {
 pub(super) fn is_certain_name_pair(lines: &SourceLines<'_>, at: usize) -> bool {
     let side = |at: usize, start: &str| {
         let text = lines.get(at).and_then(|line| line.strip_prefix(start))?;
-        side(text, lines.number(at)).ok()?.name
+        parse_side(text, lines.number(at)).ok()?.name
     };
     if !is_name_pair(lines, at) {
         return false;
@@ -96,7 +96,7 @@ pub(super) fn read_head(
 ) -> Result<(DiffFileHead, usize), PatchSyntaxError> {
     let line = lines.number(start);
     let (git, sides, moved, kind) = (None, None, (None, None), DiffFileKind::Change);
-    let mut head = DiffFileHead { line, git, sides, moved, kind, executable: None, blobs: None };
+    let mut head = DiffFileHead { line, git_names: git, sides, moved_names: moved, kind, executable: None, blob_ids: None };
     let mut at = start;
     let first = lines.get(start).unwrap_or_default();
     if is_git_diff_line(first) {
@@ -104,11 +104,11 @@ pub(super) fn read_head(
             let hint = "compare with one file: write a diff with `@@` and two names";
             return Err(PatchSyntaxError::new(line, "a diff against several files cannot be applied", hint));
         };
-        head.git = diff_names::split_git_names(names, line)?;
+        head.git_names = diff_names::split_git_names(names, line)?;
         at += 1;
         // ends: each round takes a line
         while let Some(text) = lines.get(at)
-            && head.extend(text, lines.number(at))?
+            && head.read_extended_header(text, lines.number(at))?
         {
             at += 1;
         }
@@ -120,36 +120,36 @@ pub(super) fn read_head(
         let hint = "write `+++ b/path` after `--- a/path`";
         return Err(PatchSyntaxError::new(lines.number(at), "`---` stands without its `+++`", hint));
     };
-    head.sides = Some((side(old, lines.number(at))?, side(new, lines.number(at + 1))?));
+    head.sides = Some((parse_side(old, lines.number(at))?, parse_side(new, lines.number(at + 1))?));
     Ok((head, at + 2))
 }
 
 impl DiffFileHead {
     /// Parses one of git's extended header lines. Returns `false` if it is none.
-    fn extend(&mut self, text: &str, number: usize) -> Result<bool, PatchSyntaxError> {
+    fn read_extended_header(&mut self, text: &str, number: usize) -> Result<bool, PatchSyntaxError> {
         let after = |start: &str| text.strip_prefix(start).map(str::trim);
         if let Some(mode) = after("old mode ").or_else(|| after("deleted file mode ")) {
-            executable(mode, number)?;
+            parse_executable_bit(mode, number)?;
             if text.starts_with("deleted") {
-                self.kind = DiffFileKind::Gone;
+                self.kind = DiffFileKind::Deleted;
             }
         } else if let Some(mode) = after("new mode ") {
-            self.executable = Some(executable(mode, number)?);
+            self.executable = Some(parse_executable_bit(mode, number)?);
         } else if let Some(mode) = after("new file mode ") {
-            self.executable = Some(executable(mode, number)?);
+            self.executable = Some(parse_executable_bit(mode, number)?);
             self.kind = DiffFileKind::New;
         } else if let Some(name) = after("rename from ").or_else(|| after("copy from ")) {
-            self.moved.0 = Some(diff_names::unquote_name(name, number)?);
+            self.moved_names.0 = Some(diff_names::unquote_name(name, number)?);
         } else if let Some(name) = after("rename to ").or_else(|| after("copy to ")) {
-            self.moved.1 = Some(diff_names::unquote_name(name, number)?);
+            self.moved_names.1 = Some(diff_names::unquote_name(name, number)?);
             self.kind = if text.starts_with("rename") { DiffFileKind::Moved } else { DiffFileKind::Copied };
         } else if let Some(index) = after("index ") {
             let (blobs, mode) =
                 index.split_once(' ').map_or((index, None), |(blobs, mode)| (blobs, Some(mode)));
             if let Some(mode) = mode {
-                executable(mode.trim(), number)?;
+                parse_executable_bit(mode.trim(), number)?;
             }
-            self.blobs = blobs.split_once("..").map(|(old, new)| (old.to_owned(), new.to_owned()));
+            self.blob_ids = blobs.split_once("..").map(|(old, new)| (old.to_owned(), new.to_owned()));
         } else {
             return Ok(after("similarity index ").or_else(|| after("dissimilarity index ")).is_some());
         }
@@ -158,7 +158,7 @@ impl DiffFileHead {
 }
 
 /// Returns the executable bit of a mode. Symlinks and submodules are errors.
-fn executable(mode: &str, number: usize) -> Result<bool, PatchSyntaxError> {
+fn parse_executable_bit(mode: &str, number: usize) -> Result<bool, PatchSyntaxError> {
     let bits = u32::from_str_radix(mode, 8).unwrap_or_default();
     let (what, hint) = match bits >> 12 {
         0o10 => return Ok(bits & 0o111 != 0),
@@ -173,14 +173,14 @@ fn executable(mode: &str, number: usize) -> Result<bool, PatchSyntaxError> {
 }
 
 /// Parses the name after `---` or `+++`, and the time after a tab.
-fn side(text: &str, number: usize) -> Result<DiffSide, PatchSyntaxError> {
+fn parse_side(text: &str, number: usize) -> Result<DiffSide, PatchSyntaxError> {
     let (name, time) = match text.starts_with('"') {
         true => (text, ""),
         false => text.split_once('\t').unwrap_or((text, "")),
     };
-    let epoch = NO_FILE.iter().any(|start| time.starts_with(start));
+    let epoch = MISSING_FILE_MARKS.iter().any(|start| time.starts_with(start));
     let dated = time.split_once('-').is_some_and(|(year, _)| year.len() == 4 && year.parse::<u16>().is_ok());
     let name = name.trim_end();
     let name = if name == "/dev/null" { None } else { Some(diff_names::unquote_name(name, number)?) };
-    Ok(DiffSide { name, epoch, dated })
+    Ok(DiffSide { name, is_missing: epoch, has_date: dated })
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::file_head::{is_certain_name_pair, is_name_pair};
-use super::{begins_file, is_between};
+use super::{begins_file, is_between_files};
 use crate::edit::{Hunk, HunkLine};
 use crate::parse::heading::{self, HunkHeading};
 use crate::parse::source_lines::SourceLines;
@@ -14,10 +14,10 @@ pub(super) struct ParsedHunk {
     pub(super) hunk: Hunk,
     pub(super) body: Range<usize>,
     /// The numbers of old and new lines that its `@@` line announces.
-    pub(super) said: Option<(usize, usize)>,
+    pub(super) announced: Option<(usize, usize)>,
     /// True if the `@@` line ends with a carriage return. Then the whole text has them, and they are not the file's
     /// own.
-    returns: bool,
+    heading_has_cr: bool,
 }
 
 impl ParsedHunk {
@@ -27,9 +27,9 @@ impl ParsedHunk {
         for at in self.body.clone() {
             let Some(text) = lines.get(at).and_then(|line| line.strip_prefix('+')) else { continue };
             content.push_str(text);
-            content.push_str(if lines.ends_with_cr(at) && !self.returns { "\r\n" } else { "\n" });
+            content.push_str(if lines.ends_with_cr(at) && !self.heading_has_cr { "\r\n" } else { "\n" });
         }
-        if self.hunk.new_bare {
+        if self.hunk.new_without_newline {
             content.pop();
         }
         content
@@ -47,7 +47,7 @@ pub(super) fn read_hunks(
     // ends: each round takes a line or more
     loop {
         if lines.get(at).is_some_and(|line| line.starts_with("@@")) {
-            let hunk = hunk(lines, at, whole)?;
+            let hunk = read_hunk(lines, at, whole)?;
             at = hunk.body.end;
             found.push(hunk);
             continue;
@@ -70,7 +70,7 @@ pub(super) fn is_mail_signature(lines: &SourceLines<'_>, at: usize) -> bool {
         && after.is_none_or(|line| line.trim().is_empty() || line.starts_with("From "))
 }
 
-fn hunk(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<ParsedHunk, PatchSyntaxError> {
+fn read_hunk(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<ParsedHunk, PatchSyntaxError> {
     let number = lines.number(start);
     let line = lines.get(start).unwrap_or_default();
     let Some(heading) = heading::parse_heading(line) else {
@@ -85,23 +85,23 @@ fn hunk(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<ParsedHunk
         let what = format!("`{}` is no `@@` line", clip(line));
         return Err(PatchSyntaxError::new(number, what, "write `@@ -1,2 +1,2 @@`, or `@@` alone"));
     };
-    let counted = counted(lines, start + 1, &heading);
-    let end = counted.unwrap_or_else(|| loose_end(lines, start + 1));
+    let counted = counted_end(lines, start + 1, &heading);
+    let end = counted.unwrap_or_else(|| end_with_unsigned_lines(lines, start + 1));
     let (headers, at, new_at) = (heading.headers(), heading.old_start(), heading.new_start());
-    let mut hunk = Hunk { line: number, headers, at, new_at, ..Hunk::default() };
+    let mut hunk = Hunk { line: number, headers, old_start: at, new_start: new_at, ..Hunk::default() };
     let returns = lines.ends_with_cr(start);
     for at in start + 1..end {
         let text = lines.get(at).unwrap_or_default();
         if !hunk_body::push_line(&mut hunk, text, lines.number(at))? {
             hunk_body::push_unsigned_line(&mut hunk, text);
         }
-        if !returns && hunk.lines.len() > hunk.returns.len() {
-            hunk.returns.push(lines.ends_with_cr(at));
+        if !returns && hunk.lines.len() > hunk.crlf.len() {
+            hunk.crlf.push(lines.ends_with_cr(at));
         }
     }
     // A diff without carriage returns says nothing about the file's: models leave them out.
-    if !hunk.returns.contains(&true) {
-        hunk.returns.clear();
+    if !hunk.crlf.contains(&true) {
+        hunk.crlf.clear();
     }
     hunk_body::check_unsigned(&hunk)?;
     if counted.is_none() && !whole && end > lines.last() && is_short(&hunk, &heading) {
@@ -116,13 +116,13 @@ fn hunk(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<ParsedHunk
             "write the lines that change after it",
         ));
     }
-    let said = heading.old.zip(heading.new).map(|((_, old), (_, new))| (old, new));
-    Ok(ParsedHunk { hunk, body: start + 1..end, said, returns })
+    let said = heading.old_range.zip(heading.new_range).map(|((_, old), (_, new))| (old, new));
+    Ok(ParsedHunk { hunk, body: start + 1..end, announced: said, heading_has_cr: returns })
 }
 
 /// Returns the end of the hunk by its own counts; `None` if they are wrong.
-fn counted(lines: &SourceLines<'_>, start: usize, heading: &HunkHeading<'_>) -> Option<usize> {
-    let ((_, mut old), (_, mut new)) = (heading.old?, heading.new?);
+fn counted_end(lines: &SourceLines<'_>, start: usize, heading: &HunkHeading<'_>) -> Option<usize> {
+    let ((_, mut old), (_, mut new)) = (heading.old_range?, heading.new_range?);
     let mut at = start;
     // ends: each round takes a line
     while old > 0 || new > 0 {
@@ -145,38 +145,38 @@ fn counted(lines: &SourceLines<'_>, start: usize, heading: &HunkHeading<'_>) -> 
     }
     let next = (at..lines.len()).find(|at| !lines.get(*at).unwrap_or_default().is_empty());
     match next {
-        Some(next) if is_body(lines, next) => None,
+        Some(next) if is_hunk_line(lines, next) => None,
         Some(_) | None => Some(at),
     }
 }
 
 /// Returns the end of the hunk by its lines. Trailing empty lines are separators.
-fn open_end(lines: &SourceLines<'_>, start: usize) -> usize {
+fn end_by_lines(lines: &SourceLines<'_>, start: usize) -> usize {
     let line = |at: usize| lines.get(at).unwrap_or_default();
     let end =
-        (start..lines.len()).find(|at| !line(*at).is_empty() && !is_body(lines, *at)).unwrap_or(lines.len());
+        (start..lines.len()).find(|at| !line(*at).is_empty() && !is_hunk_line(lines, *at)).unwrap_or(lines.len());
     (start..end).rev().find(|at| !line(*at).is_empty()).map_or(start, |last| last + 1)
 }
 
 /// Returns the end of the hunk by its lines, and includes lines without a sign as far as they can be nothing else.
-fn loose_end(lines: &SourceLines<'_>, start: usize) -> usize {
-    let end = open_end(lines, start);
+fn end_with_unsigned_lines(lines: &SourceLines<'_>, start: usize) -> usize {
+    let end = end_by_lines(lines, start);
     let next = (end..lines.len()).find(|at| !lines.is_blank(*at));
-    if next.is_none_or(|next| is_outside(lines, next)) {
+    if next.is_none_or(|next| ends_hunk(lines, next)) {
         return end;
     }
-    let until = (start..lines.len()).find(|at| is_outside(lines, *at)).unwrap_or(lines.len());
+    let until = (start..lines.len()).find(|at| ends_hunk(lines, *at)).unwrap_or(lines.len());
     (start..until).rev().find(|at| !lines.is_blank(*at)).map_or(end, |last| last + 1)
 }
 
 /// Returns true if a line ends a hunk: it begins another hunk or file, or may stand between files.
-fn is_outside(lines: &SourceLines<'_>, at: usize) -> bool {
+fn ends_hunk(lines: &SourceLines<'_>, at: usize) -> bool {
     let line = lines.get(at).unwrap_or_default();
-    line.starts_with("@@") || begins_file(lines, at) || is_mail_signature(lines, at) || is_between(line)
+    line.starts_with("@@") || begins_file(lines, at) || is_mail_signature(lines, at) || is_between_files(line)
 }
 
 /// Returns true if a line can only belong to a hunk.
-fn is_body(lines: &SourceLines<'_>, at: usize) -> bool {
+fn is_hunk_line(lines: &SourceLines<'_>, at: usize) -> bool {
     let line = lines.get(at).unwrap_or_default();
     let sign = line.starts_with([' ', '+', '-']) || line.starts_with("\\ ");
     sign && !is_name_pair(lines, at) && !is_mail_signature(lines, at)
@@ -184,7 +184,7 @@ fn is_body(lines: &SourceLines<'_>, at: usize) -> bool {
 
 /// Returns true if the hunk has no more lines than announced.
 fn is_short(hunk: &Hunk, heading: &HunkHeading<'_>) -> bool {
-    let (Some((_, old)), Some((_, new))) = (heading.old, heading.new) else { return false };
+    let (Some((_, old)), Some((_, new))) = (heading.old_range, heading.new_range) else { return false };
     let has_old = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).count();
     let has_new = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Drop(_))).count();
     has_old <= old && has_new <= new

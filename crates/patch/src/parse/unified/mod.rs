@@ -13,25 +13,25 @@ use file_head::{DiffFileHead, DiffFileKind};
 use hunk_reader::ParsedHunk;
 
 /// The shortest abbreviation of a hash that git writes.
-const LEAST_HASH: usize = 7;
+const MIN_HASH_LENGTH: usize = 7;
 
 /// Parses a diff of one or more files. Skips text before the first file, such as a mail's head.
 pub(super) fn parse(source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntaxError> {
     let lines = SourceLines::new(source);
     let (mut edits, mut counts) = (Vec::new(), truncation::DiffLineCounts::default());
-    let mut at = preamble(&lines, 0)?;
+    let mut at = skip_preamble(&lines, 0)?;
     // ends: each round takes the lines of a file
     while at < lines.len() {
         let (head, after) = file_head::read_head(&lines, at)?;
         refuse_binary(lines.get(after).unwrap_or_default(), lines.number(after))?;
-        let (found, after) = hunk_reader::read_hunks(&lines, after, source.whole)?;
+        let (found, after) = hunk_reader::read_hunks(&lines, after, source.complete)?;
         found.iter().for_each(|found| counts.add_hunk(found));
-        edits.push(edit(&lines, &head, found)?);
-        at = between(&lines, after)?;
+        edits.push(build_edit(&lines, &head, found)?);
+        at = skip_between_files(&lines, after)?;
     }
     if edits.is_empty() {
         let hint = "name the file with `--- a/path` and `+++ b/path`";
-        return Err(PatchSyntaxError::new(source.first, "the diff names no file", hint));
+        return Err(PatchSyntaxError::new(source.first_line_number, "the diff names no file", hint));
     }
     counts.reject_truncated(&lines, source)?;
     Ok(ParsedPatch { edits })
@@ -44,16 +44,16 @@ pub(super) fn begins_file(lines: &SourceLines<'_>, at: usize) -> bool {
 }
 
 /// Returns the first line at or after `at` that begins a file's part, or the end of the text.
-fn preamble(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxError> {
+fn skip_preamble(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxError> {
     let (mut at, mut in_words) = (at, false);
     // ends: each round takes a line
     while at < lines.len() && !begins_file(lines, at) {
-        if let Some(after) = properties(lines, at) {
+        if let Some(after) = skip_svn_properties(lines, at) {
             at = after;
             continue;
         }
         let line = lines.get(at).unwrap_or_default();
-        in_words |= is_commit(line);
+        in_words |= begins_commit(line);
         // The message of a commit is no part of the diff, whatever it contains.
         if in_words {
             at += 1;
@@ -78,7 +78,7 @@ fn preamble(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxErro
 }
 
 /// Returns the line after svn's property changes, if they begin here.
-fn properties(lines: &SourceLines<'_>, at: usize) -> Option<usize> {
+fn skip_svn_properties(lines: &SourceLines<'_>, at: usize) -> Option<usize> {
     let starts = |at: usize, start: &str| lines.get(at).is_some_and(|line| line.starts_with(start));
     // svn names a file even if only its properties change.
     let is_named = starts(at, "--- ") && starts(at + 1, "+++ ");
@@ -91,16 +91,16 @@ fn properties(lines: &SourceLines<'_>, at: usize) -> Option<usize> {
 }
 
 /// Skips the lines that may stand after a file's part.
-fn between(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxError> {
+fn skip_between_files(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxError> {
     let mut at = at;
     // ends: each round takes a line
     while at < lines.len() && !begins_file(lines, at) {
         let line = lines.get(at).unwrap_or_default();
-        if is_commit(line) {
-            return preamble(lines, at);
+        if begins_commit(line) {
+            return skip_preamble(lines, at);
         }
         refuse_binary(line, lines.number(at))?;
-        if let Some(after) = properties(lines, at) {
+        if let Some(after) = skip_svn_properties(lines, at) {
             at = after;
             continue;
         }
@@ -108,7 +108,7 @@ fn between(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxError
             at += 2;
             continue;
         }
-        if !is_passed(line) && !lines.is_blank(at) {
+        if !is_separator_line(line) && !lines.is_blank(at) {
             let what = format!("`{}` is no part of a diff", clip(line));
             let hint =
                 "begin the lines of a hunk with ` `, `+` or `-`, a hunk with `@@`, a file with `--- a/path`";
@@ -120,17 +120,17 @@ fn between(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxError
 }
 
 /// Returns true if a line may stand between files and carries no information.
-fn is_passed(line: &str) -> bool {
+fn is_separator_line(line: &str) -> bool {
     ["diff -", "Index: ", "Only in ", "====="].iter().any(|start| line.starts_with(start))
 }
 
 /// Returns true if a line stands between files and not in a hunk.
-fn is_between(line: &str) -> bool {
-    is_passed(line) || is_commit(line) || refuse_binary(line, 0).is_err()
+fn is_between_files(line: &str) -> bool {
+    is_separator_line(line) || begins_commit(line) || refuse_binary(line, 0).is_err()
 }
 
 /// Returns true if the message of another commit begins here. A line that only looks similar could belong to a hunk.
-fn is_commit(line: &str) -> bool {
+fn begins_commit(line: &str) -> bool {
     if line == "# HG changeset patch" {
         return true;
     }
@@ -138,7 +138,7 @@ fn is_commit(line: &str) -> bool {
         return false;
     };
     let hash = rest.split_whitespace().next().unwrap_or_default();
-    hash.len() >= LEAST_HASH && hash.bytes().all(|sign| sign.is_ascii_hexdigit())
+    hash.len() >= MIN_HASH_LENGTH && hash.bytes().all(|sign| sign.is_ascii_hexdigit())
 }
 
 /// Rejects a binary diff, which does not contain the change.
@@ -153,22 +153,22 @@ fn refuse_binary(line: &str, number: usize) -> Result<(), PatchSyntaxError> {
 }
 
 /// Creates the edit from the part of one file.
-fn edit(
+fn build_edit(
     lines: &SourceLines<'_>,
     head: &DiffFileHead,
     found: Vec<ParsedHunk>,
 ) -> Result<FileEdit, PatchSyntaxError> {
     let names = diff_names::resolve_names(head)?;
     let created = head.kind == DiffFileKind::New || names.old.is_none() || head.creates_file(&found);
-    let gone = head.kind == DiffFileKind::Gone || names.new.is_none() || head.deletes_file(&found);
+    let gone = head.kind == DiffFileKind::Deleted || names.new.is_none() || head.deletes_file(&found);
     let (old, new) = (names.old.clone(), names.new.clone());
     let wrong = |what: &str, hint: &str| Err(PatchSyntaxError::new(head.line, what, hint));
     let (path, action) = match (created, gone) {
         (true, true) => {
             return wrong("the file is neither there before nor after", "name it in `---` or in `+++`");
         }
-        (true, false) => (new.or(old), create(lines, head, &found)?),
-        (false, true) => (old.or(new), delete(found)?),
+        (true, false) => (new.or(old), create_action(lines, head, &found)?),
+        (false, true) => (old.or(new), delete_action(found)?),
         (false, false) => {
             let target = match (head.kind, names.new) {
                 (DiffFileKind::Moved, Some(to)) => {
@@ -180,7 +180,7 @@ fn edit(
                 (
                     DiffFileKind::Change
                     | DiffFileKind::New
-                    | DiffFileKind::Gone
+                    | DiffFileKind::Deleted
                     | DiffFileKind::Moved
                     | DiffFileKind::Copied,
                     _,
@@ -197,10 +197,10 @@ fn edit(
         }
     };
     let path = path_check::check_path(&path.unwrap_or_default(), head.line)?;
-    Ok(FileEdit { path, line: head.line, action, blobs: head.blobs.clone() })
+    Ok(FileEdit { path, line: head.line, action, blob_ids: head.blob_ids.clone() })
 }
 
-fn create(
+fn create_action(
     lines: &SourceLines<'_>,
     head: &DiffFileHead,
     found: &[ParsedHunk],
@@ -227,7 +227,7 @@ fn create(
     Ok(EditAction::Create { content, executable: head.executable })
 }
 
-fn delete(found: Vec<ParsedHunk>) -> Result<EditAction, PatchSyntaxError> {
+fn delete_action(found: Vec<ParsedHunk>) -> Result<EditAction, PatchSyntaxError> {
     let keeps = |found: &&ParsedHunk| found.hunk.lines.iter().any(|line| !matches!(line, HunkLine::Drop(_)));
     if let Some(found) = found.iter().find(keeps) {
         let what = "a file that is deleted has lines that stay or come";

@@ -14,11 +14,11 @@ const HEADER: &str = "\
 # Made of Claude Code's permissions by `toolgate policy import claude`.
 # A command that is allowed runs without a question and stays confined, unless its rule says `unsandboxed = true`.
 ";
-const LISTS: [(&str, RuleDecision); 3] =
+const PERMISSION_LISTS: [(&str, RuleDecision); 3] =
     [("allow", RuleDecision::Allow), ("ask", RuleDecision::Ask), ("deny", RuleDecision::Forbid)];
 /// Toolgate's tools that run commands, and those that read.
-const COMMANDS: [&str; 3] = ["shell", "shell_command", "exec_command"];
-const READERS: [&str; 4] = ["read_file", "list_dir", "grep_files", "view_image"];
+const COMMAND_TOOLS: [&str; 3] = ["shell", "shell_command", "exec_command"];
+const READ_TOOLS: [&str; 4] = ["read_file", "list_dir", "grep_files", "view_image"];
 
 /// Converts `text`, a `settings.json`. Permissions without a counterpart are noted with their position.
 pub fn import_claude(text: &str, file: &Path) -> Result<ImportedRules, RuleFault> {
@@ -37,32 +37,32 @@ pub fn import_claude(text: &str, file: &Path) -> Result<ImportedRules, RuleFault
     };
     let mut page = ImportBuilder::default();
     match settings.get("permissions") {
-        Some(Value::Object(permissions)) => permissions_of(&mut page, permissions),
+        Some(Value::Object(permissions)) => import_permissions(&mut page, permissions),
         Some(_) => return Err(RuleFault::in_file(file, "`permissions` must be an object")),
-        None => page.note("permissions", "there are none"),
+        None => page.add_note("permissions", "there are none"),
     }
     let others: Vec<&str> = settings.keys().map(String::as_str).filter(|key| *key != "permissions").collect();
     if !others.is_empty() {
-        page.note("settings", format!("not carried over, they are no rules: {}", others.join(", ")));
+        page.add_note("settings", format!("not carried over, they are no rules: {}", others.join(", ")));
     }
     Ok(page.finish(HEADER))
 }
 
-fn permissions_of(page: &mut ImportBuilder, permissions: &Map<String, Value>) {
-    for (key, decision) in LISTS {
-        each(page, permissions, key, |page, at, text| permission(page, at, text, decision));
+fn import_permissions(page: &mut ImportBuilder, permissions: &Map<String, Value>) {
+    for (key, decision) in PERMISSION_LISTS {
+        for_each_text(page, permissions, key, |page, at, text| import_permission(page, at, text, decision));
     }
-    each(page, permissions, "additionalDirectories", |page, at, text| {
+    for_each_text(page, permissions, "additionalDirectories", |page, at, text| {
         let path = if text.starts_with('/') { format!("/{text}") } else { text.to_owned() };
-        paths(page, at, text, (&path, PathAccess::Read), RuleDecision::Allow);
+        import_paths(page, at, text, (&path, PathAccess::Read), RuleDecision::Allow);
     });
-    let known = |key: &str| key == "additionalDirectories" || LISTS.iter().any(|(list, _)| *list == key);
+    let known = |key: &str| key == "additionalDirectories" || PERMISSION_LISTS.iter().any(|(list, _)| *list == key);
     for key in permissions.keys().filter(|key| !known(key)) {
-        page.note(&format!("permissions.{key}"), "not carried over: it is a setting and no rule");
+        page.add_note(&format!("permissions.{key}"), "not carried over: it is a setting and no rule");
     }
 }
 
-fn each(
+fn for_each_text(
     page: &mut ImportBuilder,
     permissions: &Map<String, Value>,
     key: &str,
@@ -71,81 +71,81 @@ fn each(
     let list = match permissions.get(key) {
         None => return,
         Some(Value::Array(list)) => list,
-        Some(_) => return page.note(&format!("permissions.{key}"), "not carried over: it is no list"),
+        Some(_) => return page.add_note(&format!("permissions.{key}"), "not carried over: it is no list"),
     };
     for (number, value) in list.iter().enumerate() {
         let at = format!("permissions.{key}[{number}]");
         match value.as_str() {
             Some(text) => one(page, &at, text.trim()),
-            None => page.note(&at, "not carried over: it is no text"),
+            None => page.add_note(&at, "not carried over: it is no text"),
         }
     }
 }
 
 /// Converts one permission: `Tool`, or `Tool(what)`.
-fn permission(page: &mut ImportBuilder, at: &str, text: &str, decision: RuleDecision) {
+fn import_permission(page: &mut ImportBuilder, at: &str, text: &str, decision: RuleDecision) {
     let (tool, what) = match text.split_once('(') {
         Some((tool, rest)) => match rest.strip_suffix(')') {
             Some(what) => (tool, Some(what)),
-            None => return lost(page, at, text, decision, "there is no `)` at its end"),
+            None => return note_lost(page, at, text, decision, "there is no `)` at its end"),
         },
         None => (text, None),
     };
     match (tool, what) {
-        ("Bash", Some(what)) if what != "*" => command(page, at, text, what, decision),
-        ("Bash", Some(_) | None) => whole_tool(page, at, text, &COMMANDS, decision),
-        ("Read", Some(what)) => paths(page, at, text, (what, PathAccess::Read), decision),
-        ("Read", None) => whole_tool(page, at, text, &READERS, decision),
+        ("Bash", Some(what)) if what != "*" => import_command(page, at, text, what, decision),
+        ("Bash", Some(_) | None) => import_whole_tool(page, at, text, &COMMAND_TOOLS, decision),
+        ("Read", Some(what)) => import_paths(page, at, text, (what, PathAccess::Read), decision),
+        ("Read", None) => import_whole_tool(page, at, text, &READ_TOOLS, decision),
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", Some(what)) => {
-            paths(page, at, text, (what, PathAccess::Write), decision);
+            import_paths(page, at, text, (what, PathAccess::Write), decision);
         }
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", None) => {
-            lost(page, at, text, decision, "whether files may be changed is a setting: `sandbox`");
+            note_lost(page, at, text, decision, "whether files may be changed is a setting: `sandbox`");
         }
-        ("WebFetch", Some(what)) => host(page, at, text, what, decision),
+        ("WebFetch", Some(what)) => import_host(page, at, text, what, decision),
         (tool, None) if tool.starts_with("mcp__") => {
             // The name of a server alone means all of its tools.
             let whole = tool["mcp__".len()..].split_once("__").is_none() && !tool.ends_with('*');
             let name = if whole { format!("{tool}__*") } else { tool.to_owned() };
-            page.rule(at, &rule(RuleSubject::Tool { names: vec![name] }, decision), &RuleExamples::default());
+            page.add_rule(at, &new_rule(RuleSubject::Tool { names: vec![name] }, decision), &RuleExamples::default());
         }
-        (_, Some(_) | None) => lost(page, at, text, decision, "there is no such tool here"),
+        (_, Some(_) | None) => note_lost(page, at, text, decision, "there is no such tool here"),
     }
 }
 
 /// Notes a permission that was not converted, and warns if it was a restriction.
-fn lost(page: &mut ImportBuilder, at: &str, text: &str, decision: RuleDecision, why: &str) {
+fn note_lost(page: &mut ImportBuilder, at: &str, text: &str, decision: RuleDecision, why: &str) {
     let open = match decision {
         RuleDecision::Allow => "",
         RuleDecision::Ask => ", so nobody is asked because of it",
         RuleDecision::Forbid => ", so it is NOT forbidden here",
     };
-    page.note(at, format!("`{text}` is not carried over: {why}{open}"));
+    page.add_note(at, format!("`{text}` is not carried over: {why}{open}"));
 }
 
-fn rule(on: RuleSubject, decision: RuleDecision) -> NewRule {
-    NewRule { on, decision, reason: None, unsandboxed: false, example: None }
+fn new_rule(on: RuleSubject, decision: RuleDecision) -> NewRule {
+    NewRule { subject: on, decision, reason: None, unsandboxed: false, example: None }
 }
 
-fn whole_tool(page: &mut ImportBuilder, at: &str, text: &str, tools: &[&str], decision: RuleDecision) {
+fn import_whole_tool(page: &mut ImportBuilder, at: &str, text: &str, tools: &[&str], decision: RuleDecision) {
     match decision {
         RuleDecision::Allow => {
-            lost(page, at, text, decision, "it allows everything; say what is to be allowed");
+            note_lost(page, at, text, decision, "it allows everything; say what is to be allowed");
         }
         RuleDecision::Ask | RuleDecision::Forbid => {
             let names = tools.iter().map(|tool| (*tool).to_owned()).collect();
-            page.rule(at, &rule(RuleSubject::Tool { names }, decision), &RuleExamples::default());
+            page.add_rule(at, &new_rule(RuleSubject::Tool { names }, decision), &RuleExamples::default());
         }
     }
 }
 
-fn command(page: &mut ImportBuilder, at: &str, text: &str, what: &str, decision: RuleDecision) {
+fn import_command(page: &mut ImportBuilder, at: &str, text: &str, what: &str, decision: RuleDecision) {
     let (words, exact) = match what.strip_suffix(":*").or_else(|| what.strip_suffix(" *")) {
         Some(words) => (words, false),
         None => (what, true),
     };
     if words.contains('*') {
-        return lost(page, at, text, decision, "a `*` may only stand for all words at the end");
+        return note_lost(page, at, text, decision, "a `*` may only stand for all words at the end");
     }
     match crate::rules::rule_examples::single_command_words(words) {
         Ok(words) => {
@@ -153,13 +153,13 @@ fn command(page: &mut ImportBuilder, at: &str, text: &str, what: &str, decision:
                 ScriptWord::Literal(word) | ScriptWord::Unknown(word) => vec![word],
             };
             let pattern = words.into_iter().map(word).collect();
-            page.rule(at, &rule(RuleSubject::Command { pattern, exact }, decision), &RuleExamples::default());
+            page.add_rule(at, &new_rule(RuleSubject::Command { pattern, exact }, decision), &RuleExamples::default());
         }
-        Err(_) => lost(page, at, text, decision, "it is not one plain command"),
+        Err(_) => note_lost(page, at, text, decision, "it is not one plain command"),
     }
 }
 
-fn paths(
+fn import_paths(
     page: &mut ImportBuilder,
     at: &str,
     text: &str,
@@ -167,38 +167,38 @@ fn paths(
     decision: RuleDecision,
 ) {
     if access == PathAccess::Read && decision == RuleDecision::Ask {
-        return lost(page, at, text, decision, "nobody is asked about reading a path");
+        return note_lost(page, at, text, decision, "nobody is asked about reading a path");
     }
     match claude_path::convert_path(what, access, decision) {
         Ok(ConvertedPath { path, note }) => {
             let path = match RulePath::parse(&path, None, access, decision) {
                 Ok(path) => path,
-                Err(why) => return lost(page, at, text, decision, &why),
+                Err(why) => return note_lost(page, at, text, decision, &why),
             };
             if let Some(note) = note {
-                page.note(at, format!("`{text}`: {note}"));
+                page.add_note(at, format!("`{text}`: {note}"));
             }
-            page.rule(
+            page.add_rule(
                 at,
-                &rule(RuleSubject::Path { paths: vec![path], access }, decision),
+                &new_rule(RuleSubject::Path { paths: vec![path], access }, decision),
                 &RuleExamples::default(),
             );
         }
-        Err(why) => lost(page, at, text, decision, &why),
+        Err(why) => note_lost(page, at, text, decision, &why),
     }
 }
 
-fn host(page: &mut ImportBuilder, at: &str, text: &str, what: &str, decision: RuleDecision) {
+fn import_host(page: &mut ImportBuilder, at: &str, text: &str, what: &str, decision: RuleDecision) {
     let Some(domain) = what.strip_prefix("domain:") else {
-        return lost(page, at, text, decision, "only `domain:` is known");
+        return note_lost(page, at, text, decision, "only `domain:` is known");
     };
     match domain.trim().parse::<HostPattern>() {
         Ok(host) => {
             if decision == RuleDecision::Allow {
-                page.note(at, format!("`{text}` is a rule for the host, so it holds for commands too"));
+                page.add_note(at, format!("`{text}` is a rule for the host, so it holds for commands too"));
             }
-            page.rule(at, &rule(RuleSubject::Host { hosts: vec![host] }, decision), &RuleExamples::default());
+            page.add_rule(at, &new_rule(RuleSubject::Host { hosts: vec![host] }, decision), &RuleExamples::default());
         }
-        Err(_) => lost(page, at, text, decision, "it names no host"),
+        Err(_) => note_lost(page, at, text, decision, "it names no host"),
     }
 }

@@ -14,10 +14,10 @@ const HEADER: &str = "\
 # says `unsandboxed = true`.
 ";
 /// Maximum length of a reason for a model, in characters.
-const MAX_REASON: usize = 500;
+const MAX_REASON_CHARS: usize = 500;
 /// Maximum number of characters of a statement in a note.
-const SHOWN: usize = 80;
-const CALLS: [&str; 3] = ["prefix_rule", "network_rule", "host_executable"];
+const MAX_SHOWN_CHARS: usize = 80;
+const RULE_CALLS: [&str; 3] = ["prefix_rule", "network_rule", "host_executable"];
 
 /// Converts `text`, a Codex rule file. Statements other than calls with literal arguments are noted with their line.
 pub fn import_codex(text: &str, file: &Path) -> Result<ImportedRules, RuleFault> {
@@ -27,8 +27,8 @@ pub fn import_codex(text: &str, file: &Path) -> Result<ImportedRules, RuleFault>
         return Err(RuleFault::in_file(file, why));
     }
     let mut page = ImportBuilder::default();
-    let statements = parse_statements(text, &CALLS);
-    if let Some((line, name)) = statements.iter().find_map(redefined) {
+    let statements = parse_statements(text, &RULE_CALLS);
+    if let Some((line, name)) = statements.iter().find_map(redefined_name) {
         let why = format!("line {line} gives `{name}` another meaning, so its calls cannot be understood");
         return Err(RuleFault::in_file(file, why));
     }
@@ -38,34 +38,34 @@ pub fn import_codex(text: &str, file: &Path) -> Result<ImportedRules, RuleFault>
             StarlarkStatement::Call(call) => {
                 let at = format!("line {}", call.line);
                 match call.name.as_str() {
-                    "prefix_rule" => prefix_rule(&mut page, &at, call),
-                    "network_rule" => network_rule(&mut page, &at, call, &mut hosts),
+                    "prefix_rule" => import_prefix_rule(&mut page, &at, call),
+                    "network_rule" => import_network_rule(&mut page, &at, call, &mut hosts),
                     "host_executable" => {
-                        page.note(&at, "`host_executable` is not carried over: a rule names a program, or its whole path");
+                        page.add_note(&at, "`host_executable` is not carried over: a rule names a program, or its whole path");
                     }
-                    name => page.note(&at, format!("`{name}(…)` is not carried over: it is no rule")),
+                    name => page.add_note(&at, format!("`{name}(…)` is not carried over: it is no rule")),
                 }
             }
             StarlarkStatement::Other { line, text, .. } => {
-                let shown: String = text.chars().take(SHOWN).collect();
-                page.note(&format!("line {line}"), format!("not understood, and not carried over: {shown}"));
+                let shown: String = text.chars().take(MAX_SHOWN_CHARS).collect();
+                page.add_note(&format!("line {line}"), format!("not understood, and not carried over: {shown}"));
             }
         }
     }
     for (at, rule) in hosts.rules.iter().flatten() {
-        page.rule(at, rule, &RuleExamples::default());
+        page.add_rule(at, rule, &RuleExamples::default());
     }
     Ok(page.finish(HEADER))
 }
 
 /// Returns true if `text` contains a Codex rule.
 pub(super) fn is_codex_rules(text: &str) -> bool {
-    let is_rule = |statement: &StarlarkStatement| matches!(statement, StarlarkStatement::Call(call) if CALLS.contains(&call.name.as_str()));
-    parse_statements(text, &CALLS).iter().any(is_rule)
+    let is_rule = |statement: &StarlarkStatement| matches!(statement, StarlarkStatement::Call(call) if RULE_CALLS.contains(&call.name.as_str()));
+    parse_statements(text, &RULE_CALLS).iter().any(is_rule)
 }
 
 /// Returns the position and name if a statement redefines a known name.
-fn redefined(statement: &StarlarkStatement) -> Option<(usize, &'static str)> {
+fn redefined_name(statement: &StarlarkStatement) -> Option<(usize, &'static str)> {
     match statement {
         StarlarkStatement::Other { line, shadows, .. } => Some((*line, (*shadows)?)),
         StarlarkStatement::Call(_) => None,
@@ -73,7 +73,7 @@ fn redefined(statement: &StarlarkStatement) -> Option<(usize, &'static str)> {
 }
 
 /// Returns the arguments in the order of `names`. Returns `None`, and adds a note, if an argument is unknown.
-fn arguments<'a>(
+fn bind_arguments<'a>(
     page: &mut ImportBuilder,
     at: &str,
     call: &'a StarlarkCall,
@@ -89,7 +89,7 @@ fn arguments<'a>(
             Some(index) if found[index].is_none() => found[index] = Some(value),
             Some(_) | None => {
                 let which = name.clone().unwrap_or_else(|| format!("number {}", place + 1));
-                page.note(
+                page.add_note(
                     at,
                     format!("not carried over: the argument `{which}` is not known, or is there twice"),
                 );
@@ -100,62 +100,62 @@ fn arguments<'a>(
     Some(found.into_iter().map(|value| value.filter(|value| **value != StarlarkValue::None)).collect())
 }
 
-fn prefix_rule(page: &mut ImportBuilder, at: &str, call: &StarlarkCall) {
+fn import_prefix_rule(page: &mut ImportBuilder, at: &str, call: &StarlarkCall) {
     let names = ["pattern", "decision", "match", "not_match", "justification"];
-    let Some(args) = arguments(page, at, call, &names) else { return };
+    let Some(args) = bind_arguments(page, at, call, &names) else { return };
     let [pattern, decision, matching, other, justification] = args[..] else { return };
-    let Some(pattern) = pattern.and_then(words) else {
-        return page.note(at, "not carried over: `pattern` must be a list of words and lists of words");
+    let Some(pattern) = pattern.and_then(as_pattern) else {
+        return page.add_note(at, "not carried over: `pattern` must be a list of words and lists of words");
     };
-    let decision = match decision.map(text) {
+    let decision = match decision.map(as_text) {
         None | Some(Some("allow")) => RuleDecision::Allow,
         Some(Some("prompt")) => RuleDecision::Ask,
         Some(Some("forbidden")) => RuleDecision::Forbid,
         Some(_) => {
             return page
-                .note(at, "not carried over: `decision` must be \"allow\", \"prompt\" or \"forbidden\"");
+                .add_note(at, "not carried over: `decision` must be \"allow\", \"prompt\" or \"forbidden\"");
         }
     };
-    let reason = reason(page, at, justification);
+    let reason = import_reason(page, at, justification);
     let on = RuleSubject::Command { pattern, exact: false };
-    let rule = NewRule { on, decision, reason, unsandboxed: false, example: None };
-    let examples = RuleExamples { matching: examples(page, at, matching), other: examples(page, at, other) };
-    page.rule(at, &rule, &examples);
+    let rule = NewRule { subject: on, decision, reason, unsandboxed: false, example: None };
+    let examples = RuleExamples { matching: import_examples(page, at, matching), not_matching: import_examples(page, at, other) };
+    page.add_rule(at, &rule, &examples);
 }
 
-fn reason(page: &mut ImportBuilder, at: &str, justification: Option<&StarlarkValue>) -> Option<String> {
-    let reason = text(justification?).map(str::trim).filter(|reason| !reason.is_empty());
+fn import_reason(page: &mut ImportBuilder, at: &str, justification: Option<&StarlarkValue>) -> Option<String> {
+    let reason = as_text(justification?).map(str::trim).filter(|reason| !reason.is_empty());
     let Some(reason) = reason else {
-        page.note(at, "`justification` was left out: it is no text, or empty");
+        page.add_note(at, "`justification` was left out: it is no text, or empty");
         return None;
     };
-    if reason.chars().count() > MAX_REASON {
-        page.note(at, format!("`justification` was cut to {MAX_REASON} characters"));
+    if reason.chars().count() > MAX_REASON_CHARS {
+        page.add_note(at, format!("`justification` was cut to {MAX_REASON_CHARS} characters"));
     }
-    Some(reason.chars().take(MAX_REASON).collect())
+    Some(reason.chars().take(MAX_REASON_CHARS).collect())
 }
 
-fn network_rule(page: &mut ImportBuilder, at: &str, call: &StarlarkCall, hosts: &mut CodexHostRules) {
-    let Some(args) = arguments(page, at, call, &["host", "protocol", "decision", "justification"]) else {
+fn import_network_rule(page: &mut ImportBuilder, at: &str, call: &StarlarkCall, hosts: &mut CodexHostRules) {
+    let Some(args) = bind_arguments(page, at, call, &["host", "protocol", "decision", "justification"]) else {
         return;
     };
     let [host, protocol, decision, justification] = args[..] else { return };
-    let (Some(host), Some(protocol)) = (host.and_then(text), protocol.and_then(text)) else {
-        return page.note(at, "not carried over: `host` and `protocol` must be texts");
+    let (Some(host), Some(protocol)) = (host.and_then(as_text), protocol.and_then(as_text)) else {
+        return page.add_note(at, "not carried over: `host` and `protocol` must be texts");
     };
-    let decision = match decision.map(text) {
+    let decision = match decision.map(as_text) {
         Some(Some("allow")) => RuleDecision::Allow,
         Some(Some("prompt")) => RuleDecision::Ask,
         Some(Some("deny" | "forbidden")) => RuleDecision::Forbid,
         Some(_) | None => {
-            return page.note(at, "not carried over: `decision` must be \"allow\", \"prompt\" or \"deny\"");
+            return page.add_note(at, "not carried over: `decision` must be \"allow\", \"prompt\" or \"deny\"");
         }
     };
     let port = match (decision, protocol) {
         (RuleDecision::Allow, "https" | "https_connect" | "http-connect") => ":443",
         (RuleDecision::Allow, "http") => ":80",
         (RuleDecision::Allow, _) => {
-            return page.note(at, format!("not carried over: which ports `{protocol}` allows is not known"));
+            return page.add_note(at, format!("not carried over: which ports `{protocol}` allows is not known"));
         }
         // The result is stricter than the original, never looser.
         (RuleDecision::Ask | RuleDecision::Forbid, _) => "",
@@ -164,19 +164,19 @@ fn network_rule(page: &mut ImportBuilder, at: &str, call: &StarlarkCall, hosts: 
     let host = format!("{}{port}", host.trim());
     let named = match host.parse::<HostPattern>() {
         Ok(named) => named,
-        Err(fault) => return page.note(at, format!("not carried over: {fault}")),
+        Err(fault) => return page.add_note(at, format!("not carried over: {fault}")),
     };
     if decision == RuleDecision::Allow {
-        page.note(at, format!("`{protocol}` to this host is allowed as `{named}`: rules for hosts have a port and no protocol"));
+        page.add_note(at, format!("`{protocol}` to this host is allowed as `{named}`: rules for hosts have a port and no protocol"));
     }
-    let reason = reason(page, at, justification);
+    let reason = import_reason(page, at, justification);
     let on = RuleSubject::Host { hosts: vec![named] };
-    let rule = NewRule { on, decision, reason, unsandboxed: false, example: None };
+    let rule = NewRule { subject: on, decision, reason, unsandboxed: false, example: None };
     // In Codex the last rule wins, here the strictest one: overruled rules are not converted.
-    if let Some(before) = hosts.last.insert(key, hosts.rules.len())
+    if let Some(before) = hosts.last_by_host.insert(key, hosts.rules.len())
         && let Some((before, _)) = hosts.rules[before].take()
     {
-        page.note(&before, format!("not carried over: {at} says something else about the same host"));
+        page.add_note(&before, format!("not carried over: {at} says something else about the same host"));
     }
     hosts.rules.push(Some((at.to_owned(), rule)));
 }
@@ -185,45 +185,45 @@ fn network_rule(page: &mut ImportBuilder, at: &str, call: &StarlarkCall, hosts: 
 #[derive(Default)]
 struct CodexHostRules {
     rules: Vec<Option<(String, NewRule)>>,
-    last: HashMap<String, usize>,
+    last_by_host: HashMap<String, usize>,
 }
 
-fn text(value: &StarlarkValue) -> Option<&str> {
+fn as_text(value: &StarlarkValue) -> Option<&str> {
     match value {
         StarlarkValue::Text(text) => Some(text),
         StarlarkValue::List(_) | StarlarkValue::None => None,
     }
 }
 
-fn texts(value: &StarlarkValue) -> Option<Vec<String>> {
+fn as_texts(value: &StarlarkValue) -> Option<Vec<String>> {
     match value {
-        StarlarkValue::List(list) => list.iter().map(|one| text(one).map(str::to_owned)).collect(),
+        StarlarkValue::List(list) => list.iter().map(|one| as_text(one).map(str::to_owned)).collect(),
         StarlarkValue::Text(_) | StarlarkValue::None => None,
     }
 }
 
-fn words(value: &StarlarkValue) -> Option<Vec<Vec<String>>> {
+fn as_pattern(value: &StarlarkValue) -> Option<Vec<Vec<String>>> {
     let StarlarkValue::List(positions) = value else { return None };
     positions
         .iter()
-        .map(|position| text(position).map(|word| vec![word.to_owned()]).or_else(|| texts(position)))
+        .map(|position| as_text(position).map(|word| vec![word.to_owned()]).or_else(|| as_texts(position)))
         .collect()
 }
 
-fn examples(page: &mut ImportBuilder, at: &str, value: Option<&StarlarkValue>) -> Vec<Vec<String>> {
+fn import_examples(page: &mut ImportBuilder, at: &str, value: Option<&StarlarkValue>) -> Vec<Vec<String>> {
     let list = match value {
         None => return Vec::new(),
         Some(StarlarkValue::List(list)) => list,
         Some(StarlarkValue::Text(_) | StarlarkValue::None) => {
-            page.note(at, "the examples were left out: they are no list");
+            page.add_note(at, "the examples were left out: they are no list");
             return Vec::new();
         }
     };
     let mut found = Vec::new();
     for example in list {
-        match text(example).map_or_else(|| texts(example), shlex::split_words) {
+        match as_text(example).map_or_else(|| as_texts(example), shlex::split_words) {
             Some(words) => found.push(words),
-            None => page.note(at, "an example was left out: it is neither a command nor a list of words"),
+            None => page.add_note(at, "an example was left out: it is neither a command nor a list of words"),
         }
     }
     found

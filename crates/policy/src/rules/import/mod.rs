@@ -13,19 +13,19 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::rule_writer::toml_list;
-use super::{MAX_BYTES, NewRule, RuleFault, RuleLayer, RuleSet};
+use super::{MAX_RULE_FILE_BYTES, NewRule, RuleFault, RuleLayer, RuleSet};
 
 /// Maximum number of notes.
 const MAX_NOTES: usize = 500;
-const LAST_NOTE: usize = MAX_NOTES - 1;
+const LAST_NOTE_INDEX: usize = MAX_NOTES - 1;
 
 /// A note about a rule that was not converted, or converted differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportNote {
     /// The position: `line 3`, or `permissions.allow[2]`.
-    pub at: String,
+    pub position: String,
     /// The outcome.
-    pub what: String,
+    pub message: String,
 }
 
 /// A rule file converted from another program's rules.
@@ -43,7 +43,7 @@ pub struct ImportedRules {
 #[derive(Default)]
 struct ImportBuilder {
     rules: Vec<String>,
-    written: HashSet<String>,
+    seen_rules: HashSet<String>,
     notes: Vec<ImportNote>,
 }
 
@@ -51,37 +51,37 @@ struct ImportBuilder {
 #[derive(Default)]
 struct RuleExamples {
     matching: Vec<Vec<String>>,
-    other: Vec<Vec<String>>,
+    not_matching: Vec<Vec<String>>,
 }
 
 impl ImportBuilder {
-    fn note(&mut self, at: &str, what: impl Into<String>) {
+    fn add_note(&mut self, at: &str, what: impl Into<String>) {
         let what = match self.notes.len() {
             MAX_NOTES.. => return,
-            LAST_NOTE => "this is not all: there is more that was not carried over".to_owned(),
+            LAST_NOTE_INDEX => "this is not all: there is more that was not carried over".to_owned(),
             _ => what.into(),
         };
-        self.notes.push(ImportNote { at: at.to_owned(), what });
+        self.notes.push(ImportNote { position: at.to_owned(), message: what });
     }
 
     /// Adds a rule, with those of its examples that hold.
-    fn rule(&mut self, at: &str, rule: &NewRule, examples: &RuleExamples) {
+    fn add_rule(&mut self, at: &str, rule: &NewRule, examples: &RuleExamples) {
         let alone = rule.to_string();
         let read = RuleSet::parse(&alone, Path::new("rules.toml"), RuleLayer::User);
         if let Err(fault) = read {
-            return self.note(at, format!("not carried over: {}", fault.why));
+            return self.add_note(at, format!("not carried over: {}", fault.why));
         }
-        let examples = self.holding(at, &alone, examples);
+        let examples = self.format_valid_examples(at, &alone, examples);
         let whole = format!("{alone}{examples}");
         // A repeated rule is written once.
-        if self.written.insert(whole.clone()) {
+        if self.seen_rules.insert(whole.clone()) {
             self.rules.push(whole);
         }
     }
 
     /// Formats those of `examples` that hold for `rule`.
-    fn holding(&mut self, at: &str, rule: &str, examples: &RuleExamples) -> String {
-        if examples.matching.is_empty() && examples.other.is_empty() {
+    fn format_valid_examples(&mut self, at: &str, rule: &str, examples: &RuleExamples) -> String {
+        if examples.matching.is_empty() && examples.not_matching.is_empty() {
             return String::new();
         }
         let lines = |matching: &[String], other: &[String]| {
@@ -93,12 +93,12 @@ impl ImportBuilder {
         };
         let written =
             |examples: &[Vec<String>]| examples.iter().map(|words| toml_list(words)).collect::<Vec<_>>();
-        let (mut matching, mut other) = (written(&examples.matching), written(&examples.other));
+        let (mut matching, mut other) = (written(&examples.matching), written(&examples.not_matching));
         let all = format!("{rule}{}", lines(&matching, &other));
         let tried = match RuleSet::run_examples(&all, Path::new("rules.toml"), RuleLayer::User) {
             Ok(tried) => tried,
             Err(fault) => {
-                self.note(at, format!("the examples were left out: {}", fault.why));
+                self.add_note(at, format!("the examples were left out: {}", fault.why));
                 return String::new();
             }
         };
@@ -106,7 +106,7 @@ impl ImportBuilder {
         matching.retain(|_| holds.next().unwrap_or(false));
         other.retain(|_| holds.next().unwrap_or(false));
         for why in tried.iter().filter_map(|tried| tried.fault.as_ref()) {
-            self.note(at, format!("an example was left out: {why}"));
+            self.add_note(at, format!("an example was left out: {why}"));
         }
         lines(&matching, &other)
     }
@@ -118,7 +118,7 @@ impl ImportBuilder {
         }
         for note in &self.notes {
             // One line each, without characters that could end the comment.
-            let line = format!("# - {}: {}", note.at, note.what);
+            let line = format!("# - {}: {}", note.position, note.message);
             text.extend(line.chars().map(|letter| {
                 if crate::invisible_chars::is_deceptive(letter) || letter == '\n' { ' ' } else { letter }
             }));
@@ -134,8 +134,8 @@ impl ImportBuilder {
 
 /// Rejects a text that is too long for a rule file.
 fn check_length(text: &str, file: &Path) -> Result<(), RuleFault> {
-    if text.len() > MAX_BYTES {
-        return Err(RuleFault::in_file(file, format!("longer than {MAX_BYTES} bytes")));
+    if text.len() > MAX_RULE_FILE_BYTES {
+        return Err(RuleFault::in_file(file, format!("longer than {MAX_RULE_FILE_BYTES} bytes")));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ pub(super) fn split_words(text: &str) -> Option<Vec<String>> {
                 word.push_str(inner);
                 letters = rest.chars();
             }
-            '"' => quoted(&mut letters, word.get_or_insert_default())?,
+            '"' => read_double_quoted(&mut letters, word.get_or_insert_default())?,
             '\\' => word.get_or_insert_default().push(letters.next()?),
             ' ' | '\t' | '\r' | '\n' => words.extend(word.take()),
             '#' if word.is_none() => {
@@ -28,7 +28,7 @@ pub(super) fn split_words(text: &str) -> Option<Vec<String>> {
 }
 
 /// Reads text in double quotes, after the opening quote.
-fn quoted(letters: &mut std::str::Chars<'_>, word: &mut String) -> Option<()> {
+fn read_double_quoted(letters: &mut std::str::Chars<'_>, word: &mut String) -> Option<()> {
     // ends: each round takes a letter
     loop {
         match letters.next()? {

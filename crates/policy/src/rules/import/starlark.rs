@@ -47,24 +47,24 @@ struct StarlarkToken {
     kind: StarlarkTokenKind,
     line: usize,
     /// The token is the first on its line.
-    first: bool,
+    starts_line: bool,
     /// The token is not indented.
     at_margin: bool,
 }
 
 /// Parses the statements of `text`; `known` are the names of known functions.
 pub(super) fn parse_statements(text: &str, known: &[&'static str]) -> Vec<StarlarkStatement> {
-    let tokens = tokens(text);
+    let tokens = tokenize(text);
     let lines: Vec<&str> = text.split('\n').collect();
     let mut rest = tokens.as_slice();
     let mut found = Vec::new();
     // ends: each round takes a token at least
     while let Some(token) = rest.first() {
         let mut reader = StarlarkParser { rest };
-        let call = if token.at_margin { reader.call() } else { None };
+        let call = if token.at_margin { reader.parse_call() } else { None };
         // A loaded name may equal a known one.
         let plain =
-            |call: &StarlarkCall| call.name != "load" && reader.rest.first().is_none_or(|next| next.first);
+            |call: &StarlarkCall| call.name != "load" && reader.rest.first().is_none_or(|next| next.starts_line);
         match call.filter(plain) {
             Some(call) => {
                 found.push(StarlarkStatement::Call(call));
@@ -73,8 +73,8 @@ pub(super) fn parse_statements(text: &str, known: &[&'static str]) -> Vec<Starla
             None => {
                 let line = token.line;
                 let text = lines.get(line - 1).map(|line| line.trim().to_owned()).unwrap_or_default();
-                let later = behind(rest);
-                let shadows = shadows(&rest[..rest.len() - later.len()], known);
+                let later = after_statement(rest);
+                let shadows = shadowed_name(&rest[..rest.len() - later.len()], known);
                 found.push(StarlarkStatement::Other { line, text, shadows });
                 rest = later;
             }
@@ -84,7 +84,7 @@ pub(super) fn parse_statements(text: &str, known: &[&'static str]) -> Vec<Starla
 }
 
 /// Returns the tokens after the first statement and its indented block.
-fn behind(tokens: &[StarlarkToken]) -> &[StarlarkToken] {
+fn after_statement(tokens: &[StarlarkToken]) -> &[StarlarkToken] {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
         if at > 0 && token.at_margin && depth == 0 {
@@ -100,7 +100,7 @@ fn behind(tokens: &[StarlarkToken]) -> &[StarlarkToken] {
 }
 
 /// Returns the name of `known` that `tokens` use other than by a call: defined, assigned or loaded.
-fn shadows(tokens: &[StarlarkToken], known: &[&'static str]) -> Option<&'static str> {
+fn shadowed_name(tokens: &[StarlarkToken], known: &[&'static str]) -> Option<&'static str> {
     let loads =
         matches!(tokens, [StarlarkToken { kind: StarlarkTokenKind::Name(first), .. }, ..] if first == "load");
     let is_known = |name: &str| known.iter().copied().find(|known| *known == name);
@@ -127,7 +127,7 @@ impl StarlarkParser<'_> {
     }
 
     /// Consumes the mark if it is next.
-    fn takes(&mut self, mark: char) -> bool {
+    fn eat(&mut self, mark: char) -> bool {
         let is = self.rest.first().is_some_and(|token| token.kind == StarlarkTokenKind::Mark(mark));
         if is {
             self.rest = &self.rest[1..];
@@ -135,49 +135,49 @@ impl StarlarkParser<'_> {
         is
     }
 
-    fn call(&mut self) -> Option<StarlarkCall> {
+    fn parse_call(&mut self) -> Option<StarlarkCall> {
         let line = self.rest.first()?.line;
         let Some(StarlarkTokenKind::Name(name)) = self.next() else { return None };
         let name = name.clone();
         let mut args = Vec::new();
-        if !self.takes('(') {
+        if !self.eat('(') {
             return None;
         }
         // ends: each round takes a token or returns
-        while !self.takes(')') {
-            args.push(self.argument()?);
-            if !self.takes(',') {
-                return self.takes(')').then_some(StarlarkCall { name, line, args });
+        while !self.eat(')') {
+            args.push(self.parse_argument()?);
+            if !self.eat(',') {
+                return self.eat(')').then_some(StarlarkCall { name, line, args });
             }
         }
         Some(StarlarkCall { name, line, args })
     }
 
-    fn argument(&mut self) -> Option<(Option<String>, StarlarkValue)> {
+    fn parse_argument(&mut self) -> Option<(Option<String>, StarlarkValue)> {
         let [one, two, ..] = self.rest else { return None };
         match (&one.kind, &two.kind) {
             (StarlarkTokenKind::Name(name), StarlarkTokenKind::Mark('=')) => {
                 self.rest = &self.rest[2..];
-                Some((Some(name.clone()), self.value(0)?))
+                Some((Some(name.clone()), self.parse_value(0)?))
             }
             (
                 StarlarkTokenKind::Name(_) | StarlarkTokenKind::Text(_) | StarlarkTokenKind::Mark(_),
                 StarlarkTokenKind::Name(_) | StarlarkTokenKind::Text(_) | StarlarkTokenKind::Mark(_),
-            ) => Some((None, self.value(0)?)),
+            ) => Some((None, self.parse_value(0)?)),
         }
     }
 
-    fn value(&mut self, depth: usize) -> Option<StarlarkValue> {
+    fn parse_value(&mut self, depth: usize) -> Option<StarlarkValue> {
         match self.next()? {
             StarlarkTokenKind::Text(text) => Some(StarlarkValue::Text(text.clone()?)),
             StarlarkTokenKind::Name(name) if name == "None" => Some(StarlarkValue::None),
             StarlarkTokenKind::Mark('[') if depth < MAX_DEPTH => {
                 let mut list = Vec::new();
                 // ends: each round takes a token or returns
-                while !self.takes(']') {
-                    list.push(self.value(depth + 1)?);
-                    if !self.takes(',') {
-                        return self.takes(']').then_some(StarlarkValue::List(list));
+                while !self.eat(']') {
+                    list.push(self.parse_value(depth + 1)?);
+                    if !self.eat(',') {
+                        return self.eat(']').then_some(StarlarkValue::List(list));
                     }
                 }
                 Some(StarlarkValue::List(list))
@@ -187,7 +187,7 @@ impl StarlarkParser<'_> {
     }
 }
 
-fn tokens(text: &str) -> Vec<StarlarkToken> {
+fn tokenize(text: &str) -> Vec<StarlarkToken> {
     let (mut tokens, mut rest) = (Vec::new(), text);
     let (mut line, mut first, mut at_margin) = (1, true, true);
     // ends: each round takes a letter at least
@@ -204,8 +204,8 @@ fn tokens(text: &str) -> Vec<StarlarkToken> {
             (at_margin, rest) = (false, &rest[letter.len_utf8()..]);
             continue;
         }
-        let (kind, length) = token(rest, letter);
-        tokens.push(StarlarkToken { kind, line, first, at_margin });
+        let (kind, length) = read_token(rest, letter);
+        tokens.push(StarlarkToken { kind, line, starts_line: first, at_margin });
         line += rest[..length].matches('\n').count();
         (first, at_margin, rest) = (false, false, &rest[length..]);
     }
@@ -213,23 +213,23 @@ fn tokens(text: &str) -> Vec<StarlarkToken> {
 }
 
 /// Returns the first token of `rest`, and its length.
-fn token(rest: &str, letter: char) -> (StarlarkTokenKind, usize) {
+fn read_token(rest: &str, letter: char) -> (StarlarkTokenKind, usize) {
     let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
     if !is_name(letter) {
         return match letter {
-            '"' | '\'' => string(rest, ""),
+            '"' | '\'' => read_string(rest, ""),
             _ => (StarlarkTokenKind::Mark(letter), letter.len_utf8()),
         };
     }
     let length = rest.find(|letter| !is_name(letter)).unwrap_or(rest.len());
     match rest[length..].chars().next() {
-        Some('"' | '\'') => string(&rest[length..], &rest[..length]),
+        Some('"' | '\'') => read_string(&rest[length..], &rest[..length]),
         Some(_) | None => (StarlarkTokenKind::Name(rest[..length].to_owned()), length),
     }
 }
 
 /// Parses the string at the start of `rest`, after `prefix`.
-fn string(rest: &str, prefix: &str) -> (StarlarkTokenKind, usize) {
+fn read_string(rest: &str, prefix: &str) -> (StarlarkTokenKind, usize) {
     let quote = &rest[..1];
     let triple = quote.repeat(3);
     let (quote, is_long) = if rest.starts_with(&triple) { (triple.as_str(), true) } else { (quote, false) };
@@ -244,7 +244,7 @@ fn string(rest: &str, prefix: &str) -> (StarlarkTokenKind, usize) {
             return (StarlarkTokenKind::Text(None), prefix.len() + quote.len() + at);
         } else if body[at..].starts_with(quote) {
             let text = match prefix {
-                "" => unescaped(&body[..at]),
+                "" => resolve_escapes(&body[..at]),
                 "r" => Some(body[..at].to_owned()),
                 _ => None,
             };
@@ -255,7 +255,7 @@ fn string(rest: &str, prefix: &str) -> (StarlarkTokenKind, usize) {
 }
 
 /// Resolves escape sequences; `None` for an unknown one.
-fn unescaped(body: &str) -> Option<String> {
+fn resolve_escapes(body: &str) -> Option<String> {
     let mut out = String::with_capacity(body.len());
     let mut letters = body.chars();
     // ends: each round takes a letter
@@ -270,16 +270,16 @@ fn unescaped(body: &str) -> Option<String> {
             'r' => out.push('\r'),
             letter @ ('\\' | '\'' | '"') => out.push(letter),
             '\n' => {}
-            'x' => out.push(number(&mut letters, 2).filter(char::is_ascii)?),
-            'u' => out.push(number(&mut letters, 4)?),
-            'U' => out.push(number(&mut letters, 8)?),
+            'x' => out.push(read_code_point(&mut letters, 2).filter(char::is_ascii)?),
+            'u' => out.push(read_code_point(&mut letters, 4)?),
+            'U' => out.push(read_code_point(&mut letters, 8)?),
             _ => return None,
         }
     }
     Some(out)
 }
 
-fn number(letters: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
+fn read_code_point(letters: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
     let digits = letters.as_str().get(..digits)?;
     *letters = letters.as_str()[digits.len()..].chars();
     let number = digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(digits)?;

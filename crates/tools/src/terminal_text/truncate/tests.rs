@@ -30,7 +30,7 @@ fn what_fits_is_shown_whole() {
     for (bytes, lines) in [("", 0), ("a", 1), ("a\nb\n", 2), ("50%\r100%\n", 1)] {
         let text = render_piped(bytes.as_bytes());
         let tokens = bytes.len().div_ceil(4) as u64;
-        let expected = RenderedOutput { text: text.clone(), cut: None, kept: None, tokens, lines };
+        let expected = RenderedOutput { text: text.clone(), omitted: None, output_file: None, tokens, lines };
         assert_eq!(render_within(&mut captured(bytes.as_bytes()), false, text.len()), expected, "{bytes:?}");
     }
 }
@@ -53,7 +53,7 @@ fn a_cut_output_says_where_the_whole_is() {
 #[test]
 fn an_output_that_memory_dropped_counts_bytes_alone() {
     let ends =
-        |omitted| CapturedText::Ends { head: numbered(20), omitted, tail: "of a line\nthe end\n".to_owned() };
+        |omitted| CapturedText::HeadAndTail { head: numbered(20), omitted, tail: "of a line\nthe end\n".to_owned() };
     let path = "/state/outputs/w/1-call-0.txt".into();
     let part = KeptOutput::Part { path, bytes: 128 << 20, why: "no more is kept of one output".to_owned() };
     let (text, cut) = ends(1 << 30).truncate(240, &describe_kept_file(&part));
@@ -72,7 +72,7 @@ fn an_output_that_memory_dropped_counts_bytes_alone() {
     the end
     ");
     assert_eq!(cut, OmittedSize { bytes: (1 << 30) + 88, lines: 11 });
-    let nowhere = KeptOutput::Nowhere("the disk is nearly full".to_owned());
+    let nowhere = KeptOutput::NotKept("the disk is nearly full".to_owned());
     assert_snapshot!(ends(1 << 30).truncate(160, &describe_kept_file(&nowhere)).0, @r"
     line 1
     line 2
@@ -93,7 +93,7 @@ fn only_what_is_cut_is_kept() {
     let spill = Arc::new(Spill::new(workspace.path().join("outputs"), Path::new("/work")));
     let mut capture = Capture::new(Some(Arc::clone(&spill)), "call".to_owned());
     capture.push(CapturedStream::Stdout, b"short\n");
-    assert_eq!(render_within(&mut capture.take(), false, 1000).cut, None);
+    assert_eq!(render_within(&mut capture.take(), false, 1000).omitted, None);
     assert!(!spill.directory().exists());
     capture.push(CapturedStream::Stdout, numbered(1000).as_bytes());
     let shown = render_within(&mut capture.take(), false, 1000);
@@ -109,7 +109,7 @@ fn characters_that_memory_cut_are_left_out() {
     let shown = render_within(&mut captured(text.as_bytes()), false, 4 << 20);
     assert!(!shown.text.contains("\\x"));
     let shown_euros = shown.text.matches('€').count() * 3;
-    assert_eq!(shown.cut, Some(OmittedSize { bytes: text.len() - shown_euros, lines: 0 }));
+    assert_eq!(shown.omitted, Some(OmittedSize { bytes: text.len() - shown_euros, lines: 0 }));
 }
 
 #[test]
@@ -140,7 +140,7 @@ proptest! {
         let (known, budget) = match omitted {
             // A fitting text is not cut.
             0 => (CapturedText::Whole(all.clone()), budget.min(all.len().saturating_sub(1))),
-            omitted => (CapturedText::Ends { head: first, omitted, tail: last }, budget),
+            omitted => (CapturedText::HeadAndTail { head: first, omitted, tail: last }, budget),
         };
         let (text, cut) = known.truncate(budget, "gone");
         let (head, rest) = text.split_once("[… ").unwrap();

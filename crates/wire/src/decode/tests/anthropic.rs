@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::{cut_anywhere, listen, tell};
+use super::{check_cut_streams, decode_stream, tell};
 use crate::Dialect::{self, Anthropic};
 
 fn start(at: u64, block: &Value) -> Value {
@@ -77,15 +77,15 @@ fn thoughts_searches_words_and_calls_are_heard_and_kept() {
 
 #[test]
 fn a_stream_may_break_off_anywhere() {
-    cut_anywhere(Anthropic, &stream());
+    check_cut_streams(Anthropic, &stream());
 }
 
 #[test]
 fn a_whole_message_says_the_same_as_its_stream() {
-    let (_, streamed) = listen(Anthropic, &stream());
+    let (_, streamed) = decode_stream(Anthropic, &stream());
     let content = Anthropic.assistant_turn(&streamed)[0]["content"].clone();
     let whole = json!({"id": "msg_1", "type": "message", "role": "assistant", "content": content, "stop_reason": "tool_use", "usage": {"input_tokens": 1, "output_tokens": 2}});
-    let (_, said) = listen(Anthropic, &[whole]);
+    let (_, said) = decode_stream(Anthropic, &[whole]);
     assert_eq!(Anthropic.assistant_turn(&said), Anthropic.assistant_turn(&streamed));
 }
 
@@ -153,7 +153,7 @@ fn a_message_ends_in_many_ways() {
 
 #[test]
 fn another_dialect_writes_the_words_and_the_calls() {
-    let (_, said) = listen(Anthropic, &stream());
+    let (_, said) = decode_stream(Anthropic, &stream());
     let told = [Dialect::Responses, Dialect::Chat].map(|dialect| {
         dialect.assistant_turn(&said).iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
     });

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::{cut_anywhere, tell};
+use super::{check_cut_streams, tell};
 use crate::Dialect::Chat;
 
 fn chunk(delta: &Value, reason: Option<&str>) -> Value {
@@ -29,7 +29,7 @@ fn openai_sends_a_role_first_and_usage_last() {
         chunk(&json!({}), Some("tool_calls")),
         usage(),
     ];
-    cut_anywhere(Chat, &stream);
+    check_cut_streams(Chat, &stream);
     assert_snapshot!(tell(Chat, &stream), @r#"
     text "Hel"
     text "lo"

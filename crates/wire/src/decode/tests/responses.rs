@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::{cut_anywhere, listen, tell};
+use super::{check_cut_streams, decode_stream, tell};
 use crate::Dialect::{self, Responses};
 
 fn event(kind: &str, fields: &Value) -> Value {
@@ -120,7 +120,7 @@ fn thoughts_searches_words_and_calls_are_heard_and_kept() {
 
 #[test]
 fn a_thought_that_nobody_keeps_is_left_out_with_the_ids_beside_it() {
-    let (_, said) = listen(Responses, &stream(None));
+    let (_, said) = decode_stream(Responses, &stream(None));
     let items: Vec<String> = Responses.assistant_turn(&said).iter().map(Value::to_string).collect();
     assert_snapshot!(items.join("\n"), @r#"
     {"action":{"query":"rust","type":"search"},"id":"ws_1","status":"completed","type":"web_search_call"}
@@ -139,16 +139,16 @@ fn a_call_is_heard_before_the_stream_ends() {
 
 #[test]
 fn a_stream_may_break_off_anywhere() {
-    cut_anywhere(Responses, &stream(Some("gAAA")));
+    check_cut_streams(Responses, &stream(Some("gAAA")));
 }
 
 #[test]
 fn a_whole_response_says_the_same_as_its_stream() {
     let output = [thought(Some("gAAA")), search(), message("I will read."), call(1), call(2)];
     let whole = json!({"id": "resp_1", "object": "response", "status": "completed", "error": null, "output": output, "usage": usage()});
-    assert_eq!(listen(Responses, &[whole]).1, listen(Responses, &stream(Some("gAAA"))).1);
+    assert_eq!(decode_stream(Responses, &[whole]).1, decode_stream(Responses, &stream(Some("gAAA"))).1);
     let only_the_end = end("completed", &output);
-    assert_eq!(listen(Responses, &[only_the_end]).1, listen(Responses, &stream(Some("gAAA"))).1);
+    assert_eq!(decode_stream(Responses, &[only_the_end]).1, decode_stream(Responses, &stream(Some("gAAA"))).1);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_response_ends_in_many_ways() {
 
 #[test]
 fn another_dialect_writes_the_words_and_the_calls() {
-    let (_, said) = listen(Responses, &stream(Some("gAAA")));
+    let (_, said) = decode_stream(Responses, &stream(Some("gAAA")));
     let told =
         [Dialect::Chat, Dialect::Anthropic].map(|dialect| dialect.assistant_turn(&said)[0].to_string());
     assert_snapshot!(told.join("\n"), @r#"

@@ -23,38 +23,38 @@ pub(crate) fn assistant_items(said: &AssistantTurn) -> Vec<Value> {
     if said.dialect() != Dialect::Responses {
         return said.pieces().iter().filter_map(foreign_item).collect();
     }
-    let forgotten = said.pieces().iter().filter_map(|piece| piece.raw.as_ref()).any(is_forgotten);
+    let forgotten = said.pieces().iter().filter_map(|piece| piece.raw.as_ref()).any(is_lost_reasoning);
     let ids = if forgotten { ItemIds::Drop } else { ItemIds::Keep };
     let mut items: Vec<Value> = said.pieces().iter().filter_map(|piece| own_item(piece, ids)).collect();
-    let end = items.iter().rposition(|item| !is_thought(item)).map_or(0, |last| last + 1);
+    let end = items.iter().rposition(|item| !is_reasoning(item)).map_or(0, |last| last + 1);
     items.truncate(end);
     items
 }
 
 fn own_item(piece: &TurnPiece, ids: ItemIds) -> Option<Value> {
     let raw = piece.raw.as_ref().map(without_nulls);
-    match &piece.what {
-        TurnContent::Text(text) => Some(message(text, raw, ids)),
+    match &piece.content {
+        TurnContent::Text(text) => Some(message_item(text, raw, ids)),
         TurnContent::Call(call) => Some(call_item(call, raw, ids)),
         TurnContent::Unread(..) | TurnContent::Lost(_) => foreign_item(piece),
-        TurnContent::Item => raw.filter(|item| !is_forgotten(item)),
+        TurnContent::Item => raw.filter(|item| !is_lost_reasoning(item)),
     }
 }
 
 fn foreign_item(piece: &TurnPiece) -> Option<Value> {
-    match &piece.what {
-        TurnContent::Text(text) => Some(message(text, None, ItemIds::Drop)),
+    match &piece.content {
+        TurnContent::Text(text) => Some(message_item(text, None, ItemIds::Drop)),
         TurnContent::Call(call) | TurnContent::Unread(call, _) => Some(call_item(call, None, ItemIds::Drop)),
         TurnContent::Lost(_) | TurnContent::Item => None,
     }
 }
 
-fn is_thought(item: &Value) -> bool {
+fn is_reasoning(item: &Value) -> bool {
     item["type"] == "reasoning"
 }
 
-fn is_forgotten(item: &Value) -> bool {
-    is_thought(item) && !item["encrypted_content"].is_string()
+fn is_lost_reasoning(item: &Value) -> bool {
+    is_reasoning(item) && !item["encrypted_content"].is_string()
 }
 
 /// Removes null fields, because the API does not accept every `null` that it sends.
@@ -64,7 +64,7 @@ fn without_nulls(item: &Value) -> Value {
 }
 
 /// Writes a message. With an id it must be complete; without an id, role and text suffice.
-fn message(text: &str, raw: Option<Value>, ids: ItemIds) -> Value {
+fn message_item(text: &str, raw: Option<Value>, ids: ItemIds) -> Value {
     let raw = raw.unwrap_or_default();
     let whole = raw["id"].is_string() && raw["content"].is_array() && raw["role"] == "assistant";
     let mut item = if whole && ids == ItemIds::Keep {

@@ -55,8 +55,8 @@ impl HtmlWriter {
 
     /// Adds the number of bytes that are left out.
     pub(super) fn omitted(&mut self, excerpt: &TextExcerpt) {
-        if excerpt.left_out > 0 {
-            self.line(&format!("… {} more", format_amount::format_bytes(excerpt.left_out as u64)));
+        if excerpt.omitted_bytes > 0 {
+            self.line(&format!("… {} more", format_amount::format_bytes(excerpt.omitted_bytes as u64)));
         }
     }
 

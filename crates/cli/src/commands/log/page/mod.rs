@@ -22,27 +22,27 @@ use crate::journals::wait_spans::{WaitSpan, wait_spans};
 
 const STYLE: &str = include_str!("page.css");
 /// The first bytes of each of our pages.
-const BEGINNING: &str = "<!DOCTYPE html>\n";
+const PAGE_START: &str = "<!DOCTYPE html>\n";
 /// Characters of the arguments in the heading of a call.
-const GLANCE: usize = 120;
+const MAX_HEADING_CHARS: usize = 120;
 
 /// Formats the whole session.
 pub(super) fn render(name: &str, story: &SessionTimeline) -> String {
     let mut html = HtmlWriter::default();
     let spans = wait_spans(story);
-    head(&mut html, name);
+    write_head(&mut html, name);
     html.tag("<header>\n<h1>");
     html.text(name);
     html.tag("</h1>\n");
     html.line(&session_text::summary(story));
     session_text::totals(story).iter().for_each(|line| html.line(line));
     html.tag("</header>\n");
-    let turns = turns(story);
+    let turns = split_turns(story);
     if story.prompt_count() > 1 {
-        timeline::draw(&mut html, story, &spans, &(0..story.length));
+        timeline::draw(&mut html, story, &spans, &(0..story.duration_ms));
     }
     html.tag("<main>\n");
-    turns.iter().for_each(|turn| draw(&mut html, story, &spans, turn));
+    turns.iter().for_each(|turn| write_turn(&mut html, story, &spans, turn));
     if let Some(line) = session_text::ending_problem(&story.ending) {
         html.tag("<p class=\"bad\">");
         html.text(&line);
@@ -60,8 +60,8 @@ pub(super) fn save_private(file: &Path, page: &str) -> io::Result<()> {
         return Err(io::Error::other("it is no regular file"));
     }
     let mut there = Vec::new();
-    (&file).take(BEGINNING.len() as u64).read_to_end(&mut there)?;
-    if !there.is_empty() && there != BEGINNING.as_bytes() {
+    (&file).take(PAGE_START.len() as u64).read_to_end(&mut there)?;
+    if !there.is_empty() && there != PAGE_START.as_bytes() {
         return Err(io::Error::other("it is there already, and is no page of ours"));
     }
     file.set_len(0)?;
@@ -71,8 +71,8 @@ pub(super) fn save_private(file: &Path, page: &str) -> io::Result<()> {
 
 /// Writes the head of the page. Its Content-Security-Policy forbids loading and scripts, and allows only the
 /// page's own style.
-fn head(html: &mut HtmlWriter, name: &str) {
-    html.tag(BEGINNING);
+fn write_head(html: &mut HtmlWriter, name: &str) {
+    html.tag(PAGE_START);
     html.tag("<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.tag("<meta http-equiv=\"Content-Security-Policy\" content=\"");
     html.tag("default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-");
@@ -87,9 +87,9 @@ fn head(html: &mut HtmlWriter, name: &str) {
 }
 
 /// Splits a session into turns: the moments before the first prompt, then from each prompt to the next.
-fn turns(story: &SessionTimeline) -> Vec<&[TimelineEvent]> {
+fn split_turns(story: &SessionTimeline) -> Vec<&[TimelineEvent]> {
     let mut turns = Vec::new();
-    let mut rest = &story.moments[..];
+    let mut rest = &story.events[..];
     // ends: each turn takes at least one moment
     while !rest.is_empty() {
         let next = rest.iter().skip(1).position(TimelineEvent::is_prompt).map_or(rest.len(), |at| at + 1);
@@ -100,26 +100,26 @@ fn turns(story: &SessionTimeline) -> Vec<&[TimelineEvent]> {
     turns
 }
 
-fn draw(html: &mut HtmlWriter, story: &SessionTimeline, spans: &[WaitSpan], turn: &[TimelineEvent]) {
+fn write_turn(html: &mut HtmlWriter, story: &SessionTimeline, spans: &[WaitSpan], turn: &[TimelineEvent]) {
     let [first, .., last] = turn else {
-        turn.iter().for_each(|moment| tell(html, moment));
+        turn.iter().for_each(|moment| write_event(html, moment));
         return;
     };
     let answers = turn.iter().filter_map(|moment| Some(moment.as_call()?.answer.as_ref()?.after));
     let end = answers.fold(last.after, u64::max);
     html.tag("<section>\n");
     let (said, rest) = turn.split_at(usize::from(first.is_prompt()));
-    said.iter().for_each(|moment| tell(html, moment));
+    said.iter().for_each(|moment| write_event(html, moment));
     timeline::draw(html, story, spans, &(first.after..end));
-    rest.iter().for_each(|moment| tell(html, moment));
+    rest.iter().for_each(|moment| write_event(html, moment));
     html.tag("</section>\n");
 }
 
-fn tell(html: &mut HtmlWriter, moment: &TimelineEvent) {
-    match &moment.what {
-        TimelineEventKind::Call(called) => return call(html, moment, called),
+fn write_event(html: &mut HtmlWriter, moment: &TimelineEvent) {
+    match &moment.kind {
+        TimelineEventKind::Call(called) => return write_call(html, moment, called),
         TimelineEventKind::Prompt { .. } => html.tag("<article class=\"you\" id=\"l"),
-        TimelineEventKind::Interrupted(_) | TimelineEventKind::Stray { .. } => {
+        TimelineEventKind::Interrupted(_) | TimelineEventKind::OrphanRecord { .. } => {
             html.tag("<article class=\"bad\" id=\"l");
         }
         _ => html.tag("<article id=\"l"),
@@ -128,14 +128,14 @@ fn tell(html: &mut HtmlWriter, moment: &TimelineEvent) {
     html.tag("\"><span class=\"when\">");
     html.text(&format_amount::format_duration(moment.after));
     html.tag("</span><div>\n");
-    match &moment.what {
+    match &moment.kind {
         TimelineEventKind::Prompt { text, images } => {
             html.quote(text);
             if *images > 0 {
                 html.line(&format_amount::pluralize(*images as u64, "image"));
             }
         }
-        TimelineEventKind::Said(speeches) => speeches.iter().for_each(|one| speech(html, one)),
+        TimelineEventKind::Message(speeches) => speeches.iter().for_each(|one| write_speech(html, one)),
         TimelineEventKind::Plan(steps) => {
             html.tag("<ul class=\"plan\">\n");
             for step in steps {
@@ -145,7 +145,7 @@ fn tell(html: &mut HtmlWriter, moment: &TimelineEvent) {
             }
             html.tag("</ul>\n");
         }
-        TimelineEventKind::Diff(excerpt) => diff(html, excerpt),
+        TimelineEventKind::Diff(excerpt) => write_diff(html, excerpt),
         TimelineEventKind::Compacted { summary, dropped } => {
             html.line(&format!("shortened by {}", format_amount::pluralize(*dropped, "item")));
             html.quote(summary);
@@ -158,14 +158,14 @@ fn tell(html: &mut HtmlWriter, moment: &TimelineEvent) {
         }
         TimelineEventKind::Interrupted(why) => html.line(&format!("interrupted: {}", why.text)),
         TimelineEventKind::End(why) => html.line(&format!("end: {}", why.text)),
-        TimelineEventKind::Stray { kind, call } => html.line(&format!("{kind} of no call: {call}")),
-        TimelineEventKind::Foreign(kind) => html.line(&format!("{kind}, which is not known here")),
+        TimelineEventKind::OrphanRecord { kind, call } => html.line(&format!("{kind} of no call: {call}")),
+        TimelineEventKind::UnknownRecord(kind) => html.line(&format!("{kind}, which is not known here")),
         TimelineEventKind::Call(_) => {}
     }
     html.tag("</div></article>\n");
 }
 
-fn speech(html: &mut HtmlWriter, speech: &ModelSpeech) {
+fn write_speech(html: &mut HtmlWriter, speech: &ModelSpeech) {
     match speech {
         ModelSpeech::Text(text) => html.quote(text),
         ModelSpeech::Thought(text) => {
@@ -177,14 +177,14 @@ fn speech(html: &mut HtmlWriter, speech: &ModelSpeech) {
     }
 }
 
-fn call(html: &mut HtmlWriter, moment: &TimelineEvent, call: &TimelineCall) {
+fn write_call(html: &mut HtmlWriter, moment: &TimelineEvent, call: &TimelineCall) {
     html.tag(if call.succeeded() { "<details class=\"call\">" } else { "<details class=\"call bad\">" });
     html.tag("<summary><span class=\"when\">");
     html.text(&format_amount::format_duration(moment.after));
     html.tag("</span><span class=\"tool\">");
     html.text(&call.tool);
     html.tag("</span><code>");
-    html.text(&call.arguments.text.chars().take(GLANCE).collect::<String>());
+    html.text(&call.arguments.text.chars().take(MAX_HEADING_CHARS).collect::<String>());
     html.tag("</code><span class=\"how\">");
     html.text(&session_text::call_outcome(call, moment.after));
     // A browser that jumps to an anchor inside a closed `<details>` opens it.
@@ -206,7 +206,7 @@ fn call(html: &mut HtmlWriter, moment: &TimelineEvent, call: &TimelineCall) {
     html.tag("</div></details>\n");
 }
 
-fn diff(html: &mut HtmlWriter, excerpt: &TextExcerpt) {
+fn write_diff(html: &mut HtmlWriter, excerpt: &TextExcerpt) {
     html.tag("<pre class=\"diff\">");
     for line in excerpt.text.lines() {
         let (begin, end) = match line.as_bytes() {

@@ -22,7 +22,7 @@ fn every_name_has_its_verdict() {
     let file = |form| LandingVerdict::Land(form, RemovalScope::File);
     let tree = |form| LandingVerdict::Land(form, RemovalScope::Tree);
     for (path, expected) in [
-        (format!("objects/ab/{}", &ID[2..]), never(Loose)),
+        (format!("objects/ab/{}", &ID[2..]), never(LooseObject)),
         (format!("objects/AB/{}", &ID[2..]), LandingVerdict::Unknown),
         (format!("objects/pack/pack-{ID}.pack"), never(Pack)),
         (format!("objects/pack/pack-{ID}.rev"), LandingVerdict::Junk),
@@ -48,14 +48,14 @@ fn every_name_has_its_verdict() {
         ("refs/heads/a.lock".into(), LandingVerdict::Junk),
         ("refs/heads/a..b".into(), LandingVerdict::Keep),
         ("refs/replace/x".into(), LandingVerdict::Keep),
-        ("logs/HEAD".into(), file(Log)),
-        ("logs/refs/heads/a".into(), tree(Log)),
+        ("logs/HEAD".into(), file(Reflog)),
+        ("logs/refs/heads/a".into(), tree(Reflog)),
         ("HEAD".into(), never(Head)),
         ("index".into(), never(Index)),
         ("index.lock".into(), LandingVerdict::Junk),
         ("packed-refs".into(), never(PackedRefs)),
         ("MERGE_MSG".into(), file(Text)),
-        ("MERGE_HEAD".into(), file(Ids)),
+        ("MERGE_HEAD".into(), file(ObjectIds)),
         ("config".into(), never(Config)),
         ("hooks/pre-commit".into(), LandingVerdict::Keep),
         ("hooks/pre-commit.sample".into(), LandingVerdict::Template),
@@ -155,7 +155,7 @@ proptest! {
         "objects/info/alternates", "rebase-merge/git-rebase-todo", "rebase-apply/x", "sequencer/todo",
     ])) {
         let path = format!("{before}{name}");
-        let is_reference = matches!(verdict(&path), LandingVerdict::Land(ContentForm::Ref | ContentForm::Log, _));
+        let is_reference = matches!(verdict(&path), LandingVerdict::Land(ContentForm::Ref | ContentForm::Reflog, _));
         prop_assert!(is_reference || !matches!(verdict(&path), LandingVerdict::Land(..)), "{} {:?}", path, verdict(&path));
     }
 
@@ -165,14 +165,14 @@ proptest! {
     fn a_configuration_is_judged_as_one(before in "((modules|worktrees|logs|refs|heads|objects|hooks|info|pack|x|HEAD)/){0,8}", name in prop::sample::select(vec![
         "config", "config.worktree", "commondir", "gitdir", "hooks/pre-commit", "info/attributes", "info/sparse-checkout",
     ])) {
-        use ContentForm::{Commondir, Config, Gitdir, Log, Ref};
+        use ContentForm::{Commondir, Config, Gitdir, Reflog, Ref};
         let path = format!("{before}{name}");
         let is_worktree = path.contains("worktrees/");
         match verdict(&path) {
             LandingVerdict::Land(Config, _) => prop_assert_eq!(name, "config"),
             LandingVerdict::Land(Commondir, _) => prop_assert!(is_worktree && name == "commondir"),
             LandingVerdict::Land(Gitdir, _) => prop_assert!(is_worktree && name == "gitdir"),
-            LandingVerdict::Land(form, _) => prop_assert!(matches!(form, Ref | Log), "{} {:?}", path, form),
+            LandingVerdict::Land(form, _) => prop_assert!(matches!(form, Ref | Reflog), "{} {:?}", path, form),
             _ => {}
         }
     }

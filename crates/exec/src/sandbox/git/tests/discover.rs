@@ -12,7 +12,7 @@ use crate::sandbox::root_scan::scan_roots;
 fn found(lab: &GitOverlayLab, tree: &Path) -> (Vec<String>, Vec<String>) {
     let name = |path: &Path| path.strip_prefix(&lab.base).unwrap().display().to_string();
     let found = discovered(tree);
-    assert!(!found.cut);
+    assert!(!found.truncated);
     let both = |Repository { at, root }: &Repository| format!("{} of {}", name(at), name(root));
     (found.repositories.iter().map(both).collect(), found.pointers.iter().map(|path| name(path)).collect())
 }
@@ -22,7 +22,7 @@ fn discovered(root: &Path) -> DiscoveredRepositories {
     let deny = policy::DenyRead::new(std::iter::empty::<&str>(), None).unwrap();
     let seen = scan_roots([root.to_owned()], &[], &deny);
     let mut found = find_repositories(&seen.trees, &[root.to_owned()]);
-    found.cut |= seen.cut;
+    found.truncated |= seen.truncated;
     found
 }
 
@@ -126,7 +126,7 @@ fn a_repository_too_many_is_closed_and_what_is_none_takes_no_place() {
     lab.run_on_host("i=0; while [ $i -lt 40 ]; do mkdir -p a$i/.git; git init -q d$i; i=$((i+1)); done");
     let found = discovered(&lab.tree);
     // 40 that are no repositories, and 8 of the 40 that are: the tree itself has no repository here.
-    assert_eq!((found.repositories.len(), found.closed.len(), found.cut), (32, 48, false));
+    assert_eq!((found.repositories.len(), found.read_only.len(), found.truncated), (32, 48, false));
     assert!(discovered(Path::new("/nowhere")).repositories.is_empty());
 }
 

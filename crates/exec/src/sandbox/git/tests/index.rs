@@ -192,7 +192,7 @@ proptest! {
         let length = index.len();
         changes.into_iter().for_each(|(at, byte)| index[at % length] = byte);
         if let Some(checked) = check_index(sealed(index, ObjectFormat::Sha1), ObjectFormat::Sha1, &HostIndexPaths::default()) {
-            prop_assert!(checked.links.iter().all(|link| is_safe_tree_path(link)));
+            prop_assert!(checked.gitlinks.iter().all(|link| is_safe_tree_path(link)));
             let again = check_index(checked.bytes.clone(), ObjectFormat::Sha1, &HostIndexPaths::default()).map(|again| again.bytes);
             prop_assert_eq!(again, Some(checked.bytes));
         }

@@ -4,7 +4,7 @@ use libc::{ENOSYS, SYS_fchmod, SYS_fchmodat, SYS_mkdirat, SYS_mknodat, SYS_opena
 
 use super::super::FilterRules;
 use super::super::syscalls::{self, arch};
-use super::{ALLOW, DENY, FULL, HIGH, RECORDED, ROOT, TELL, check, check_all, fails};
+use super::{ALLOW, DENY, FULL, HIGH, RECORDED, ROOT, NOTIFY, check, check_all, fails};
 
 #[test]
 fn devices_are_not_made() {
@@ -58,7 +58,7 @@ fn root_leaves_no_set_id_files() {
 #[test]
 fn changes_of_files_are_told() {
     for (flags, answer) in
-        [(0, ALLOW), (0o2_200_000, ALLOW), (1, TELL), (2, TELL), (3 | HIGH, TELL), (0o100, TELL)]
+        [(0, ALLOW), (0o2_200_000, ALLOW), (1, NOTIFY), (2, NOTIFY), (3 | HIGH, NOTIFY), (0o100, NOTIFY)]
     {
         check(
             RECORDED,
@@ -67,17 +67,17 @@ fn changes_of_files_are_told() {
         #[cfg(target_arch = "x86_64")]
         check(RECORDED, &[(libc::SYS_open, &[0, flags], answer)]);
     }
-    check(RECORDED, &[(SYS_openat, &[0, 0, 0o1000], TELL), (SYS_openat, &[0, 0, 0o20_200_002], TELL)]);
-    check(RECORDED, &[(SYS_openat2, &[], TELL), (SYS_fchmod, &[], ALLOW)]);
+    check(RECORDED, &[(SYS_openat, &[0, 0, 0o1000], NOTIFY), (SYS_openat, &[0, 0, 0o20_200_002], NOTIFY)]);
+    check(RECORDED, &[(SYS_openat2, &[], NOTIFY), (SYS_fchmod, &[], ALLOW)]);
     for list in [syscalls::CHANGES, arch::CHANGES] {
-        check_all(RECORDED, list, TELL);
+        check_all(RECORDED, list, NOTIFY);
         check_all(FULL, list, ALLOW);
     }
     let absent = fails(ENOSYS);
-    check(RECORDED, &[(452, &[], TELL), (463, &[], absent), (466, &[], absent), (469, &[], absent)]);
+    check(RECORDED, &[(452, &[], NOTIFY), (463, &[], absent), (466, &[], absent), (469, &[], absent)]);
     check(RECORDED, &[(464, &[], ALLOW), (465, &[], ALLOW), (468, &[], ALLOW)]);
     let root = FilterRules { root: true, ..RECORDED };
     check(root, &[(SYS_openat2, &[], fails(ENOSYS)), (SYS_fchmodat, &[0, 0, 0o4755], DENY)]);
-    check(root, &[(SYS_fchmodat, &[0, 0, 0o755], TELL), (SYS_openat, &[0, 0, 0o101, 0o4755], DENY)]);
-    check(root, &[(SYS_mknodat, &[0, 0, 0o020_644], DENY), (SYS_openat, &[0, 0, 0o101, 0o755], TELL)]);
+    check(root, &[(SYS_fchmodat, &[0, 0, 0o755], NOTIFY), (SYS_openat, &[0, 0, 0o101, 0o4755], DENY)]);
+    check(root, &[(SYS_mknodat, &[0, 0, 0o020_644], DENY), (SYS_openat, &[0, 0, 0o101, 0o755], NOTIFY)]);
 }

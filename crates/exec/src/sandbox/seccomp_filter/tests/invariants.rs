@@ -8,13 +8,13 @@ use super::super::super::bpf::interpreter::{SeccompCall, is_valid, run};
 use super::super::filter_table::{
     ArgCondition, ArgWord, FilterTable, SyscallAction, SyscallRule, filter_table,
 };
-use super::super::syscalls::{LAST, arch};
-use super::super::{FilterRules, compile_filter, value};
+use super::super::syscalls::{LAST_SYSCALL, arch};
+use super::super::{FilterRules, compile_filter, return_value};
 use super::{ALLOW, FULL};
 
 /// Interprets the table directly.
 fn by_table(policy: &FilterTable, told: &SeccompCall) -> SyscallAction {
-    if told.number > LAST {
+    if told.number > LAST_SYSCALL {
         return if told.number == u32::MAX {
             SyscallAction::Allow
         } else {
@@ -23,8 +23,8 @@ fn by_table(policy: &FilterTable, told: &SeccompCall) -> SyscallAction {
     }
     let of_call = policy.range((told.number, "")..).next().filter(|(call, _)| call.0 == told.number);
     let rules = of_call.map_or(&[][..], |(_, rules)| rules);
-    let fits = |rule: &&SyscallRule| rule.when.iter().all(|&condition| holds(condition, told));
-    rules.iter().find(fits).map_or(SyscallAction::Allow, |rule| rule.then)
+    let fits = |rule: &&SyscallRule| rule.conditions.iter().all(|&condition| holds(condition, told));
+    rules.iter().find(fits).map_or(SyscallAction::Allow, |rule| rule.action)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a word is one half of an argument")]
@@ -41,7 +41,7 @@ fn holds(condition: ArgCondition, told: &SeccompCall) -> bool {
 
 fn any_rules() -> impl Strategy<Value = FilterRules> {
     any::<[bool; 7]>().prop_map(|[inet, own_network, namespaces, landlock, root, brokered, recorded]| {
-        FilterRules { inet, own_network, namespaces, landlock, root, brokered, recorded }
+        FilterRules { inet, own_network, namespaces, landlock, root, brokered, notifies_writes: recorded }
     })
 }
 
@@ -59,9 +59,9 @@ fn any_argument() -> impl Strategy<Value = u64> {
 }
 
 fn any_calls() -> impl Strategy<Value = Vec<SeccompCall>> {
-    let strictest = FilterRules { namespaces: false, landlock: false, root: true, recorded: true, ..FULL };
+    let strictest = FilterRules { namespaces: false, landlock: false, root: true, notifies_writes: true, ..FULL };
     let ruled: Vec<u32> = filter_table(strictest).keys().map(|call| call.0).collect();
-    let number = prop_oneof![8 => proptest::sample::select(ruled), 4 => 0..=LAST, 1 => any::<u32>()];
+    let number = prop_oneof![8 => proptest::sample::select(ruled), 4 => 0..=LAST_SYSCALL, 1 => any::<u32>()];
     let call = (number, proptest::array::uniform6(any_argument()));
     proptest::collection::vec(
         call.prop_map(|(number, args)| SeccompCall { number, arch: arch::NAME, args }),
@@ -77,7 +77,7 @@ fn stricter(rules: FilterRules) -> [FilterRules; 6] {
         FilterRules { namespaces: false, ..rules },
         FilterRules { landlock: false, ..rules },
         FilterRules { root: true, ..rules },
-        FilterRules { recorded: true, ..rules },
+        FilterRules { notifies_writes: true, ..rules },
     ]
 }
 
@@ -86,7 +86,7 @@ proptest! {
     fn the_program_says_what_the_table_says(rules in any_rules(), calls in any_calls()) {
         let (program, policy) = (compile_filter(rules), filter_table(rules));
         for told in calls {
-            prop_assert_eq!(run(&program, &told).answer, value(by_table(&policy, &told)), "{:x?}", told);
+            prop_assert_eq!(run(&program, &told).answer, return_value(by_table(&policy, &told)), "{:x?}", told);
         }
     }
 
@@ -121,7 +121,7 @@ fn all_rules() -> impl Iterator<Item = FilterRules> {
         landlock: bits & 4 != 0,
         root: bits & 8 != 0,
         brokered: bits & 16 != 0,
-        recorded: bits & 32 != 0,
+        notifies_writes: bits & 32 != 0,
         own_network: bits & 64 != 0,
     })
 }
@@ -135,7 +135,7 @@ fn every_program_is_sound_and_answers_every_number() {
         for number in 0..600 {
             let told = SeccompCall { number, arch: arch::NAME, args: [0; 6] };
             let answer = run(&program, &told).answer;
-            assert_eq!(answer, value(by_table(&policy, &told)), "{number} under {rules:?}");
+            assert_eq!(answer, return_value(by_table(&policy, &told)), "{number} under {rules:?}");
         }
     }
 }

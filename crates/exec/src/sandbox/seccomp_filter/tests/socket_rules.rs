@@ -6,7 +6,7 @@ use libc::{
 };
 
 use super::super::FilterRules;
-use super::{ALLOW, ALONE, DENY, FULL, HIGH, TELL, check, fails};
+use super::{ALLOW, ALONE, DENY, FULL, HIGH, NOTIFY, check, fails};
 
 #[test]
 fn sockets_are_made_by_family_and_type() {
@@ -73,7 +73,7 @@ fn connecting_is_told_and_cannot_be_hidden_in_sending() {
     check(
         FULL,
         &[
-            (SYS_connect, &[3, 4096, 110], TELL),
+            (SYS_connect, &[3, 4096, 110], NOTIFY),
             (SYS_sendto, &[3, 4096, 1, FAST_OPEN, 4096, 16], no),
             (SYS_sendto, &[3, 4096, 1, FAST_OPEN | HIGH | 0x40, 4096, 16], no),
             (SYS_sendto, &[3, 4096, 1, 0x4000, 4096, 16], ALLOW),
@@ -86,7 +86,7 @@ fn connecting_is_told_and_cannot_be_hidden_in_sending() {
     // In its own network, a bound socket is known by the network.
     let shared = FilterRules { own_network: false, ..FULL };
     check(FULL, &[(SYS_bind, &[3, 4096, 110], ALLOW)]);
-    check(shared, &[(SYS_bind, &[3, 4096, 110], TELL)]);
+    check(shared, &[(SYS_bind, &[3, 4096, 110], NOTIFY)]);
     let sent: &[u64] = &[3, 4096, FAST_OPEN, FAST_OPEN];
     check(ALONE, &[(SYS_connect, &[3], ALLOW), (SYS_sendto, sent, ALLOW), (SYS_sendmsg, sent, ALLOW)]);
 }

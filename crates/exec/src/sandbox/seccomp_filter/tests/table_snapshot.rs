@@ -73,7 +73,7 @@ fn strictest_table_matches_its_snapshot() {
     if !LISTED {
         return;
     }
-    let strictest = FilterRules { namespaces: false, landlock: false, root: true, recorded: true, ..FULL };
+    let strictest = FilterRules { namespaces: false, landlock: false, root: true, notifies_writes: true, ..FULL };
     let (mut more, less) = (filter_table(strictest), filter_table(FULL));
     more.retain(|call, rules| less.get(call) != Some(rules));
     insta::assert_snapshot!(listing(more), @"
@@ -142,7 +142,7 @@ fn listing(policy: FilterTable) -> String {
         for line in names.chunks(8) {
             writeln!(text, "{}", line.join(" ")).unwrap();
         }
-        for SyscallRule { when, then } in rules {
+        for SyscallRule { conditions: when, action: then } in rules {
             let when: Vec<String> = when.into_iter().map(condition).collect();
             writeln!(
                 text,
